@@ -110,7 +110,7 @@ class CommandOutput:
             print(text, file=self._output, flush=True)
 
     def print_brief(self, text: str) -> None:
-        """Print the one line of --quiet; with --json the JSON object is the one line."""
+        """Print the single line of --quiet; with --json this line is the JSON object."""
         if not self._json:
             self.print_summary(one_line(text))
 

@@ -1,4 +1,4 @@
-"""Before anything is protected: which release this will be, and whether it may join those of its name."""
+"""Admit a release before protection: determine its identity, and compare it with earlier releases."""
 
 from __future__ import annotations
 
@@ -88,5 +88,7 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:
-    """Return whether another release of the name may be public: by a steward, or as an earlier update."""
+    """Return whether another release of the name may be public: by a steward's decision, or as an earlier
+    update.
+    """
     return job.specification.publish.successive == "accept" or predecessor.follows

@@ -22,7 +22,7 @@ LOSS = ("loss", "changed", "by_dimension", "exchanged_areas", "table", "noise", 
 
 @dataclass(frozen=True)
 class Closing:
-    """What a run says of its release, in addition to its state.
+    """What the closing lines state of a release, in addition to its status.
 
     Attributes
     ----------
@@ -77,7 +77,9 @@ def _records(counts: Counts, content: str) -> Iterator[str]:
 
 
 def _accepted(specification: Mapping[str, Any], content: str) -> Iterator[str]:
-    """Yield what the specification accepts: limits, looser ones too, dependencies, other releases."""
+    """Yield what the specification accepts: limits, limits looser than the default, dependencies, other
+    releases.
+    """
     section = (specification.get("table") or {}) if content == "table" else specification
     quality = section.get("quality") or {}
     without_reason = loosened(quality, of_table=content == "table")
@@ -97,7 +99,7 @@ def published_answer(
     retained: Retained | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> CommandResult:
-    """Return the answer about a published release: five lines, and before them what else was done.
+    """Return the closing lines of a published release: what else was done, then five lines.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ def published_answer(
 
 
 def pending_answer(areas: Areas, release_id: str, text: str) -> CommandResult:
-    """Return the answer about a release that a person decides on: what to read, and how to decide."""
+    """Return the closing lines of a release that is pending approval: what to read, and how to decide."""
     record, release = areas.record_place(release_id), areas.public.place(release_id)
     report = f"{record}/{PAGE}"
     decide = f"microguard approve {record} --by NAME, or microguard reject {record} --by NAME"
@@ -138,7 +140,8 @@ def _answer(areas: Areas, release_id: str, text: str, todo: str, content: dict[s
 def finished_answer(areas: Areas, release_id: str, name: str) -> CommandResult | None:
     """Return the answer if a release is public or pending already, None if it is to be made."""
     if published_already(areas, release_id):
-        areas.forget_work(release_id)  # of a run that died after it had published
+        # remove the work folder of a run that was killed after it had published
+        areas.forget_work(release_id)
         text = "This job has published its release already"
         return published_answer(areas, release_id, text, retain(areas, name))
     if is_pending(areas, release_id):

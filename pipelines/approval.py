@@ -85,7 +85,7 @@ def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "published" or not status.by or not areas.public.exists(release_id):
         return None
-    areas.forget_work(release_id)  # of a call that ended after it had published
+    areas.forget_work(release_id)  # remove the work folder of a call that was killed after it had published
     text = f"Release {release_id} {what}, approved by {status.by} at {status.at}"
     return published_answer(areas, release_id, text)
 

@@ -21,7 +21,7 @@ from microguard.schemas.errors import MicroguardError, SpecificationError
 from microguard.sdc.errors import SdcError
 
 PACKAGE = "tests.benchmarks"
-#: Runs only by its name: it installs packages.
+#: These run only if they are named, because they install packages.
 BY_NAME = "peers"
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -58,7 +58,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
                 show(table.markdown())
                 rows = [list(row) for row in table.rows]
                 content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
-        except (SdcError, AssertionError) as error:  # neither has a value of a record
+        except (SdcError, AssertionError) as error:  # neither error contains a value of a record
             raise MicroguardError(
                 f"The benchmark {each} stopped. {type(error).__name__}: {error}. What it asserts no longer "
                 "holds on this machine or version: compare with the figures in docs/benchmarks."
@@ -77,8 +77,8 @@ def _known() -> list[str]:
     package = _package()
     if package is None:
         raise SpecificationError(
-            "The benchmarks are not here: they lie in tests/benchmarks of the repository. Call this from a "
-            "checkout that is installed in place."
+            "The benchmarks are not installed: they are in tests/benchmarks of the repository. Run this verb "
+            "in a checkout that is installed in place."
         )
     modules = [module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg]
     names = sorted(module.name for module in modules if not module.name.startswith("test_"))

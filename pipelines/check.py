@@ -1,4 +1,4 @@
-"""The verb ``check``: judge the input, report its risk, foretell what `protect` or `adjust` would refuse."""
+"""The verb ``check``: judge the input, report its risk, predict what `protect` or `adjust` would refuse."""
 
 from __future__ import annotations
 

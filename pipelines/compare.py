@@ -154,7 +154,7 @@ def _with_k(specification: Specification, k: int) -> Specification:
 def _sampled(
     microdata: Mapping[str, Microdata], compared: Mapping[str, Specification], records: int
 ) -> dict[str, Microdata]:
-    """Sample the same records for every choice, by the hash of the columns that all of them read alike."""
+    """Sample the same records for every choice, by a hash of the columns that no choice recodes."""
     if records <= SAMPLE:
         return dict(microdata)
     first, *others = compared.values()
@@ -202,7 +202,7 @@ def _one(job: Job, microdata: Microdata, choice: str) -> ComparisonRow:
 def _broken(
     measures: Iterable[Measure[Any, Any]], specification: Specification, metrics: Mapping[MetricKey, float]
 ) -> tuple[str, ...]:
-    """Return the limits that do not hold, those accepted in `quality.accept` included."""
+    """Return the exceeded limits, including those accepted in `quality.accept`."""
     quality = specification.quality.model_copy(update={"accept": {}})
     strict = specification.model_copy(update={"quality": quality})
     return tuple(

@@ -31,8 +31,11 @@ RECODED = ("quasi_identifier", "sensitive", "other", "region")
 """Roles whose codes of missing values a draft lists."""
 MOST_LEFT_OUT = 20
 """Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
-PROTECT = "protect it, exclude it or accept it by name"
-PROTECT_WEIGHT = "make it a numeric quasi_identifier (a class gets its mean), exclude it or accept it by name"
+_ACCEPT = "or accept it in [quality] (microguard check prints the line)"
+PROTECT = f'make it a quasi_identifier, exclude it (role = "identifier"), {_ACCEPT}'
+PROTECT_WEIGHT = (
+    f'make it a numeric quasi_identifier (a class gets its mean), exclude it (role = "identifier"), {_ACCEPT}'
+)
 ROOM = 1.5
 """Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
 
@@ -212,6 +215,8 @@ def _tried(tried: Trial | None, profile: Profile) -> str:
         f"{'one per unit, ' if tried.one_each else ''}drawn by a hash of their contents and clustered",
         "with the fastest method (records of a larger file have nearer neighbours and less loss):",
         *(f"  {line}" for line in format_comparison(tried.rows)),
+        "A class is a set of records with equal protected values. unique jointly: records that are unique",
+        "with all published columns; homogeneous: records in classes with one value of a sensitive variable.",
         "`microguard compare` measures the specified method, also for other k, roles and groups.",
     ]
     return "\n".join(f"# {line}" for line in lines)
@@ -223,7 +228,10 @@ def _why(tried: Trial | None) -> str:
         return ""
     broken = tried.chosen.broken or ()
     if broken:
-        return f"    # for every k, the trial exceeds {len(broken)} limit(s) on disclosure: see below"
+        return (
+            f"    # for every k, the trial exceeds {len(broken)} limit(s) on disclosure: lines with "
+            '"above the limit" say what to do'
+        )
     return "    # within the limits on disclosure, this k has the least loss in the trial"
 
 
@@ -315,7 +323,7 @@ def _input(profile: Profile) -> list[str]:
 
 
 def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
-    """Return a line for each variable, followed by a commented one where a person should choose."""
+    """Return a line for each variable, and a commented-out alternative if a person should choose."""
     lines: list[tuple[str, str]] = []
     for each in guesses:
         column = each.column

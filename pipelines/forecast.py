@@ -1,4 +1,4 @@
-"""Foretell what `protect` would refuse: dependencies by exact counts, all other limits by a sample.
+"""Predict what `protect` would refuse: dependencies by exact counts, all other limits by a sample.
 
 The method protects a sample, and only the measures that the specification limits are computed. The sample is
 drawn by a hash of the contents, so that the forecast is the same in any order of rows. It is smaller than the
@@ -28,19 +28,21 @@ from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import functions as f
 
-#: Records that are protected to foretell: enough for shares of a percent, few enough for seconds.
+#: Number of records that are protected for the forecast: enough for shares of a percent, few enough for
+#: seconds.
 SAMPLE = 2_000
-#: Times k: records of a region in the sample, at least; of more regions only some are drawn.
+#: Minimum number of records of a region in the sample, in multiples of k; if there are too many regions, only
+#: some are drawn.
 OF_REGION = 20
 #: Metrics that are counted on the whole file, without protecting it.
 EXACT = ("determined",)
-#: Measures that are compared with limits of the whole file, and would be wrong of a sample.
+#: Measures that are compared with limits of the whole file, and would be wrong for a sample.
 NOT_OF_A_SAMPLE = ("by_dimension", "by_region", "tables", "vanished", "vanished_by_region", "blocks")
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What `protect` or `adjust` would refuse.
+    """Refusals of `protect` or `adjust` that are predicted.
 
     Attributes
     ----------
@@ -86,7 +88,7 @@ class _TrialAreas(Areas):
 
 
 def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: Exposure) -> Forecast:
-    """Foretell what `protect` would refuse of an accepted input.
+    """Predict what `protect` would refuse of an accepted input.
 
     Parameters
     ----------
@@ -131,7 +133,9 @@ def not_protected(error: MicroguardError, what: str) -> Failure:
 
 
 def _cheap(specification: Specification) -> Specification:
-    """Return the specification at effort fast: it decides the loss, and hardly who is unique."""
+    """Return the specification at effort fast: effort determines the loss, and hardly which records are
+    unique.
+    """
     if specification.method.algorithm != "auto":  # not every algorithm has this effort
         return specification
     method = specification.method.model_copy(update={"effort": "fast"})

@@ -14,7 +14,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def history(specification: Specification) -> CommandResult:
-    """List what was published of a source: units, entrants, exits, waiting units, and what was disclosed.
+    """List the releases of a source: units, entrants, exits, waiting units, and the disclosure.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The surroundings of a run: session, specification, two areas, progress."""
+"""The environment of a run: session, specification, two areas, progress."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def audit_source(specification: Specification) -> CommandResult:
 
 
 def _statement(area: AreaExposure) -> str:
-    """Return the verdict on an area without faults, with what attackers learn within their limits."""
+    """Return the verdict on an area without faults, with the number of secrets that attackers learn."""
     systems = f"{area.components} shared systems, {area.solved} of them new"
     releases = f"the {len(area.releases)} release(s) of the evidence area"
     within = area.within_limits()

@@ -1,4 +1,4 @@
-"""What a method of protection is to a run: its guarantees, and its call; adapters are in `pipelines.methods`.
+"""The interface of a method: its guarantees and its call. Adapters are in `pipelines.methods`.
 
 A method chooses among the guarantees of `pipelines.guarantees`, whose code counts the written files. It
 brings no count of its own.
@@ -51,7 +51,7 @@ class RecordMethod(Method):
 
     @abstractmethod
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
-        """Return what the release promises, at least one guarantee."""
+        """Return the guarantees of the release, at least one."""
 
     @abstractmethod
     def protect(
@@ -83,7 +83,7 @@ class TableMethod(Method):
 
     @abstractmethod
     def guarantee(self) -> TableGuarantee:
-        """Return what the release promises."""
+        """Return the guarantees of the release."""
 
     @abstractmethod
     def product(self) -> Product[Any, Any]:
@@ -138,11 +138,11 @@ def _adapted(row: MethodRow, kind: type) -> Any:
 
 
 def _require_counted(row: MethodRow, guarantees: Sequence[Guarantee[Any]]) -> None:
-    """Refuse a method that promises nothing, something its row does not say, or a count of its own."""
+    """Refuse a method without guarantees, with one that its row does not state, or with its own count."""
     if not guarantees:
         raise unusable(row.name, "one guarantee or more, found none")
     for each in guarantees:
         if not is_registered(each):
-            raise unusable(row.name, f"a guarantee of microguard, found a {type(each).__name__} of its own")
+            raise unusable(row.name, f"a guarantee that microguard defines, found {type(each).__name__}")
         if each.name not in row.guarantees:
             raise unusable(row.name, f"the guarantees of its row, found {each.name}")

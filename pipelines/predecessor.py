@@ -1,4 +1,4 @@
-"""What a release follows: nothing, or the releases of its series.
+"""The predecessor of a release: none, or the earlier releases of its series.
 
 A release that stands alone follows a plain `Predecessor`, whose methods change nothing. A series
 (`pipelines.series`) overrides them; it is imported only if the specification names its kind.
@@ -29,7 +29,7 @@ D = TypeVar("D", bound=Product[Any, Any])
 
 
 class NothingNew(Exception):
-    """The release would be the one that its series published last.
+    """Raised because the release would equal the last one that its series published.
 
     Attributes
     ----------
@@ -45,13 +45,13 @@ class NothingNew(Exception):
 
 
 class Predecessor(Generic[D]):
-    """No predecessor: the release stands alone. D is the product that a series publishes."""
+    """No predecessor: a single release. D is the product that a series publishes."""
 
     #: Whether there are earlier releases that this one follows, instead of replacing them.
     follows = False
 
     def identity(self, job: Job) -> Mapping[str, Any]:
-        """Return what of the earlier releases is part of the identity of this one."""
+        """Return the part of the identity of this release that depends on earlier releases."""
         return {}
 
     def rejects(self, job: Job) -> Rejects | None:
@@ -69,11 +69,11 @@ class Predecessor(Generic[D]):
         return product.protect(job, screened, release_id)
 
     def audit(self, product: D, job: Job, protected: Any, staged: Staged) -> Mapping[MetricKey, float]:
-        """Audit the staged release together with the earlier ones; return what the gate asks for."""
+        """Audit the staged release together with the earlier ones; return the metrics for the gate."""
         return {}
 
     def requirements(self) -> Iterable[Requirement]:
-        """Return the limits on what `audit` counted."""
+        """Return the limits on the counts of `audit`."""
         return ()
 
     def counts(self, counts: Counts) -> Counts:
@@ -89,12 +89,12 @@ class Predecessor(Generic[D]):
 
 
 def predecessor_of(specification: Specification, *, rebase: bool = False) -> Predecessor[Any]:
-    """Return what a release of the specification follows; import a series only if it is of one.
+    """Return the predecessor of a release; import the code of a series only if the release is part of one.
 
     Parameters
     ----------
     rebase : bool
-        Of a register: solve everything again, by decision.
+        Whether a register is protected from scratch, which a person decides.
     """
     kind = specification.publish.series
     return Predecessor() if kind == "single" else resolve_name(SERIES[kind])(specification, rebase=rebase)

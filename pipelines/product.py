@@ -18,7 +18,7 @@ from microguard.schemas.specification.model import Specification
 
 
 class Written(Protocol):
-    """Counts of the files of a staged release, by code that shares nothing with the method."""
+    """Counts of the files of a staged release, by code that is independent of the method."""
 
     @property
     def records(self) -> int:
@@ -26,7 +26,7 @@ class Written(Protocol):
         ...
 
     def metrics(self) -> Mapping[MetricKey, float]:
-        """Return the numbers by which the promise is judged."""
+        """Return the metrics by which the guarantee is judged."""
         ...
 
 
@@ -35,7 +35,8 @@ W = TypeVar("W", bound=Written)
 
 
 class Product(Protocol[P, W]):
-    """Records or tables. P is the result of protection, W the counts of the staged files.
+    """The content of a release: records or tables. P is the result of protection, W the counts of the staged
+    files.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class Product(Protocol[P, W]):
         """Return the originals with the protected records or cells, for the measures."""
 
     def stage(self, job: Job, protected: P, release_id: str) -> Staged:
-        """Write what is to be published to the private staging area."""
+        """Write the files to be published into the private staging area."""
         ...
 
     def read_back(self, job: Job, protected: P, staged: Staged) -> W:

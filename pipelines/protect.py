@@ -20,7 +20,7 @@ def protect(
     Parameters
     ----------
     rebase : bool
-        Of a register: solve everything again, by decision.
+        Whether a register is protected from scratch, which a person decides.
 
     Raises
     ------

@@ -74,7 +74,7 @@ class ProtectedFrame:
         )
 
     def _repr_html_(self) -> str:
-        """Return the verdicts as a table for notebooks, without what was measured."""
+        """Return the verdicts as a table for notebooks, without the measured values."""
         rows = "".join(
             f"<tr><td>{escape(_title(each))}</td><td>{'met' if each.passed else 'not met'}</td></tr>"
             for each in sorted(self.verdicts.rows, key=lambda each: each.passed)
@@ -199,7 +199,7 @@ class Protection:
             return ProtectedFrame(published, release.evidence, release.verdicts, release, self.specification)
 
     def publish(self, protected: ProtectedFrame) -> CommandResult:
-        """Publish what was protected, in the steps of the verb: gate, ledger, switch.
+        """Publish a protected frame in the steps of the verb: gate, ledger, switch of the current release.
 
         Raises
         ------
@@ -209,7 +209,8 @@ class Protection:
         """
         if not isinstance(protected, ProtectedFrame):
             raise InputRejected(
-                f"publish takes what protect answered, with its evidence: found a {type(protected).__name__}."
+                f"publish: expected the result of protect, found a {type(protected).__name__}. Pass the "
+                "object that protect returned."
             )
         if protected._specification != self.specification:
             raise SpecificationError(

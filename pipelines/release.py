@@ -35,7 +35,7 @@ def run(product: Product[P, W], job: Job, *, rebase: bool = False) -> CommandRes
     Parameters
     ----------
     rebase : bool
-        Of a register: solve everything again, by decision.
+        Whether a register is protected from scratch, which a person decides.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def verified_release(
 
 
 def publish_verified(job: Job, release: Verified[P]) -> CommandResult:
-    """Publish what passed the gate, or submit it for approval if the specification asks for that.
+    """Publish a release that passed the gate, or submit it for approval if the specification requires that.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def publish_verified(job: Job, release: Verified[P]) -> CommandResult:
     release_id = release.pending.entry.release_id
 
     def look() -> CommandResult | None:
-        with suppress(Exception):  # what it would finish, the next run does
+        with suppress(Exception):  # a failure here is repaired by the next run
             finish_what_died(areas)
         status = Ledger(areas).status(release_id)
         if status is not None and status.event == "published" and areas.public.current() == release_id:

@@ -24,5 +24,5 @@ def report(named: str) -> CommandResult:
         try:
             known_area(areas)
         except AreaNotThere as error:
-            text += f"\nIts state is what the ledger says. {error}"
+            text += f"\nThe status on the page is that of the ledger. {error}"
     return CommandResult(text, {"release_id": release.release_id, "report": str(page)})

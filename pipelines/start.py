@@ -52,7 +52,7 @@ def start(
     if not (port.isdecimal() and int(port) <= LARGEST_PORT):
         raise SpecificationError("--port: expected a number from 0 (any that is free) to 65535.")
     try:
-        listener = listen(int(port))  # before the file is read
+        listener = listen(int(port))  # checked before the file is read
     except OSError as error:
         raise SpecificationError(
             f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another one, or none."

@@ -1,4 +1,4 @@
-"""Start a job: areas locked, Spark running, slow modules imported meanwhile."""
+"""Start a job: lock the areas, start Spark, and import slow modules at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from microguard.schemas.specification.model import Specification
 
 @contextmanager
 def start_job(specification: Specification, master: str | None, progress: Progress) -> Iterator[Job]:
-    """Lock the areas, finish what a killed run left, and start Spark while slow modules are imported."""
+    """Lock the areas, finish the work of a killed run, and start Spark while slow modules are imported."""
     require_extras(*extras_of_release(specification.publish.format))
     areas = areas_of(specification)
     prefetch_imports(EXPECTS, DRAWS)

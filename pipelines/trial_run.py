@@ -1,4 +1,4 @@
-"""Protect a stated sample of the records and measure it, to foretell or compare; nothing is published.
+"""Protect a stated sample of the records and measure it, to predict or compare; nothing is published.
 
 The sample is drawn by a hash of the contents, so that the same records are drawn in any order of rows and
 files. If k counts units or households, all records of one are drawn together.

@@ -1,4 +1,4 @@
-"""Protect the table of a specification on trial, to foretell or compare; nothing is published."""
+"""Protect the table of a specification on trial, to predict or compare; nothing is published."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _work(job: Job, purpose: str) -> Iterator[str]:
 
 
 def _missed(product: TableProduct[Any], measured: Measured) -> Iterator[Failure]:
-    """Yield the requirements that the measures of a trial miss; no files are written, so none are counted."""
+    """Yield the requirements that the measures of a trial do not meet; without files nothing is counted."""
     for requirement in product.requirements(measured):
         value = measured.metrics.get(requirement.key)
         if value is not None and not requirement.met(value):

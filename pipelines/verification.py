@@ -1,4 +1,4 @@
-"""From protected records or cells to a verified release: measure, stage, count, judge, keep the evidence."""
+"""From protected records or cells to a verified release: measure, stage, count, judge, write the evidence."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def verify(
     with progress.stage("verify"):
         written = product.read_back(job, protected, staged)
         joint = predecessor.audit(product, job, protected, staged)
-        require_unchanged(microdata, product.reader, screened)  # whose records are not read again
+        require_unchanged(microdata, product.reader, screened)  # whose records are not read a second time
         counts = predecessor.counts(product.counts(screened, protected, written))
         verdicts = judge(
             "release",

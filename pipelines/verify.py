@@ -105,7 +105,7 @@ def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
 def _audited(folder: Path, release: FoundRelease) -> Audit:
     try:
         return audit(folder, _original(release, folder), with_table=release.public.folder is not None)
-    except Exception as error:  # any damage; what cannot be audited has not passed
+    except Exception as error:  # any damage: a release that cannot be audited has not passed
         raise GateRefused(
             f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
             "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."

@@ -88,7 +88,9 @@ def _withdraw(meant: str, areas: Areas) -> None:
             "`microguard history SPEC` lists the releases of a specification."
         )
     if returned:
-        begin_area(areas)  # of an earlier version, or torn: the area that has the release is its area
+        # the area is of an earlier version, or its identity is torn: it is the right one if it has the
+        # release
+        begin_area(areas)
     if status.event == "published" or returned:
         with areas.public.lock():
             withdraw_release(status, areas)
@@ -97,7 +99,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
 
 
 def _is_seen(release_id: str, areas: Areas) -> bool:
-    """Return whether a release is in the public area, whatever the ledger says."""
+    """Return whether a release is in the public area, independently of the ledger."""
     return areas.public.exists(release_id) or areas.public.current() == release_id
 
 
@@ -143,7 +145,7 @@ def _here(areas: Areas) -> list[Entry]:
 
 
 def _is_there(areas: Areas) -> bool:
-    """Return whether the public area may be the one of the ledger."""
+    """Return whether the public area may be that of the ledger."""
     try:
         known_area(areas)
     except (AreaNotThere, FileDamaged):
@@ -167,7 +169,7 @@ def _lost(areas: Areas) -> CommandResult:
 
 
 def _served(public: PublicArea) -> str | None:
-    """Return the current release; None if current.json cannot be read, which the holder of the lock mends."""
+    """Return the current release; None if current.json cannot be read before the lock holder repairs it."""
     try:
         return public.current()
     except FileDamaged:
@@ -175,7 +177,7 @@ def _served(public: PublicArea) -> str | None:
 
 
 def _meant(release: FoundRelease, ledger: Ledger) -> str:
-    """Return the id of the release to withdraw: if an area was named, its newest that is not withdrawn.
+    """Return the id of the release to withdraw: of an area, the newest release that is not withdrawn.
 
     A killed call may have made the release before current, which was not to be withdrawn.
     """

@@ -24,7 +24,7 @@ _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
 class FaultyExpression(ValueError):
-    """An expression that cannot be parsed; the text says what was found and expected."""
+    """An expression that cannot be parsed; the message states the expected and the found text."""
 
 
 @dataclass(frozen=True)

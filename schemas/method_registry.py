@@ -1,4 +1,4 @@
-"""The methods by name: what each protects, what it promises, and where its adapter is.
+"""The methods by name: the content that each protects, its guarantees, and its adapter.
 
 A third party adds a method by an entry point of the group `GROUP`, named like the method, whose value is a
 `MethodRow`. Its package is imported only when a specification names the method.
@@ -50,7 +50,7 @@ class MethodRow:
     kinds : tuple of str
         Kinds of quasi-identifiers that it carries.
     keys : tuple of str
-        Keys of ``[method]`` or ``[table]`` that not every method heeds, and this one does; "roles.risk" for
+        Keys of ``[method]`` or ``[table]`` that not every method uses, and this one does; "roles.risk" for
         variables of role risk.
     changes : "values", "clusters", "areas" or "coarser"
         What happens to records: each value is changed by itself, records become their clusters, areas are
@@ -209,7 +209,7 @@ BUILT_IN: dict[str, MethodRow] = {
 TABLE_KEYS: tuple[str, ...] = tuple(
     dict.fromkeys(key for row in BUILT_IN.values() if row.content == "table" for key in row.keys)
 )
-"""Keys of ``[table]`` that not every method heeds."""
+"""Keys of ``[table]`` that not every method uses."""
 
 
 def method_names(content: Content) -> tuple[str, ...]:

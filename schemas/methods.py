@@ -1,4 +1,4 @@
-"""What a specification may ask of a method: the rows of `sdc.algorithms`, by strategy.
+"""The algorithms that a specification may choose: the rows of `sdc.algorithms`, by strategy.
 
 A specification that asks an algorithm for what its row cannot carry is refused when it is read.
 """
@@ -51,9 +51,9 @@ MAX_RECORDS_BY_EFFORT: dict[Effort, int] = {
 
 
 def algorithms(strategy: Strategy, kinds: Kinds, variables: int, weighted: bool = False) -> tuple[str, ...]:
-    """Return the names `method.algorithm` may take for so many quasi-identifiers, "auto" first.
+    """Return the names that `method.algorithm` may have for this number of quasi-identifiers, "auto" first.
 
-    If the records are `weighted`, only algorithms that heed weights.
+    If the records are `weighted`, only algorithms that use weights.
     """
     able = (
         name
@@ -85,7 +85,7 @@ def max_records(strategy: Strategy, algorithm: str, effort: Effort) -> int:
 
 
 def rows_taken(method: str, algorithm: str) -> tuple[Algorithm, ...]:
-    """Return the rows that an algorithm's name, or "auto", may stand for."""
+    """Return the rows that an algorithm's name, or "auto", can select."""
     tables = [ALGORITHMS[strategy] for strategy in STRATEGIES[method]]
     if algorithm == "auto":
         return tuple(row for table in tables for row in table.values())

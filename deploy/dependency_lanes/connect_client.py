@@ -17,7 +17,7 @@ from typing import Any
 
 REFUSED = 9
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
-#: Seconds until the server must answer.
+#: Seconds within which the server must answer.
 STARTED = 240
 
 
@@ -74,7 +74,7 @@ def main(specification: str, data: str, override: str) -> int:
 
 
 def _refusal(protection: Any) -> int:
-    """Give what has the type of a Connect frame to a version that cannot return Arrow tables."""
+    """Wrap a frame in a class that lacks the conversion to Arrow, as in earlier versions of Connect."""
     from microguard import MicroguardError
 
     try:

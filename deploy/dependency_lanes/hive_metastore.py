@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: Seconds until it must answer.
+#: Seconds within which the metastore must answer.
 STARTED = 300
 _SITE = """<configuration>
 <property><name>javax.jdo.option.ConnectionURL</name>

@@ -16,7 +16,8 @@ import pandas as pd
 K = 3
 RECORDS = dict.fromkeys(("mixed", "nominal", "numeric", "connect"), 400)
 TOTAL = "Total"
-#: Of the tables: the dominance rule, the published unit of amounts, and the base counts are rounded to.
+#: For tables: the limit of the dominance rule, the published unit of amounts, and the base to which counts
+#: are rounded.
 DOMINANCE, UNIT, BASE = 0.85, 0.01, 5
 
 

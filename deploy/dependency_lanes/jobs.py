@@ -26,9 +26,9 @@ COUNT = Path(__file__).with_name("independent_count.py")
 CONNECT = Path(__file__).with_name("connect_client.py")
 CATALOGS = Path(__file__).with_name("catalog_readers.py")
 ROOT = Path(__file__).resolve().parents[2]
-#: Written by the independent count.
+#: File that the independent count writes.
 VALUES = "values.txt"
-#: Seconds of one command: a lane must end where a worker never answers.
+#: Time limit of a command in seconds, in case a worker never answers.
 TIMEOUT = 1200
 DEMO_RECORDS, FIRMS, COUNTED, PERSONS = 400, 1500, 810, 300
 _ANSWER = ("--json", "--quiet")
@@ -115,7 +115,7 @@ evidence = "evidence"
 
 @dataclass(frozen=True)
 class Job:
-    """One job: what it writes into an empty folder, and the commands that are called there.
+    """One job: the files that it writes into an empty folder, and the commands that it runs there.
 
     Attributes
     ----------

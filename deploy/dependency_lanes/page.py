@@ -13,7 +13,7 @@ from typing import Any
 
 from deploy.dependency_lanes.results import NOT_FINISHED, JobResult
 
-#: In the folder of a lane.
+#: File with the results of a lane, in the folder of the lane.
 RESULTS = "results.json"
 #: Packages whose versions the page names.
 SHOWN = (

@@ -53,7 +53,8 @@ def catalog_in(spark: Any, kind: str, address: str, token: str) -> str | None:
         "rest": {"type": "rest", "uri": address, "token": token},
         "sql": {
             "type": "jdbc",
-            "jdbc.init-catalog-tables": "false",  # its look for tables would keep SQLite locked for writers
+            # otherwise its search for tables would keep SQLite locked for writers
+            "jdbc.init-catalog-tables": "false",
             "uri": address.replace("sqlite:///", "jdbc:sqlite:"),
             "warehouse": str(Path.cwd()),
         },

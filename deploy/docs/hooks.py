@@ -46,7 +46,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _content(source: str) -> str:
-    """Return the text of a file, of its part, or of what comes before the part of another page."""
+    """Return the text of a file, of a part of it, or of everything before the part of another page."""
     path, _, heading = source.partition("#")
     text = (ROOT / path).read_text(encoding="utf-8")
     if heading:

@@ -22,7 +22,7 @@ _FUNCTIONS = {"log": "ln"}
 def contradictions(
     engine: duckdb.DuckDBPyConnection, columns: list[dict[str, Any]], keys: Mapping[str, str]
 ) -> dict[str, int]:
-    """Count the records whose derived columns are not what the manifest says they are computed by.
+    """Count the records whose derived columns differ from the expressions in the manifest.
 
     Parameters
     ----------

@@ -4,5 +4,7 @@ from __future__ import annotations
 
 
 def same_period(one: str, other: str) -> bool:
-    """Return whether two releases can be of the same period; one without a period can be of every one."""
+    """Return whether two releases can belong to the same period; a release without a period can belong to
+    any.
+    """
     return one == other or not one or not other

@@ -169,7 +169,7 @@ def _promises(
 def _derived(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Recompute the derived columns from the columns that are published beside them."""
+    """Recompute the derived columns from the columns that are published next to them."""
     if not any("derived" in column for column in manifest["columns"]):
         return []
     from microguard.pipelines.audit.derived import contradictions
@@ -199,7 +199,7 @@ def _agrees(stated: Any, counted: Any) -> bool:
 
 
 class PublicRecords(RecordFiles):
-    """The view ``microdata`` on the public files, queried with DuckDB."""
+    """The view ``microdata`` of the public files, queried with DuckDB."""
 
     def __init__(self, engine: duckdb.DuckDBPyConnection, columns: dict[str, str]) -> None:
         self.columns = columns

@@ -1,4 +1,4 @@
-"""Find the records that a Delta or Iceberg table must have: those of a release and of those it continues."""
+"""Find the records that a Delta or Iceberg table must have: those of a release and of its predecessors."""
 
 from __future__ import annotations
 

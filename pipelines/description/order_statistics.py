@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-#: Most numbers that are collected to be sorted.
+#: Maximum number of numbers that are collected for sorting.
 COLLECTED = 500_000
-#: Numbers of a sample, and half the width of a bracket in standard deviations of a rank.
+#: Sample size, and half the width of a bracket in standard deviations of a rank.
 SAMPLED, WIDTH = 100_000, 3.0
-#: Bits that one pass counts by.
+#: Number of bits by which one pass counts.
 BITS = 16
 _SIGN = np.uint64(1 << 63)
 _LEVELS = 64 // BITS
@@ -29,7 +29,7 @@ Parts = Callable[[], Iterable[np.ndarray]]
 
 
 class Bracket:
-    """Look for the number at a place in a bracket from a sample.
+    """Find the number at a rank within a bracket that a sample gives.
 
     Parameters
     ----------
@@ -62,7 +62,9 @@ class Bracket:
             self._inside = [*self._inside, inside] if self._held <= COLLECTED else None
 
     def found(self) -> float | None:
-        """Return the number at the place; None if it is not in the bracket, or too many numbers are."""
+        """Return the number at the rank; None if it is outside the bracket, or the bracket has too many
+        numbers.
+        """
         place = self._place - self._below
         if place < 0 or self._inside is None or place >= self._lowest + self._held + self._highest:
             return None
@@ -75,7 +77,7 @@ class Bracket:
 
 
 def order_statistics(parts: Parts, places: Sequence[int]) -> tuple[float, ...]:
-    """Return the numbers at places of the ascending order.
+    """Return the numbers at these ranks of the ascending order.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def _counted(parts: Parts, prefixes: set[np.uint64], level: int) -> dict[np.uint
 
 
 def _collected(parts: Parts, few: dict[int, tuple[np.uint64, int]], level: int) -> dict[int, float]:
-    """Collect the numbers with each prefix, and return the one at each place among them."""
+    """Collect the numbers with each prefix, and return the number at each rank among them."""
     if not few:
         return {}
     shift = np.uint64(64 - BITS * level)

@@ -1,4 +1,4 @@
-"""Assign roles to readings: which key is that of the units, and what else a column may be."""
+"""Assign roles to columns: which key identifies the units, and which other roles are possible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_MISSING = 0.5
 
 
 def assigned(facts: Facts, reading: Reading) -> Guess:
-    """Return the guess for a column that was read by itself."""
+    """Return the guess for a column from its own evidence alone."""
     column, confidence = facts.column, reading.confidence
     role, kind = ROLES[reading.name]
     count = f"{column.distinct:,} distinct value" + ("s" if column.distinct != 1 else "")
@@ -103,7 +103,7 @@ def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: in
 
 
 def _second_home(each: Guess) -> Guess:
-    """Leave out a second column that groups persons as households do: another key, or an amount."""
+    """Leave out a second column that groups persons like households: another key, or an amount."""
     why = f"a second key of households; {each.why}"
     if each.column is None or each.column.named("household") or not each.column.finite:
         return replace(each, role="identifier", why=why)
@@ -142,5 +142,5 @@ def _why_unit(each: Guess, kind: str, records: int) -> str:
             'let k count units with method.unit = "unit"'
         )
     if kind:
-        return 'a key whose values repeat: k counts it with method.unit = "unit"'
+        return 'a key whose values repeat: method.unit = "unit" makes k count units'
     return f"{each.why}, each once"

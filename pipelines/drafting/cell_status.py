@@ -78,7 +78,7 @@ def cell_status(frame: pd.DataFrame, others: Iterable[str]) -> tuple[str, Mappin
 
 
 def refuse_withheld(codes: Iterable[str], name: str) -> None:
-    """Refuse codes by which cells may be confidential, in a column whose standard does not say so.
+    """Refuse codes for cells that may be confidential, if the standard of the column is unknown.
 
     Raises
     ------

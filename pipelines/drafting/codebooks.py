@@ -1,4 +1,4 @@
-"""Map the variable names of published codebooks to what they mean.
+"""Map the variable names of published codebooks to their meaning.
 
 A name such as ``rb050`` says nothing by itself. A layout is recognised if a file has at least `FEWEST` of its
 names, and no name is read by a layout that is not recognised. Names are patterns in lower case.
@@ -105,7 +105,7 @@ _LAYOUTS: dict[str, dict[str, str]] = {
 
 
 def recognise(names: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Return what the names of a file mean by the codebook with most of them.
+    """Return the meaning of the names of a file by the codebook that knows most of them.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Column:
 
     @property
     def digits_of_one_width(self) -> bool:
-        """Whether every value is a text of so many digits."""
+        """Whether every value is a text of this number of digits."""
         return self.is_whole and self.widths[0] == self.widths[1] >= 2
 
     @property

@@ -11,7 +11,7 @@ AS_SPECIFIED = "as specified"
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """Information loss and risk of one k and variant, as shares of the sample; None if one does not apply.
+    """Information loss and risk of the sample for one k and variant; None if a measure does not apply.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ def _is_level_of(coarse: Guess, fine: Guess, codes: Mapping[str, np.ndarray]) ->
 
 
 def without_sparse_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Exclude numbers that are missing in too many records, starting with the one that is missing most."""
+    """Exclude numeric variables that are missing in too many records, the worst first."""
     while True:
         numeric = [each for each in guesses if each.role == "quasi_identifier" and each.kind == "numeric"]
         columns = [each.column for each in numeric if each.column is not None]

@@ -28,7 +28,7 @@ MOST_CONSTANT = 0.9
 """Maximum share of one value in a term of a sum or product."""
 MAX_TERMS = 12
 FITTED = 500
-"""Number of records to which sums of many columns are fitted before they are compared on all."""
+"""Number of records on which a sum of many columns is fitted before it is tested on all records."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ _Values = Mapping[str, np.ndarray]
 
 
 def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find columns with the same numbers as an earlier one."""
+    """Find columns with the same numbers as an earlier column."""
     seen: dict[bytes, Column] = {}
     for column in columns:
         if column.label in numbers and column.distinct > 1:
@@ -120,7 +120,7 @@ def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> 
 
 
 def _in_one_order(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    """Return whether of two columns of numbers one rises or falls with the other, if there are many values.
+    """Return whether one numeric column is a monotone function of the other, if there are many values.
 
     All amounts of households group the persons alike.
     """
@@ -211,7 +211,7 @@ def _totals(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
 
 
 def _bands(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find categories that are bands of a number: sorted by it, they change as rarely as they can."""
+    """Find categories that are bands of a number: in its order they change as rarely as possible."""
     for base in columns:
         number = numbers.get(base.label)
         if number is None or base.distinct < FEWEST_IN_BANDS:

@@ -1,4 +1,4 @@
-"""Read what a column is from scored evidence: its name, its type and the distribution of its values.
+"""Classify a column by scored evidence: its name, its type and the distribution of its values.
 
 Each rule adds points to one reading. The reading with the most points is chosen. The distance to the second
 one is its confidence.
@@ -41,7 +41,7 @@ SURE_POINTS, LIKELY_POINTS = 3, 2
 
 @dataclass(frozen=True)
 class Facts:
-    """What the evidence rules look at.
+    """Facts of a column that the evidence rules use.
 
     Attributes
     ----------
@@ -83,12 +83,12 @@ class Facts:
 
     @property
     def listed(self) -> bool:
-        """So many records per value as a code list by name must have."""
+        """Minimum number of records per value for a code list by name."""
         return self.categories or MIN_RECORDS_PER_CODE * self.column.distinct <= self.column.present
 
     @property
     def numeric(self) -> bool:
-        """All values are numbers. Of texts only those of a CSV can be, unless they have leading zeros."""
+        """Whether all values are numbers. Text can be a number only in a CSV, and without leading zeros."""
         if pa.types.is_boolean(self.column.type) or self.column.present == 0:
             return False
         typed = self.column.type
@@ -98,7 +98,7 @@ class Facts:
 
     @property
     def padded(self) -> bool:
-        """Digits of one width with leading zeros and many values, as codes and padded amounts have."""
+        """Whether values are digits of one width with leading zeros, as codes and padded amounts are."""
         return self.csv and self.column.zero_led > 0 and self.column.digits_of_one_width and not self.few
 
     @property
@@ -113,7 +113,7 @@ class Facts:
 
     @property
     def unique(self) -> bool:
-        """All values are distinct, but for a few duplicates."""
+        """Whether all values are distinct, except for a few duplicates."""
         return self.column.distinct >= NEARLY_UNIQUE * self.records
 
     @property
@@ -123,7 +123,7 @@ class Facts:
 
     @property
     def pattern(self) -> bool:
-        """Texts of one width and one word, as keys have."""
+        """Whether texts have one width and one word, as keys have."""
         least, most = self.column.widths
         return least == most >= 4 and self.column.words == 1
 
@@ -140,13 +140,15 @@ class Facts:
 
     @property
     def of_a_body(self) -> bool:
-        """In a file with measures of the body: as weights in kilograms are, at most 400 with one decimal."""
+        """Whether values look like weights in kilograms: at most 400 with one decimal, next to measures of
+        the body.
+        """
         tenths = np.abs(self.numbers * 10 - np.round(self.numbers * 10)) < 1e-6
         return self.body and self.numeric and self.column.range[1] <= 400 and bool(tenths.all())
 
     @property
     def maybe_weight(self) -> bool:
-        """Numbers that could be a sampling weight, of which neither name nor values say that they are."""
+        """Whether numbers could be a sampling weight although neither name nor values show it."""
         if self.named("income", "age", "visible", "body") or _amount(self):
             return False
         levels = self.few and self.numeric and not self.whole and self.column.positive == self.records
@@ -154,7 +156,7 @@ class Facts:
 
     @property
     def alone(self) -> bool:
-        """A key whose records share a single column, as those of a place or a fine code do."""
+        """Whether a key has records that share a single column, as those of a place or a fine code do."""
         entity = self.entity
         named = self.named("key", "entity", "household")
         return entity is not None and entity.kind == "cluster" and len(entity.shared) == 1 and not named
@@ -168,7 +170,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Rule:
-    """Evidence: points for a reading where a condition holds, and the reason."""
+    """A rule of evidence: points for a class of columns if a condition holds, and the reason."""
 
     reading: str
     points: int
@@ -237,7 +239,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What a column is, why, how sure, and what else it may be."""
+    """The class of a column, the reason, the confidence, and an alternative."""
 
     name: str
     why: str
@@ -246,7 +248,7 @@ class Reading:
 
 
 def read_column(facts: Facts) -> Reading:
-    """Return the reading with the most points, its strongest reason and its confidence."""
+    """Return the class with the most points, its strongest reason and its confidence."""
     points = dict.fromkeys(READINGS, 0)
     reasons: dict[str, tuple[int, str]] = {}
     for rule in RULES:
@@ -269,5 +271,5 @@ def read_column(facts: Facts) -> Reading:
 
 
 def max_categories(records: int) -> int:
-    """Return the maximum number of categories of a nominal variable in a file with so many records."""
+    """Return the maximum number of categories of a nominal variable in a file of this size."""
     return min(max(records // RECORDS_PER_CATEGORY, FEWEST_CATEGORIES), MOST_CATEGORIES)

@@ -60,7 +60,7 @@ _RELATIVE = 1e-6
 
 @dataclass
 class FinishedTable:
-    """What the columns of a finished table are.
+    """The roles of the columns of a finished table.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def draft_finished_table(
 def recognised(
     frame: pd.DataFrame, named_totals: Mapping[str, str] = MappingProxyType({})
 ) -> FinishedTable | None:
-    """Return what the columns of a table are, or None if the rows are no cells.
+    """Return the roles of the columns of a table, or None if the rows are no cells.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def _runs(order: list[str], total: float, adds_up: AddsUp) -> Iterator[list[str]
 
 
 def _between(levels: list[list[str]], values: Mapping[str, float], adds_up: AddsUp) -> dict[str, str] | None:
-    """Return code -> the code of the level above that runs of codes add up to, one after the other."""
+    """Map each code to the code of the level above, whose value the values of a run of codes add up to."""
     parents: dict[str, str] = {}
     for above, below in pairwise(levels):
         left = list(below)

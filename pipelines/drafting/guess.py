@@ -1,4 +1,4 @@
-"""The guessed role and kind of a column, with its confidence, its reason and what else it may be."""
+"""The guessed role and kind of a column, with its confidence, its reason and an alternative."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SURE, LIKELY, UNSURE = "sure", "likely", "unsure"
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another role and kind that a column may have, when it has them, and its recode as TOML."""
+    """An alternative role and kind of a column, the condition for it, and its recode as TOML."""
 
     role: str
     kind: str | None

@@ -49,9 +49,10 @@ def with_key_variables(
                 break  # coarser levels of a chosen code add no risk
             classes = joined[best.name]
             unique = float(np.mean(np.bincount(classes)[classes] == 1))
-            chosen[best.name] = (
-                f"key variable {len(chosen) + 1} by risk, {unique:.1%} of records unique with those before"
-            )
+            number = len(chosen) + 1
+            share = f"{unique:.1%} of the sampled records are unique"
+            among = "by itself" if number == 1 else f"with key variables 1 to {number}"
+            chosen[best.name] = f"key variable {number} by risk: {share} {among}"
             left.remove(best)
     return [_assigned(each, chosen) for each in guesses]
 

@@ -20,12 +20,14 @@ _WORDS = {
     "calweight vekt vikt peso",
     "place": "region regio geo nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
     "department departement departamento dipartimento dep land municipality commune comune kommune kommun "
-    "kom gemeinde gemeente municipio concelho parish lau fips provincia ccaa comunidad regione distrito uf "
+    "kom gemeinde gemeente kreis landkreis bezirk bundesland municipio concelho parish lau fips provincia "
+    "ccaa comunidad regione distrito uf "
     "fylke lan wojewodztwo powiat gmina okres obec "
     "country pays zip zipcode postcode postal plz postnummer city town village area_code ags puma",
     "sensitive": "diagnosis diagnose disease illness hiv icd icd10 health sante gesundheit religion "
     "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
-    "abortion religious affairs victim conviction sexual addiction mental",
+    "abortion religious affairs victim conviction sexual addiction mental krankheit erkrankung behinderung "
+    "konfession maladie sykdom sygdom sjukdom enfermedad",
     "code": "code nace naics isco isic sic type class category zip postcode postal plz activity coicop cpa "
     "nco noc anzsco anzsic cnae ateco naf ape kldb okved scian sinco ciiu ciuo cno "
     "cpc hs isced soc esco fos iso branch stratum strata sector segment grade rank status species cat",
@@ -93,7 +95,7 @@ _CODES = {
 
 
 def concepts_of(name: str) -> frozenset[str]:
-    """Return what a name says: the categories with a keyword that is a word of it, or a key in one word.
+    """Return the concepts of a name: those with a keyword that is a word of it or that a word contains.
 
     Parameters
     ----------
@@ -111,7 +113,7 @@ def concepts_of(name: str) -> frozenset[str]:
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
     bare = [re.sub(r"[0-9]+$", "", word) for word in words]
-    longer = [word for word in bare if len(word) > 2]  # "HA10" is no area in hectares
+    longer = [word for word in bare if len(word) > 2]  # the name "HA10" does not mean an area in hectares
     said = {
         what
         for what, known in _VOCABULARY.items()
@@ -125,5 +127,5 @@ def concepts_of(name: str) -> frozenset[str]:
     if said & {"amount", "income"}:
         said -= {"entity"}
     if "kg" in words:
-        said -= {"weight"}  # of a body or a product
+        said -= {"weight"}  # the weight of a body or of a product, no sampling weight
     return frozenset(said)

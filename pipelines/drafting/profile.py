@@ -222,7 +222,7 @@ class Profile:
         return {label: frame[label].to_numpy(np.float64, na_value=np.nan) for label in frame.columns}
 
     def codes_in_order(self, column: Column, other: Column) -> np.ndarray:
-        """Return the sampled codes of `other`, sorted by the numbers or the text of `column`."""
+        """Return the sampled codes of `other`, in the order of the numbers or texts of `column`."""
         number = self._number(column)
         order = f"{number}, {column.label}" if column.numbers else column.label
         records = self._engine.execute(
@@ -380,7 +380,9 @@ class Profile:
 
 
 def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
-    """Return what a name says: by its codebook, which need not say that an age is one, or by its words."""
+    """Return the concepts of a name: by its codebook (which may omit that a variable is an age) or by its
+    words.
+    """
     said = concepts_of(name)
     return meant | (said & {"age"}) if meant else said
 

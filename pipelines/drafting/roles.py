@@ -99,7 +99,7 @@ def _guess(column: Column, facts: Facts) -> Guess:
 
 
 def _without_computed(guesses: list[Guess], computed: list[Derived]) -> list[Guess]:
-    """Leave computed columns out: protected by themselves they would contradict their terms."""
+    """Leave computed columns out, because their protected values would contradict their terms."""
     by_name = {each.column.name: each for each in computed}
     result = []
     for each in guesses:

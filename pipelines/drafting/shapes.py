@@ -1,4 +1,4 @@
-"""Recognise what whole numbers are by their values: serial and registration numbers, and code lists."""
+"""Recognise serial numbers, registration numbers and code lists by their values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MAX_ROUND_SHARE = 0.15
 MIN_CODES, MIN_RECORDS_PER_CODE, MIN_RECORDS_PER_OTHER = 8, 4, 2
 """Minimum number of codes of a code list, of records per code, and of records per code but the commonest."""
 MAX_OCCUPIED = 0.6
-"""Maximum share of the whole numbers within the middle half of a code list that are codes.
+"""Maximum share of whole numbers that occur as codes, between the quartiles of the codes.
 
-Amounts with so many ties occupy nearly all of them, unless they are rounded."""
+Amounts with as many ties contain nearly all whole numbers of this range, unless they are rounded."""
 MAX_ROUNDED_CODES = 0.3
 MIN_NUMBERED = 0.8
 """Minimum share of the whole numbers of its range that a numbering from above 1,000 uses."""
@@ -57,7 +57,7 @@ def is_code_list(column: Column, values: np.ndarray) -> bool:
         return False
     codes, times = np.unique(values, return_counts=True)
     if times.sum() - times.max() < MIN_RECORDS_PER_OTHER * len(codes):
-        return False  # an amount that most records do not have
+        return False  # it is an amount that most records do not have
     low, high = np.quantile(codes, (0.25, 0.75))
     middle = codes[(codes >= low) & (codes <= high)]
     if len(middle) < MIN_CODES / 2 or np.mean(codes % 10 == 0) > MAX_ROUNDED_CODES:

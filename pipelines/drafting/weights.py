@@ -78,7 +78,7 @@ def weight_signs(
 
 
 def _is_calibrated(group: np.ndarray, numbers: np.ndarray) -> bool:
-    """Return whether the sums by group are whole, as population totals are, and hardly by chance.
+    """Return whether sums by group are whole numbers, as population totals are, and not by chance.
 
     Weights rounded to d decimals miss a whole sum of n by about sqrt(n) 10^-d / 3.5.
     """

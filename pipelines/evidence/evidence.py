@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 @dataclass(frozen=True)
 class Description:
-    """Identity of a release, and what it was made from.
+    """Identity of a release, and its source.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ def read_quality(folder: Path) -> dict[str, Any]:
 
 
 class Headlined(Protocol):
-    """What the sentences use of a measure."""
+    """Members of a measure that the sentences use."""
 
     @property
     def name(self) -> str: ...
@@ -147,7 +147,7 @@ class Headlined(Protocol):
 
 
 def headline_sentences(evidence: Evidence, measures: Iterable[Headlined]) -> Iterator[str]:
-    """Yield the sentences that whoever signs must read first, in the order of the measures."""
+    """Yield the sentences that the approver must read first, in the order of the measures."""
     for measure in measures:
         section = evidence.sections.get(measure.name)
         if section is not None:
@@ -156,7 +156,9 @@ def headline_sentences(evidence: Evidence, measures: Iterable[Headlined]) -> Ite
 
 @dataclass(frozen=True, order=True)
 class Attack:
-    """What an attacker reaches: a share of the records, a sentence, and the measure that says so."""
+    """Share of the records that an attacker identifies or infers, with a sentence and the name of the
+    measure.
+    """
 
     share: float
     sentence: str
@@ -164,7 +166,7 @@ class Attack:
 
 
 def attacks_of(evidence: Evidence, measures: Iterable[Headlined]) -> list[Attack]:
-    """Return what an attacker reaches, the worst first."""
+    """Return the shares of records that attackers identify or infer, the largest first."""
     found = []
     for measure in measures:
         section = evidence.sections.get(measure.name)

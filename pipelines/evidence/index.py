@@ -30,7 +30,7 @@ STATES = {
     "waiting": "waits for approval",
     "rejected": "rejected",
 }
-#: State of a release that is in no ledger, by its verdicts.
+#: State in words of a release that is in no ledger, by its verdicts.
 REFUSED = "refused"
 
 
@@ -77,7 +77,7 @@ def write_index(areas: Areas) -> Path:
 
 
 def index_of(areas: Areas) -> list[Line]:
-    """Return the lines of the index, newest first; releases that were refused have evidence alone."""
+    """Return the lines of the index, newest first; refused releases have evidence only."""
     known = Ledger(areas).latest()
     served = {_served(area) for area in {public_area_of(entry, areas).public for entry in known.values()}}
     unpublished = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)

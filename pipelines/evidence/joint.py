@@ -13,7 +13,7 @@ from microguard.pipelines.publication.areas import Areas
 
 #: File in the evidence of a release of a series.
 JOINT = "joint.json"
-#: Counts of an update that a person is shown, and their words; files and JSON keep the names of before.
+#: Counts of an update that the page shows, with their labels; files and JSON keep the earlier names.
 SHOWN = {
     "units": "units",
     "published": "records published",

@@ -29,7 +29,7 @@ FILE = "openlineage.json"
 #: Namespace of the jobs; the name of a job is that of its releases.
 NAMESPACE = "microguard"
 PRODUCER = "urn:microguard:run"
-#: Where one of these is in the environment, the client of OpenLineage is configured.
+#: The OpenLineage client is configured if one of these environment variables is set.
 CONFIGURED = (
     "OPENLINEAGE_URL",
     "OPENLINEAGE_CONFIG",
@@ -58,7 +58,7 @@ def write_lineage(folder: Path, evidence: Evidence, source: str | None) -> None:
 
 
 def settle_lineage(folder: Path, state: State) -> None:
-    """Set how the run ended in its event, if there is one."""
+    """Write the final state of the run into its lineage event, if the folder has one."""
     path = folder / FILE
     if path.is_file():
         event = read_json(path, f"{FILE} of release {folder.name}", _RESTORED, "eventType", "outputs")
@@ -101,7 +101,7 @@ def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, 
 
 
 def _columns(evidence: Evidence, source: str | None) -> dict[str, Any]:
-    """Return the column lineage of published records: from which columns of the input each one was made.
+    """Return the column lineage of published records: the input columns of each published column.
 
     A protected column has masked values, and every other one is published as it is or computed.
     """
@@ -139,7 +139,7 @@ def dataset_of(place: str) -> dict[str, str]:
 
 
 def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callable[[Path | None], None]]:
-    """Send START and COMPLETE or FAIL of what runs inside, if a client is configured (`events_of_run`).
+    """Send START and then COMPLETE or FAIL for the enclosed run, if a client is configured (`events_of_run`).
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callab
 
 
 def sent_lineage_of(folder: Path) -> AbstractContextManager[Callable[[Path | None], None]]:
-    """Send the same for a decision about a release, with the job and the input that its evidence names."""
+    """Send the events of a decision about a release, with the job and the input from its evidence."""
     event: dict[str, Any] = {}
     with suppress(MicroguardError, OSError):  # lineage decides about no release
         event = read_json(folder / FILE, FILE, _RESTORED)

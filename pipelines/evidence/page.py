@@ -94,11 +94,11 @@ TO_DO: Mapping[str, str] = MappingProxyType(
 )
 #: Share of records or clusters from which a risk of `TO_DO` is open although all checks passed.
 OPEN_RISK = 0.05
-#: Measures whose risk is open only above 1/k, which k-anonymity promises.
+#: Measures whose risk is open only if it exceeds 1/k, which k-anonymity guarantees.
 ABOVE_ONE_IN_K = ("household_risk",)
-#: From the first on numbers are written without decimals; from the second on, rounded.
+#: Numbers are written without decimals from the first limit on, and rounded from the second on.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
-#: Smaller numbers are written as below this one, as 3.5e-05 is hard to read.
+#: Smaller numbers are written as "below" this number, because 3.5e-05 is hard to read.
 SMALLEST = 0.001
 #: Key of `[quality]` -> the section of the evidence that it limits.
 _COUNTED_BY = {
@@ -115,7 +115,7 @@ _COUNTED_BY = {
 
 
 class Drawn(Headlined, Protocol):
-    """What the page uses of a measure: its name, and the plots and sentences of its section."""
+    """Members of a measure that the page uses: its name, and the plots and sentences of its section."""
 
     @property
     def on_page(self) -> bool: ...
@@ -124,7 +124,8 @@ class Drawn(Headlined, Protocol):
 
 
 class Page:
-    """The page of a release: plots and sections, drawn once, with the state of the ledger when it is written.
+    """The page of a release: plots and sections, drawn once, with the status in the ledger when it is
+    written.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ def _explained(part: str, words: str) -> str:
 
 
 def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
-    """Yield risks that are large although all checks passed, each with what to do about it."""
+    """Yield risks that are large although all checks passed, each with a remedy."""
     for attack in attacks:
         least = 1 / max(k, 1) if attack.measure in ABOVE_ONE_IN_K else OPEN_RISK
         if attack.measure in TO_DO and attack.share > least:
@@ -246,7 +247,7 @@ def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
 
 
 def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the variables that were recoded before anything was counted, and how, in words."""
+    """Yield the variables that were recoded before protection, and how, in words."""
     for name, variable in specification.get("variables", {}).items():
         given = {key: variable[key] for key in RECODES if variable.get(key)}
         if given:
@@ -279,7 +280,7 @@ def _apart(sentence: str) -> str:
 
 
 def _number(value: Any) -> str:
-    """Format a number with four digits, or with all digits before the point, without an exponent."""
+    """Format a number with four digits, or with all digits before the decimal point, without an exponent."""
     if value is None or isinstance(value, jinja2.Undefined):
         return "-"
     if 0 < abs(value) < SMALLEST:

@@ -13,7 +13,7 @@ from markupsafe import escape
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Module that draws, to be prefetched: it takes a second to import.
+#: Module that draws plots; it is prefetched because its import takes a second.
 DRAWS = "matplotlib.backends.backend_svg"
 BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
 #: Colours and markers of lines; if there are more lines than colours, markers distinguish them.

@@ -68,7 +68,7 @@ def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
 
 
 def method_plot(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot what each method of tables costs a user: cells without their value, and errors."""
+    """Plot the cost of each method of tables for a user: cells without their value, and errors."""
     names = {
         "suppressed": "cells without a value, %",
         "changed": "cells with another value, %",

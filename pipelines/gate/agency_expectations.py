@@ -31,7 +31,7 @@ from microguard.schemas.errors import Failure
 from pyspark.sql import DataFrame
 
 NUMBER = "number"
-#: Name of the results, next to those of our own suites.
+#: Name of the agency's results, next to those of our suites.
 RESULTS = "agency"
 CORRECT = "correct the records, or the suite"
 
@@ -69,7 +69,7 @@ def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Ver
         with _without_a_word():
             result = _result(built, suite.name, records)
         answers = _answers(result)
-    except Exception:  # its text may quote a record, and nothing was judged
+    except Exception:  # the text of the error may quote a record, and no expectation was evaluated
         answers = {}
     else:
         write_results(result, RESULTS, evidence)

@@ -1,4 +1,4 @@
-"""Great Expectations' Data Docs as a page that opens offline.
+"""Render Great Expectations' Data Docs as a page that opens offline.
 
 Its own pages load styles, scripts and pictures from the network, which an evidence folder must not. They are
 removed and replaced by a few styles in the page; the contents are unchanged.

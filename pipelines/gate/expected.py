@@ -1,4 +1,4 @@
-"""Expectations of an agency's suite, as `agency_suite` reads them and `agency_expectations` judges them."""
+"""Expectations of an agency's suite, read by `agency_suite` and evaluated by `agency_expectations`."""
 
 from __future__ import annotations
 

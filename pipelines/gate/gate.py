@@ -1,4 +1,4 @@
-"""The gate: judge what was measured by what is required, and refuse a release that falls short."""
+"""The gate: compare measured metrics with requirements, and refuse a release that does not meet them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXPECTATIONS = "expectations"
 
 @dataclass(frozen=True)
 class Verdict:
-    """One requirement and what was measured.
+    """One requirement and the measured metric.
 
     Attributes
     ----------

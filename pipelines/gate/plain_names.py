@@ -76,14 +76,14 @@ _WORDS = {
 
 
 def metric_in_words(key: MetricKey) -> str:
-    """Return the metric as a phrase: "records that hold any combination of all"."""
+    """Return the metric as a phrase, such as "share of the cells that are suppressed"."""
     spelled = key.metric.replace("_", " ") + (" of {variable}" if key.variable else "")
     words = _WORDS.get(key.metric, spelled).replace("{variable}", key.variable)
     return words + (f" in tables of dimension {key.dimension}" if key.dimension else "")
 
 
 def plain_name(requirement: Requirement) -> str:
-    """Return the requirement as a phrase: "records that hold any combination of all: at least 3"."""
+    """Return the requirement as a phrase, such as "share of the cells that are suppressed: at most 0.5"."""
     words = metric_in_words(requirement.key)
     limits = [
         f"{word} {limit:g}"

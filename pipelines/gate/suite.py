@@ -18,9 +18,9 @@ from microguard.pipelines.gate.plain_names import plain_name
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 NO_VALUES = {"result_format": "BOOLEAN_ONLY"}
-"""The result format under which neither results nor Data Docs carry what was found: of records."""
+"""Result format for records, with which neither results nor Data Docs contain observed values."""
 OBSERVED = {"result_format": "BASIC", "partial_unexpected_count": 0}
-"""The result format that carries what was found: of metrics, which are counts, shares and errors."""
+"""Result format for metrics, which contains the observed counts, shares and errors."""
 
 
 def expectation_suite(name: str, requirements: Sequence[Requirement]) -> ExpectationSuite:

@@ -1,7 +1,7 @@
 """Additive table: every total is the sum of its parts, and every sensitive cell keeps its distance.
 
 Controlled tabular adjustment (Cox and Dandekar 2004; Castro 2006). Additivity is counted on the published
-files; the distance of sensitive cells only beside the original ones.
+files; the distance of sensitive cells only next to the original ones.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class AdditiveTable(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         return tuple(each for each in (INEXACT, ATTACKER + BANDS, ONE_VALUE, self.absent) if each)
 
     @property
@@ -82,7 +82,8 @@ class AdditiveTable(TableGuarantee):
 
 
 def unprotected(published: Published, original: OriginalCells) -> int:
-    """Count sensitive cells nearer to their own value than their levels, without a level, or unchanged.
+    """Count sensitive cells that are unchanged, without a level, or nearer to their true value than their
+    level.
 
     Whatever the levels are, a change of less than the unit of publication protects nothing.
     """
@@ -92,7 +93,7 @@ def unprotected(published: Published, original: OriginalCells) -> int:
 
 
 def beyond(published: Published, original: OriginalCells) -> int:
-    """Count cells beyond their capacity, at no multiple of the base, or missing."""
+    """Count cells that exceed their capacity, are no multiple of the base, or are missing."""
     far = (published.change > original.rise) | (-published.change > original.fall)
     if original.base is not None:
         far |= (published.change + original.units) % original.base != 0

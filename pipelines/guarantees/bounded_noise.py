@@ -1,4 +1,4 @@
-"""Bounded noise: every count has noise of its own, no larger than a limit, and no small count is published.
+"""Bounded noise: every count has independent noise up to a limit, and no small count is published.
 
 Cell keys (Fraser and Wooton 2005; Marley and Leaver 2011; Enderle, Giessing and Tent 2018). Totals do not add
 up; they differ from the sums of their parts by no more than the noise of all of them.
@@ -61,13 +61,13 @@ class BoundedNoise(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         known = WITHIN_NOISE.format(largest=self.largest, variance=self.variance)
         return tuple(each for each in (INEXACT, TOTALS, ATTACKER + known, ONE_VALUE, self.absent) if each)
 
     @property
     def condition(self) -> str:
-        """A total farther from the sum of its parts than the noise of all of them."""
+        """A total whose distance from the sum of its parts exceeds the noise of all of them."""
         return f"total IS NULL OR hidden > 0 OR abs(total - parts_sum) > {self.largest} * (parts + 1)"
 
     @property
@@ -77,11 +77,11 @@ class BoundedNoise(TableGuarantee):
 
     @property
     def broken(self) -> str:
-        """What is wrong with a total that breaks the promise."""
+        """Description of a total that violates the guarantee."""
         return "differ from the sum of their parts by more than their noise"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Small counts; counts too far from their own, zeros that are none, and missing cells."""
+        """Small counts; counts too far from the true ones, false zeros, and missing cells."""
         shown = np.nan_to_num(published.shown)
         small = (shown != 0) & (shown < self.least)
         far = (np.abs(shown - original.units) > self.largest) | ((original.units == 0) & (shown != 0))

@@ -1,4 +1,4 @@
-"""Intervals of suppressed cells: what is left of them to readers and contributors, by linear programs.
+"""Feasible intervals of suppressed cells for readers and for contributors, by linear programs.
 
 A reader knows the published values, the lines of the table and how far every cell may be from its value
 beforehand. A contributor also knows its own amounts: they are a lower bound of its cells, and the value of
@@ -26,12 +26,13 @@ from microguard.pipelines.guarantees.original_cells import UNIT, Contributed, Or
 from scipy import sparse
 from scipy.optimize import linprog
 
-#: Part of a level that may be missing: rounding of sums and of linear programs.
+#: Share of a protection level that rounding of sums and linear programs may remove.
 TOLERANCE = 1e-6
-#: Cells that are free in the first search, and how many times as many in each further one.
+#: Number of suppressed cells that are free in the first search, and factor of this number in each further
+#: search.
 _FEW, _MORE = 200, 8
-#: No cell deviates by more than so many times the level that is searched for: a program with larger numbers
-#: would be solved with less precision than the level.
+#: Maximum deviation of a cell in multiples of the requested level: a program with larger numbers would be
+#: solved with less precision than the level.
 _LARGEST = 1e6
 
 
@@ -46,7 +47,7 @@ class _Coalition:
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """How far each cell may be from its value, and must be able to be, as (cells,) arrays."""
+    """Bounds on the deviation of each cell, and deviations that its levels require, as (cells,) arrays."""
 
     fall: np.ndarray
     rise: np.ndarray
@@ -55,7 +56,8 @@ class _Knowledge:
     sliding: np.ndarray
 
     def of(self, coalition: _Coalition, values: np.ndarray) -> _Knowledge:
-        """Return what a coalition knows of its cells: it can be left in doubt about others' amounts only.
+        """Return the knowledge of a coalition about its cells: only the contributions of others are
+        uncertain.
 
         Of a cell that it contributes to, it is left with as much of the levels as the others contribute of
         the cell at the most.
@@ -73,7 +75,7 @@ class _Knowledge:
 
     @contextmanager
     def replaced(self, cells: np.ndarray, by: _Knowledge) -> Iterator[None]:
-        """Replace what is known of some cells for a while."""
+        """Replace the knowledge about some cells temporarily."""
         names = ("fall", "rise", "lower", "upper", "sliding")
         kept = [getattr(self, name)[cells] for name in names]
         try:
@@ -148,7 +150,7 @@ def too_narrow(
 
 
 def _learns(cell: int, known: _Knowledge, search: _Search, unpublished: _Search) -> bool:
-    """Return whether a contributor is left with less than the levels, and would not be without the table."""
+    """Return whether a contributor's interval is narrower than the levels because of the table."""
     if search.ends(cell, known) is not None:
         return False
     most = [abs(unpublished.reach(cell, known, side, np.inf).at(cell)) for side in (-1, 1)]
@@ -214,7 +216,7 @@ def _by_cell(witnesses: list[_Table], cells: int) -> sparse.csc_matrix:
 
 
 def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: _Knowledge) -> np.ndarray:
-    """Return the witnesses that a coalition can exclude by what it knows of its cells, as positions."""
+    """Return the positions of witnesses that a coalition can exclude because of its own contributions."""
     deviations = witnesses[:, cells].tocoo()
     slack = TOLERANCE * np.abs(deviations.data)
     fall, rise = known.fall[deviations.col], known.rise[deviations.col]
@@ -272,7 +274,7 @@ class _Table:
         return float(self.deviations[self.cells == cell].sum())
 
     def times(self, factor: float) -> _Table:
-        """Return the deviations multiplied, which keeps every sum."""
+        """Multiply the deviations by a factor, which preserves every sum."""
         return _Table(self.cells, self.deviations * factor)
 
 
@@ -280,7 +282,7 @@ _SAME = _Table(np.zeros(0, np.int64), np.zeros(0))
 
 
 class _Search:
-    """Search values that an attacker cannot exclude, at the levels of a cell."""
+    """Search deviations to the levels of a cell that an attacker cannot exclude."""
 
     def __init__(self, relations: sparse.csr_matrix, suppressed: np.ndarray) -> None:
         self._columns = np.flatnonzero(suppressed)
@@ -293,7 +295,7 @@ class _Search:
     def ends(self, cell: int, known: _Knowledge) -> tuple[_Table, _Table] | None:
         """Return deviations to the lower and the upper level of a cell, None if there are none."""
         lower, upper, sliding = (float(each[cell]) for each in (known.lower, known.upper, known.sliding))
-        if sliding > lower + upper:  # as far as it goes on both sides
+        if sliding > lower + upper:  # a sliding level needs the whole feasible range on both sides
             least, most = self.reach(cell, known, -1, np.inf), self.reach(cell, known, 1, np.inf)
             fall, rise = -least.at(cell), most.at(cell)
             slack = TOLERANCE * sliding
@@ -329,7 +331,10 @@ class _Search:
             free *= _MORE
 
     def _solved(self, near: np.ndarray, cell: int, known: _Knowledge, side: int, scale: float) -> _Table:
-        """Move a cell as far as possible with some suppressed cells free; not at all if that fails."""
+        """Maximise the deviation of a cell by a linear program in which only the cells `near` are free.
+
+        Return no deviation if the solver fails.
+        """
         columns = self._columns[near]
         lines = np.unique(self._cells[:, near].indices)
         matrix = self._lines[lines][:, near]
@@ -349,7 +354,10 @@ class _Search:
         return _Table(columns[moved], found[moved])
 
     def _near(self, place: int, count: int) -> np.ndarray:
-        """Return suppressed cells that few lines part from one, at least `count` or all that any do."""
+        """Return the suppressed cells that the fewest constraints connect to the cell at `place`.
+
+        There are at least `count` of them, unless fewer cells are connected to it.
+        """
         near = np.array([place])
         while len(near) < count:
             lines = np.unique(self._cells[:, near].indices)

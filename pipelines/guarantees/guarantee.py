@@ -1,4 +1,4 @@
-"""A guarantee: what a release promises, and the count on its published files that shows it.
+"""A guarantee: the promise of a release, and the count on its published files that verifies it.
 
 A release is published only if code that did not make it counts its promise on the files as written. Each
 guarantee is one file of this room: its statement, its limits, its requirements, its count and its entry in
@@ -21,7 +21,7 @@ Files = TypeVar("Files")
 
 @dataclass(frozen=True)
 class Count:
-    """What a guarantee counted on published files.
+    """Counts of a guarantee on published files.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Count:
 
 
 class Guarantee(ABC, Generic[Files]):
-    """A promise that code which did not make the release can count on its files.
+    """A promise that independent code can verify by counting on the published files.
 
     Attributes
     ----------
@@ -56,15 +56,15 @@ class Guarantee(ABC, Generic[Files]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover, a sentence each."""
+        """Limits of the guarantee, one sentence each."""
         return ()
 
     @abstractmethod
     def requirements(self) -> tuple[Requirement, ...]:
-        """Limits on what `count` finds on the public files alone; all are promised."""
+        """Limits on the counts of `count` on the public files alone; all are promised."""
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Limits on what `count` finds only beside data that the agency keeps; all are promised."""
+        """Limits on the counts of `count` that need data of the agency; all are promised."""
         return ()
 
     @abstractmethod
@@ -86,6 +86,6 @@ def unmet(requirements: Sequence[Requirement], count: Count) -> list[Requirement
 
 
 def promise(metric: str, variable: str = "", *, at_least: float | None = None) -> Requirement:
-    """Return a promised requirement: at least so much, or exactly zero where no minimum is given."""
+    """Return a promised requirement: at least `minimum`, or exactly zero without a minimum."""
     at_most = 0.0 if at_least is None else None
     return Requirement(MetricKey(metric, variable), BROKEN, at_least=at_least, at_most=at_most, promised=True)

@@ -91,19 +91,21 @@ class KAnonymity(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         apart = () if self.jointly else (NOT_JOINTLY,)
         counted = () if self.unit == "record" else (COUNTED.format(self.unit),)
         shown = (SHOWN,) if self.missing == ANY_VALUE else ()
         return (*apart, *counted, *shown, LINKAGE)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """At least k records in the smallest class of each group, or that show the values of each record."""
+        """At least k records in the smallest class of each group, or with values that match those of each
+        record.
+        """
         metric = "fewest_showing" if self.missing == ANY_VALUE else "smallest_class"
         return tuple(promise(metric, group.name, at_least=self.k) for group in self.groups)
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """At least k units in each class, where k does not count records."""
+        """At least k units in each class, if k does not count records."""
         if self.unit == "record":
             return ()
         return tuple(promise("fewest_households", group.name, at_least=self.k) for group in self.groups)

@@ -58,7 +58,7 @@ class LDiversity(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         minimality = MINIMALITY.format(self.least)
         return (minimality, WITHHELD) if self.withholds else (minimality,)
 
@@ -86,7 +86,7 @@ class LDiversity(Guarantee[RecordFiles]):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> LDiversity | None:
-        """Build the guarantee that a manifest states; None where it states none."""
+        """Build the guarantee from a manifest; None if the manifest does not state it."""
         least = int(manifest.get("method", {}).get("min_diversity", 1))
         sensitive = tuple(each["name"] for each in manifest["columns"] if each.get("role") == "sensitive")
         if least < 2 or not sensitive:

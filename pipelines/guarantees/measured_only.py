@@ -38,7 +38,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
 
     @property
     def statement(self) -> str:
-        """What is said instead of a promise."""
+        """Statement in place of a promise."""
         names = ", ".join(self.variables)
         return (
             f"Values of {names} were perturbed at random. How many changed was counted before publication; a "
@@ -47,7 +47,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is not promised."""
+        """Properties that are not promised."""
         return (NO_PROMISE,)
 
     def requirements(self) -> tuple[Requirement, ...]:
@@ -55,7 +55,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
         return (promise("records_published", at_least=1),)
 
     def count(self, files: RecordFiles) -> Count:
-        """Count the records, and name the perturbed variables that the files do not have."""
+        """Count the records, and the perturbed variables that the files lack."""
         files.keys(self.variables)
         ((records,),) = files.query(f"SELECT count(*) FROM {RECORDS}")
         detail = f"{int(records)} records; no formal promise"

@@ -1,4 +1,4 @@
-"""Noise of amounts: every amount has noise of its own by keys, scaled by its largest contributors.
+"""Noise of amounts: every amount has independent noise by keys, scaled by its largest contributors.
 
 Cell keys for continuous variables (Giessing and Tent 2019). Totals do not add up.
 """
@@ -74,7 +74,7 @@ class NoisyAmounts(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         return tuple(each for each in (INEXACT, TOTALS, ATTACKER + KNOWN, ONE_VALUE, self.absent) if each)
 
     @property
@@ -89,11 +89,11 @@ class NoisyAmounts(TableGuarantee):
 
     @property
     def broken(self) -> str:
-        """What is wrong with a total that breaks the promise."""
+        """Description of a total that violates the guarantee."""
         return "are absent"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count amounts below 0 and changed zeros, and amounts that are missing or beyond their noise."""
+        """Count negative amounts and changed zeros, and amounts that are missing or outside their noise."""
         shown = np.nan_to_num(published.shown)
         wrong = (shown < 0) | ((original.units == 0) & (shown != 0))
         far = (published.change < -original.fall) | (published.change > original.rise)

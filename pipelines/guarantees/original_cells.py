@@ -1,4 +1,4 @@
-"""Cells before protection, which only the agency has: how far each published value lies from its own."""
+"""Cells before protection, which only the agency has, and the change of each published value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNIT = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Contributed:
-    """What units contribute to cells, each once; the contributors of a cell that is listed are complete.
+    """Contributions of units to cells, each once; the contributors of a listed cell are complete.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class OriginalCells:
 
 @dataclass(frozen=True)
 class Published:
-    """Published values beside original cells.
+    """Published values next to original cells.
 
     Attributes
     ----------

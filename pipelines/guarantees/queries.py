@@ -1,4 +1,4 @@
-"""What every audit asks of DuckDB: a quiet engine, quoted names and texts, and one number back."""
+"""DuckDB for all audits: a quiet engine, quoted names and texts, and queries for one number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = "__filename"
 
 @contextmanager
 def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield an engine in memory that draws no progress bar and does not look for names in Python."""
+    """Yield an in-memory DuckDB connection without a progress bar and without access to Python variables."""
     with duckdb.connect() as engine:
         engine.execute("SET enable_progress_bar = false")
         engine.execute("SET python_enable_replacements = false")
@@ -44,7 +44,7 @@ def show(
     columns: Sequence[str],
     computed: str = "",
 ) -> None:
-    """Show Parquet files under names of our own, by position: to DuckDB, "Sex" and "sex" are one name.
+    """Show Parquet files with columns named by position: for DuckDB, "Sex" and "sex" are one name.
 
     Parameters
     ----------

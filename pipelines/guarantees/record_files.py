@@ -1,4 +1,4 @@
-"""Published records as a relation that SQL can count: the same text for Spark inside a run and for DuckDB."""
+"""Published records as a relation, with the same SQL for Spark inside a run and for DuckDB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-#: The relation, in a query.
+#: Placeholder for the relation in a query.
 RECORDS = "{records}"
 #: Patterns of shown variables that one query counts.
 PATTERNS_AT_ONCE = 16
@@ -19,7 +19,7 @@ _CLASS_SIZES = (
 
 
 class PrivateRecords(Protocol):
-    """The records of a release beside the unit that k counts, which is not published."""
+    """The records of a release next to the unit that k counts, which is not published."""
 
     def fewest_units(self, variables: Sequence[str]) -> int:
         """Count the distinct units of each class; return the least."""
@@ -57,7 +57,7 @@ class RecordFiles(ABC):
         return sizes_in(self.query(class_sizes_query(self.keys(variables))))
 
     def fewest_showing(self, variables: Sequence[str], region: Sequence[str], below: int) -> int:
-        """Count for each record those that show all values that it shows; return the least, or `below`.
+        """Count for each record the records that match all its values; return the least count, or `below`.
 
         For each pattern of shown variables, the records that show all of them are grouped by their values.
 

@@ -1,4 +1,4 @@
-"""The guarantees by name, and those that a manifest states. One that nobody counts is refused.
+"""The guarantees by name, and those of a manifest. A guarantee that no code counts is refused.
 
 A row names where a guarantee is; its file is imported for a release that promises it.
 """
@@ -51,7 +51,7 @@ class UnknownGuarantee(Exception):
 
 
 def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
-    """Return what a run must have counted before it publishes under these guarantees.
+    """Return the metrics that a run must count before it publishes under these guarantees.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
 
 
 def is_registered(guarantee: Guarantee[Any]) -> bool:
-    """Return whether a guarantee is of this package, so that a plug-in brings no count of its own."""
+    """Return whether a guarantee is defined in this package, so that a plug-in cannot replace its count."""
     path = GUARANTEES.get(guarantee.name)
     return path is not None and type(guarantee) is resolve_name(path)
 

@@ -48,17 +48,19 @@ class RoundedTable(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         known = ATTACKER + WITHIN_A_BASE.format(base=self.base)
         return tuple(each for each in (INEXACT, known, ONE_VALUE, self.absent) if each)
 
     @property
     def forbidden(self) -> str:
-        """A cell without a value, or at no multiple of the base."""
+        """A cell without a value, or with one that is no multiple of the base."""
         return f"v IS NULL OR v % {self.base} <> 0"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Sensitive cells nearer to their value than the rule allows; cells beyond their multiples."""
+        """Sensitive cells nearer to their true value than the rule allows; cells outside their adjacent
+        multiples.
+        """
         return unprotected(published, original), beyond(published, original)
 
     def method(self) -> dict[str, Any]:

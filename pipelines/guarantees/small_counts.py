@@ -50,7 +50,7 @@ class SmallCounts(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         known = ATTACKER + WITHIN_A_BASE.format(base=self.base)
         return tuple(each for each in (known, ONE_VALUE, self.absent) if each)
 

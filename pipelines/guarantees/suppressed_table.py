@@ -3,7 +3,7 @@
 Cell suppression (Cox 1980; Fischetti and Salazar 2001). A suppressed cell has no value and the status
 ``suppressed``; the files never tell primary from secondary suppressions. Counted on the files: the status
 agrees with the value, what is published adds up, and no withheld value follows from the lines of the table.
-Counted beside the original cells: the interval that each kind of attacker is left with, by linear programs
+Counted next to the original cells: the interval that each kind of attacker is left with, by linear programs
 over the lines of the files (`feasible_intervals`), is as wide as the levels of every sensitive cell.
 """
 
@@ -51,13 +51,13 @@ FOR_EVER = (
     "A suppressed cell stays suppressed, and a published one published, in every other table of the same "
     "amounts. Microdata made from the same records may say more."
 )
-#: A line whose published cells do not add up.
+#: Name of the count of constraints whose published cells do not add up.
 _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"
 
 
 @dataclass(frozen=True)
 class SuppressedTable(TableGuarantee):
-    """Promise that no suppressed cell can be computed from what is published.
+    """Promise that no suppressed cell can be computed from the published cells.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class SuppressedTable(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         counted = [who for kind, who in KNOWN_TO.items() if kind in self.attackers]
         others = [who for kind, who in KNOWN_TO.items() if kind not in self.attackers]
         sentences = [INTERVALS, f"This was counted for {', for '.join(['every reader', *counted])}."]
@@ -89,20 +89,20 @@ class SuppressedTable(TableGuarantee):
 
     @property
     def condition(self) -> str:
-        """A line of published cells that does not add up."""
+        """A constraint whose published cells do not add up."""
         return _OPEN
 
     @property
     def forbidden(self) -> str:
-        """None by its value alone: the status is compared with it."""
+        """No condition on the value alone: the status is compared with the value."""
         return "false"
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """As for every table; status and value agree, and no suppressed value follows from sums."""
+        """Counts of every table; status and value agree, and no suppressed value follows from sums."""
         return (*super().requirements(), promise("status_wrong"), promise("cells_by_subtraction"))
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """As for every table; every attacker is left with an interval as wide as the levels."""
+        """Counts of every table; the interval of every attacker is as wide as the levels."""
         narrow = (promise("intervals_too_narrow", attacker) for attacker in self.attackers)
         return (*super().private_requirements(), *narrow)
 
@@ -142,7 +142,7 @@ class SuppressedTable(TableGuarantee):
         places: np.ndarray,
         original: OriginalCells,
     ) -> dict[str, int]:
-        """Count intervals that are too narrow, with all that readers have of earlier tables."""
+        """Count intervals that are too narrow, given all earlier tables of the source."""
         known, earlier = places >= 0, original.earlier
         cells = len(original.units) + (0 if earlier is None else len(earlier.units))
         place = sparse.csr_matrix(
@@ -156,7 +156,7 @@ class SuppressedTable(TableGuarantee):
         return too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier(), self.attackers)
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Sensitive cells with a value; published cells that are not at their own value."""
+        """Sensitive cells with a value; published cells without their true value."""
         valued = ~np.isnan(published.shown)
         return int(np.sum(original.sensitive & valued)), int(np.sum(valued & (published.change != 0)))
 

@@ -1,4 +1,4 @@
-"""Published tables as SQL counts them: cells, repeated cells, and totals beside the sums of their parts.
+"""Count published tables by SQL: cells, repeated cells, and totals compared with the sums of their parts.
 
 DuckDB adds the parts of every total from the codes alone, in exact arithmetic. A layout says how the files
 are to be read; it is the part of the manifest that describes them.
@@ -175,7 +175,7 @@ class TableFiles:
         return int(compared), int(broken)
 
     def _parts(self, table: Mapping[str, Any], file: str) -> Iterator[str]:
-        """Queries that give the parts of totals, each under the codes of its total."""
+        """Queries for the parts of totals, each with the codes of its total."""
         for dimension in table["dimensions"]:
             levels = dimension["levels"]
             if dimension["parents"]:
@@ -199,7 +199,7 @@ class TableFiles:
                 )
 
     def _grouped(self, grouping: Mapping[str, Any], wrong: str) -> tuple[int, int]:
-        """Compare the cells of a further hierarchy, where tables have them, with the codes they group."""
+        """Compare the cells of a further hierarchy, if tables have them, with the codes that they group."""
         keys = ", ".join(quoted_name(name) for name in self.columns)
         cells = f"SELECT DISTINCT * EXCLUDE (t) FROM ({self._every_cell()})"
         sums = f"SELECT {keys}, {_sums('v')} FROM ({self._grouped_parts(grouping, cells)}) GROUP BY {keys}"
@@ -225,7 +225,7 @@ class TableFiles:
 
     @property
     def _kind(self) -> str:
-        """SQL for which columns of a cell are summed over."""
+        """SQL for the set of columns over which a cell is summed."""
         return " || ".join(f"({quoted_name(name)} = {self._total})::text" for name in self.columns)
 
     def _every_cell(self) -> str:
@@ -237,7 +237,7 @@ class TableFiles:
         )
 
     def _padded(self, columns: list[str]) -> str:
-        """Select all columns of codes; those that a table is summed over hold the total."""
+        """Select all columns of codes; columns over which a table is summed contain the total mark."""
         return ", ".join(
             quoted_name(name) if name in columns else f"{self._total} AS {quoted_name(name)}"
             for name in self.columns

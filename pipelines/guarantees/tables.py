@@ -1,4 +1,4 @@
-"""What the guarantees of tables have in common: one value a cell, and totals beside their parts."""
+"""Common parts of the guarantees of tables: one value for each cell, and totals next to their parts."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @property
     def condition(self) -> str:
-        """SQL condition of a total that breaks the promise."""
+        """SQL condition of a total that violates the guarantee."""
         return self.wrong
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Require that totals hold, no cell has two values, and only allowed values are published."""
+        """Require that totals are correct, no cell has two values, and only allowed values are published."""
         return (promise("lines_open"), promise("values_not_allowed"))
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Require that sensitive cells keep their distance, and that no cell is beyond its limits."""
+        """Require that sensitive cells keep their distance, and that no cell exceeds its limits."""
         return (promise("cells_unprotected"), promise("cells_astray"))
 
     @property
@@ -57,10 +57,10 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @abstractmethod
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count cells that are not protected, and cells beyond their limits, missing ones included."""
+        """Count unprotected cells, and cells that exceed their limits or are missing."""
 
     def count(self, files: TableFiles) -> Count:
-        """Count on the files, and beside the original cells where whoever counts has them."""
+        """Count on the files, and also compare with the original cells if they are given."""
         cells, totals = files.cells(), files.totals(self.condition)
         repeated, forbidden = files.repeated(), files.cells_where(self.forbidden)
         metrics = {
@@ -80,7 +80,7 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @property
     def broken(self) -> str:
-        """What is wrong with a total that breaks the promise."""
+        """Description of a total that violates the guarantee."""
         return "differ from the sum of their parts"
 
     @abstractmethod

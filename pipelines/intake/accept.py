@@ -43,7 +43,7 @@ def accept_input(validated: ValidatedInput, specification: Specification, folder
 
 
 def _advice(specification: Specification) -> tuple[tuple[str, str], ...]:
-    """Return what to do for reasons that concern the whole file rather than single records."""
+    """Return remedies for reasons that concern the whole file rather than single records."""
     encoding = " Write the texts of the file in UTF-8, as Parquet requires."
     if specification.input.format == "csv":
         encoding = (

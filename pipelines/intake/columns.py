@@ -107,7 +107,7 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
 
 
 def _advice_on_folders(frame: DataFrame, names: list[str]) -> str:
-    """Return what to do for those of the columns that only names of folders have; empty without any."""
+    """Return the remedy for columns that exist only as names of folders; empty without any."""
     first = next(iter(frame.inputFiles()), "")
     named = [name for name in names if f"/{quote(name)}=" in first or f"/{name}=" in first]
     if not named:

@@ -33,7 +33,7 @@ def with_derived(frame: DataFrame, specification: Specification, schema: pa.Sche
 
 
 def contradictions(frame: DataFrame, specification: Specification, schema: pa.Schema) -> int:
-    """Count the records whose derived columns are not what their expressions give."""
+    """Count the records whose derived columns differ from their expressions."""
     if not specification.derived:
         return 0
     differs = f.lit(False)

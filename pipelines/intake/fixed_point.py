@@ -86,7 +86,7 @@ def totals_from_fixed_point(parts: pa.Table, place: int, magnitude: float) -> tu
 def scales_from_sums(
     parts: pa.Table, names: Sequence[str], magnitude: Mapping[str, float]
 ) -> dict[str, Scale]:
-    """Mean and scale of numeric variables, from the `fixed_point_sums` of the parts of a file, a row each."""
+    """Compute mean and scale of numeric variables from the `fixed_point_sums` of the parts, one row each."""
     by_variable = {}
     for i, name in enumerate(names):
 

@@ -1,4 +1,4 @@
-"""Write the records of a data frame of Spark, or of a library that speaks Arrow, down once.
+"""Write the records of a Spark data frame, or of a library that exports Arrow, to files once.
 
 Without that, Spark would compute the plan behind a frame in each pass of a run.
 """
@@ -28,7 +28,7 @@ def is_spark_frame(frame: Any) -> bool:
 def write_frame(
     spark: SparkSession, frame: Any, specification: Specification, staging: PrivatePlace
 ) -> Microdata:
-    """Write the declared columns of a frame down, without identifiers, and return its records.
+    """Write the declared columns of a frame to files, without identifiers, and return its records.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def arrow_reader(frame: Any) -> pa.RecordBatchReader:
     if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):  # a lazy frame of polars
         try:
             frame = frame.collect()
-        except Exception as error:  # its text may quote a value
+        except Exception as error:  # the text of the error may quote a value
             raise InputRejected(
                 f"The input is a lazy frame of polars that cannot be computed ({type(error).__name__}). Call "
                 "its collect() to see the cause, and pass the result."

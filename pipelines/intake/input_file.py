@@ -41,7 +41,7 @@ _OLD_STATA = tuple(bytes((version, order)) for version in range(0x69, 0x74) for 
 
 
 def foreign_format(file: Path) -> tuple[str, str] | None:
-    """Return what a file of another program is and what to do; None for other and for unreadable files."""
+    """Return the name of another program's format and the remedy; None for other and unreadable files."""
     try:
         with open(file, "rb") as stream:
             begin = stream.read(64)

@@ -144,7 +144,7 @@ def _in_environment(path: str) -> bool:
 
 
 def _listed_by_store(folder: str, mark: str) -> bool:
-    """Return whether a folder of an object store has a match; a store that refuses has none for us."""
+    """Return whether a folder of an object store has a match; False if the store denies access."""
     import obstore
     from obstore.exceptions import BaseError
     from obstore.store import from_url

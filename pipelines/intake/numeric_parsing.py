@@ -22,7 +22,7 @@ _COUNTS = ("values", "numbers", "in_digits")
 
 @dataclass(frozen=True)
 class Range:
-    """What the values of a column are.
+    """Types of the values of a column.
 
     Attributes
     ----------

@@ -20,7 +20,8 @@ HOLDERS = "__holders"
 
 
 def population(frame: DataFrame, specification: Specification) -> DataFrame | None:
-    """Return the combinations of `Specification.population_key` in the population with their `HOLDERS`.
+    """Return the key combinations (`Specification.population_key`) of the population, with their number
+    `HOLDERS`.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ def _names_snapshot(spark: SparkSession, specification: Specification) -> bool:
 def _read_snapshot(
     spark: SparkSession, specification: Specification, declared: Specification, staging: PrivatePlace
 ) -> Microdata:
-    """Write the declared columns of a snapshot down, without identifiers, and return its records."""
+    """Write the declared columns of a snapshot to files, without identifiers, and return its records."""
     from microguard.pipelines.intake.snapshots import snapshot_of
     from microguard.pipelines.intake.written_input import INPUT, write_down
 
@@ -167,7 +167,7 @@ def _read_snapshot(
 def _read_table_of_spark(
     spark: SparkSession, specification: Specification, declared: Specification, staging: PrivatePlace
 ) -> Microdata:
-    """Write the declared columns of a table of Spark's catalogue down, and return its records."""
+    """Write the declared columns of a table of Spark's catalogue to files, and return its records."""
     from microguard.pipelines.intake.written_input import INPUT
 
     source, reader = specification.input, spark.read
@@ -187,7 +187,7 @@ def _read_table_of_spark(
 
 
 def _needed(names: Sequence[str], declared: Specification) -> list[str]:
-    """Return the columns of a table that are written down: the declared ones without identifiers."""
+    """Return the columns of a table that are written to files: the declared ones without identifiers."""
     return [n for n in names if n in declared.variables and declared.variables[n].role != "identifier"]
 
 

@@ -199,7 +199,7 @@ def _newest(folder: str) -> str:
 
 
 class _Ambiguous(Exception):
-    """Only a catalogue knows which metadata file is current."""
+    """Refuse an Iceberg table whose current metadata file only a catalogue knows."""
 
 
 def _scan(table: Table, specification: Specification) -> DataScan:

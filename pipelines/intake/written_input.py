@@ -84,7 +84,7 @@ def write_records(microdata: Microdata, specification: Specification, staging: P
 
 
 class PrivatePlace(Protocol):
-    """What is needed here of a staging area (`pipelines.publication.staging.staging_area`)."""
+    """The methods of a staging area that this module needs (`pipelines.publication.staging.staging_area`)."""
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
         """Let Spark write the files of a frame."""

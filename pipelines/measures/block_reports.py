@@ -14,7 +14,7 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.schemas.errors import ProtectionFailed, SpecificationError
 from microguard.sdc.measures.moments import Moments
 
-#: Scope of a lower bound, in a report.
+#: Whether a lower bound is of the blocks or of the file, in a report.
 OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"
 #: Number of most frequent reasons of failed blocks that an error names.
 NAMED_REASONS = 3
@@ -46,14 +46,14 @@ class BlockReports:
 
     @property
     def of_file(self) -> dict[str, Any] | None:
-        """Return the report whose bound is of the whole file, or None."""
+        """Return the report with a bound of the whole file, or None."""
         return self.whole_file or next(
             (each for each in self.blocks if each.get("bound_of") == OF_FILE), None
         )
 
     @property
     def records(self) -> int:
-        """Return the number of protected records: proofs hold for a release that has no others."""
+        """Return the number of records that the proofs cover; a release with other records has no proof."""
         parts = self.blocks if self.whole_file is None else [self.whole_file]
         return sum(report["records"] for report in parts)
 
@@ -90,8 +90,8 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
             listed += f"; and {len(reasons) - NAMED_REASONS} more reasons"
         raise ProtectionFailed(
             f"{len(failed)} of {len(blocks)} blocks could not be protected: {listed}. Nothing was published. "
-            "Choose another method.algorithm or blocking.max_records, or ask for less, and call this again: "
-            "finished blocks are kept."
+            "Choose another method.algorithm or blocking.max_records, or a smaller k or diversity, and run "
+            "this again: finished blocks are kept."
         )
     here = in_words(deciding_versions())
     elsewhere = [report for report in blocks if report.get("software", here) != here]
@@ -117,7 +117,7 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
 
 
 def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
-    """Return the block reports as a table; a row without a block is of the whole file."""
+    """Return the block reports as a table; a row without a block describes the whole file."""
     rows = [
         {
             "clustering": name,

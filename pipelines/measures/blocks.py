@@ -26,7 +26,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class OfAlgorithm:
-    """Blocks that one algorithm solved; `fallback` of them after another algorithm failed."""
+    """Blocks that one algorithm solved; in `fallback` of them another algorithm had failed."""
 
     algorithm: str
     blocks: int
@@ -37,7 +37,7 @@ class OfAlgorithm:
 
 @dataclass(frozen=True)
 class Certified:
-    """What is proved of a clustering of records by microaggregation.
+    """Proved bounds of a clustering of records by microaggregation.
 
     Attributes
     ----------

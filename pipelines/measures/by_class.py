@@ -1,7 +1,7 @@
 """Apply a function to whole equivalence classes: after one shuffle a task has all records of its classes.
 
-For statistics that need the records of a class together, and not a sum over them. Classes are compared by a
-hash of 64 bits: among ten million records two classes collide once in a million runs.
+This is for statistics that need all records of a class, and not only sums over them. Classes are compared by
+a 64-bit hash: with ten million records, two classes collide once in a million runs.
 """
 
 from __future__ import annotations

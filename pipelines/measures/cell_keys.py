@@ -21,7 +21,7 @@ from microguard.sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTab
 
 @dataclass(frozen=True)
 class CellErrorsBeside:
-    """Errors of the cells of some tables, with original counts, one way to publish them.
+    """Errors of the cells of some tables under one way to publish them, with the original counts.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class CellErrorsBeside:
 
 @dataclass(frozen=True)
 class DimensionBeside:
-    """The tables of one dimension, by protected records and by cell keys."""
+    """Errors of the tables of one dimension, from protected records and from cell keys."""
 
     tables: int
     cells: int
@@ -49,7 +49,7 @@ class DimensionBeside:
 
 @dataclass(frozen=True)
 class CellKeysBeside:
-    """Tables of the protected records beside what cell keys would make of the original ones.
+    """Errors of tables of the protected records, next to those that cell keys would cause.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
         )
 
     def headline(self, section: CellKeysBeside, k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         whole = {name: each for name, each in section.dimensions.items() if not each.by_region}
         better = [name for name, each in whole.items() if each.cell_keys.chi2 < each.records.chi2]
         if better:

@@ -21,7 +21,7 @@ from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objecti
 
 #: Name of the step that is the protection as a whole.
 WHOLE = "whole"
-#: Largest gap that the page states: above it the bound is weak, and says nothing of the protection.
+#: Largest gap that the page states: a bound with a larger gap says nothing about the protection.
 LARGEST_TOLD = 0.5
 
 
@@ -70,7 +70,7 @@ def _whole(chi2: float, bound: float, optimal: bool) -> Proved:
 
 
 def _steps(reports: BlockReports, chi2: float, largest_error: float | None) -> Iterator[Proved]:
-    """Return the certificates of the method's steps, each over all blocks, with what the whole file has."""
+    """Return the certificates of the method's steps over all blocks, with those of the whole file."""
     steps = [step for report in reports.blocks for step in report.get("certificates", ())]
     given = OF_FILE if reports.whole_file is None else OF_BLOCK
     for name in dict.fromkeys(step["step"] for step in steps if step["step"] != WHOLE):
@@ -81,7 +81,7 @@ def _steps(reports: BlockReports, chi2: float, largest_error: float | None) -> I
 
 
 def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
-    """Sum a step over the blocks; of the largest error take the maximum."""
+    """Sum a step over the blocks; for the largest error, take the maximum."""
     objective = parts[0]["objective"]
     total = max if objective == "largest error above its allowance" else math.fsum
     value = total([part["value"] for part in parts])
@@ -137,7 +137,7 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
                 largest = _largest_error(comparison, group)
                 section[group.name] = (proof, *_steps(reports, proof.value, largest))
             elif comparison.specification.strategy(group) == "other":
-                continue  # what bounds every k-anonymous protection does not bound this one
+                continue  # a bound on all k-anonymous protections is no bound on this one
             elif set(group.variables) & set(comparison.specification.nominal):
                 free = _by_clusters(comparison, group)
                 if free is not None:
@@ -145,7 +145,7 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
         return section or None
 
     def headline(self, section: Mapping[str, tuple[Proved, ...]], k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         for proofs in section.values():
             gap = proofs[0].gap
             if gap is not None and gap <= LARGEST_TOLD:

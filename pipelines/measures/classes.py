@@ -200,7 +200,7 @@ def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
 
 
 def close_within(ranges: Mapping[str, Range], names: Collection[str]) -> dict[str, float]:
-    """Return what `close` returns for variables whose ranges are known."""
+    """Return the codes of `close` for variables whose ranges are known."""
     return {name: CLOSE * ((ranges[name].largest or 0.0) - (ranges[name].smallest or 0.0)) for name in names}
 
 
@@ -270,7 +270,9 @@ def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
 
 
 def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
-    """Count records whose hash occurs once, or at one holder: repeated records of one holder hide nobody."""
+    """Count records whose hash occurs once or at one holder only: repeated records of a holder do not hide
+    it.
+    """
     if holder is not None:
         _, place, members = np.unique(hashes, return_inverse=True, return_counts=True)
         return int(members[_holders(place, holder) == 1].sum())
@@ -294,7 +296,7 @@ def _given_away(
     fresh = np.concatenate([[True], classes[1:] != classes[:-1]])
     cells = np.flatnonzero(fresh | np.concatenate([[True], values[1:] != values[:-1]]))
     n = np.diff(cells, append=len(order))
-    starts = np.flatnonzero(fresh[cells])  # of the classes, among their cells
+    starts = np.flatnonzero(fresh[cells])  # positions of the first cell of each class
     members, of_class = np.add.reduceat(n, starts), np.diff(starts, append=len(n))
     distinct = np.add.reduceat((values[cells] != MISSING).astype(np.int64), starts)
     entropy = np.log(members) - np.add.reduceat(n * np.log(n), starts) / members

@@ -37,13 +37,13 @@ class CoarsenedVariable:
 
 @dataclass(frozen=True)
 class Coarsening:
-    """What the records lost.
+    """Information that the records lost.
 
     Attributes
     ----------
     records : int
     missing : str
-        What a missing value is to k-anonymity.
+        How k-anonymity counts a missing value.
     variables : tuple of CoarsenedVariable
     cost, lower_bound, gap : float
         Of all clusterings and regions; the gap is a share of the cost.
@@ -58,7 +58,7 @@ class Coarsening:
 
 
 class CoarseningMeasure(Measure[Comparison, Coarsening]):
-    """Count suppressed values by variable, beside cost and bound."""
+    """Count suppressed values by variable, next to cost and bound."""
 
     name = "coarsening"
     section = Coarsening
@@ -89,7 +89,7 @@ class CoarseningMeasure(Measure[Comparison, Coarsening]):
         return Coarsening(comparison.records, missing, variables, cost, bound, gap)
 
     def headline(self, section: Coarsening, k: int) -> Iterator[str]:
-        """Return what was suppressed, and how much less was possible."""
+        """Return the number of suppressed values, and how many a proved bound requires."""
         suppressed = sum(each.suppressed for each in section.variables)
         values = section.records * len(section.variables)
         least = f"at most {100 * section.gap:.2g} % less" if section.gap > 0 else "no less"

@@ -31,7 +31,7 @@ _PAIRS = "pairs"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A protection and what it was made from.
+    """A protection, and the original records.
 
     Attributes
     ----------
@@ -62,12 +62,12 @@ class Comparison:
 
     @property
     def records_before(self) -> DataFrame | None:
-        """The published records before protection; None where earlier releases published some of them."""
+        """The original records of the published ones; None if earlier releases published some of them."""
         return self.screened.frame if self.drawn is None else None
 
     @property
     def keys(self) -> list[str]:
-        """The region, where there is one: part of every combination."""
+        """The region, if there is one: part of every key combination."""
         return [] if self.specification.region is None else [self.specification.region]
 
     @property
@@ -77,7 +77,7 @@ class Comparison:
 
     @cached_property
     def moments(self) -> Mapping[str, Moments]:
-        """Moments of the numeric variables by clustering: of all records of its blocks.
+        """Moments of the numeric variables of each clustering, summed over all records of its blocks.
 
         A method without blocks has those of the sampled records (`pairs`).
         """
@@ -106,7 +106,7 @@ class Comparison:
 
     @cached_property
     def classes_after(self) -> Classes:
-        """Those of the protected ones; `alone` by each of `joins`."""
+        """Classes of the protected records; `alone` counts unique records by each of `joins`."""
         specification, household = self.specification, self.specification.household
         return classes_of(
             self.protected,
@@ -123,17 +123,17 @@ class Comparison:
 
     @cached_property
     def sensitive_numbers(self) -> Mapping[str, Column]:
-        """Sensitive variables that hold numbers, as double columns."""
+        """Sensitive variables whose values are numbers, as double columns."""
         return numeric_columns(self.protected, self.specification.sensitive, self.specification, self._ranges)
 
     @property
     def seldom_shared(self) -> tuple[str, ...]:
-        """Sensitive variables that hold numbers, dates or times, as few persons have the same value."""
+        """Sensitive variables whose values are numbers, dates or times: few persons have the same value."""
         return tuple(name for name, each in self._ranges.items() if each.mostly_in_digits)
 
     @cached_property
     def _ranges(self) -> Mapping[str, Range]:
-        """Ranges of sensitive values; computed anew where earlier releases published some of the records."""
+        """Ranges of sensitive values; computed again if earlier releases published some of the records."""
         known = self.screened.untouched.ranges if self.drawn is None else None
         if known is not None:
             return known
@@ -145,7 +145,9 @@ class Comparison:
 
     @cached_property
     def pairs(self) -> Pairs | None:
-        """Some records before and after; None where they do not travel together."""
+        """Sampled records before and after protection; None if their original values are not stored with
+        them.
+        """
         specification, records = self.specification, self.screened.remaining
         if self.drawn is not None:
             return pairs_of(self.drawn, specification, records)
@@ -166,7 +168,7 @@ class Comparison:
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:
-        """The control tables of the original records, weighted ones beside them."""
+        """The control tables of the original records, weighted ones next to them."""
         return self._tables_of(self.screened.frame)
 
     @cached_property
@@ -196,18 +198,18 @@ class Comparison:
 
 
 def joined_columns(specification: Specification) -> tuple[str, ...]:
-    """Return unmodified columns by which an attacker may know a record; sensitive ones are what he seeks."""
+    """Return unmodified columns by which an attacker may identify a record, without sensitive variables."""
     known = {specification.region, *specification.sensitive}
     return tuple(name for name in specification.published_as_it_is if name not in known)
 
 
 def known_sensitive(specification: Specification) -> tuple[str, ...]:
-    """Return sensitive variables by which an attacker may find others: none where there is a single one."""
+    """Return sensitive variables from which an attacker may infer another one; () if there is only one."""
     return specification.sensitive if len(specification.sensitive) > 1 else ()
 
 
 def joins(specification: Specification) -> list[tuple[str, ...]]:
-    """Return the sets of columns that the protected variables are joined with, one after the other.
+    """Return the sets of columns with which the protected variables are joined, one after the other.
 
     These are each of `joined_columns`, all of them together (no column if groups of variables are joined),
     and each sensitive variable if there are several.

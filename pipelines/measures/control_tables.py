@@ -32,7 +32,7 @@ def _chi2_per_cell(tables: tuple[TableErrors, ...]) -> float:
 
 
 def _metrics(section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
-    """Return chi-square per cell, of regions apart: their many small cells would dilute that of the file."""
+    """Return chi-square per cell, separately for tables by region, whose many small cells would dilute it."""
     metrics: dict[MetricKey, float] = {MetricKey("chi2_per_cell"): _chi2_per_cell(_whole(section))}
     if _regional(section):
         metrics[MetricKey("chi2_per_cell_by_region")] = _chi2_per_cell(_regional(section))
@@ -79,7 +79,7 @@ class TablesMeasure(Measure[Comparison, tuple[TableErrors, ...]]):
         return _metrics(section, comparison)
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         return _limits(specification)
 
     def disclosed(self, section: tuple[TableErrors, ...]) -> dict[str, float]:
@@ -114,7 +114,7 @@ class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
         }
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         return _limits_by_dimension(specification, self.by_region)
 
     def plots(self, section: Mapping[str, DimensionErrors], k: int) -> dict[str, Any]:

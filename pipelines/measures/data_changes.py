@@ -28,7 +28,7 @@ PERTURB_MORE = 'perturb more by [method.parameters], or give the variable the ro
 
 @dataclass(frozen=True)
 class Changed:
-    """What protection changed; shares from 0 to 1 unless stated otherwise.
+    """Changes by protection; shares are from 0 to 1 unless stated otherwise.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class ChangedMeasure(Measure[Comparison, Changed]):
             yield Requirement(MetricKey("left_unchanged", name), PERTURB_MORE, at_most=0.0)
 
     def headline(self, section: Changed, k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         yield (
             f"{100 * section.records:.3g} % of the records have another value of a protected variable "
             f"({section.sampled:,} of {section.of:,} records compared)."

@@ -36,7 +36,7 @@ class DiversityMeasure(Measure[Comparison, dict[str, int]]):
         return {MetricKey("smallest_diversity", name): least for name, least in section.items()}
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         least = specification.method.min_diversity
         if least > 1:
             for name in specification.sensitive:

@@ -1,4 +1,4 @@
-"""Count the clusters whose published mean gives a contributor away, by numeric quasi-identifier.
+"""Count the clusters whose published mean discloses a contributor, by numeric quasi-identifier.
 
 The (n, k) rule counts clusters whose total hangs on few contributors. The p % rule (`sdc.clusters.p_percent`)
 forbids totals from which the second largest contributor computes the largest within 10 %: their means were
@@ -22,7 +22,7 @@ USUAL_DOMINANCE = (1, 85.0)
 
 @dataclass(frozen=True)
 class Dominance:
-    """What the clusters give away of one variable.
+    """Disclosure by the cluster totals of one variable.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Dominance:
 
 
 def dominance_rule(specification: Specification) -> tuple[int, float]:
-    """Return the (n, k) rule by which clusters are counted: that of the gate, or the usual one."""
+    """Return the (n, k) rule for clusters: that of the gate, or the default."""
     rule = specification.quality.dominance
     return USUAL_DOMINANCE if rule is None else (rule.n, rule.k)
 
@@ -61,7 +61,7 @@ ONE_VALUE = (
 
 
 class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
-    """Count the clusters whose published mean gives a contributor away."""
+    """Count the clusters whose published mean discloses a contributor."""
 
     name = "dominance"
     section = dict[str, Dominance]
@@ -91,7 +91,7 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
         return metrics
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         alike = specification.quality.max_of_one_value
         for name in specification.numeric:
             yield Requirement(MetricKey("known_contributors", name), BROKEN, at_most=0, promised=True)
@@ -103,7 +103,7 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
                 yield Requirement(MetricKey("dominated_clusters", name), remedy, at_most=0)
 
     def attacks(self, section: Mapping[str, Dominance], k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         share, name = max((part.failing / max(part.clusters, 1), name) for name, part in section.items())
         part = section[name]
         if part.failing:

@@ -35,6 +35,6 @@ class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
         return {name: BrokenRule(before[name], after[name]) for name in rules}
 
     def headline(self, section: Mapping[str, BrokenRule], k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         for name, rule in section.items():
             yield f"The edit rule {name} is broken by {rule.after:,} records, and was by {rule.before:,}."

@@ -18,7 +18,7 @@ MORE = "set method.control_tables.kept_dimension, raise method.effort, or accept
 
 @dataclass(frozen=True)
 class Vanished:
-    """Of the tables of one dimension, of the whole file or of its regions.
+    """Emptied cells in the tables of one dimension, of the whole file or of its regions.
 
     Of dimension 1 the cells are categories.
 
@@ -51,7 +51,7 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
         self.name, self.by_region = name, by_region
 
     def compute(self, comparison: Comparison) -> dict[str, Vanished] | None:
-        """Count them by dimension; None without tables."""
+        """Count the emptied cells by dimension; None without tables."""
         before, after = comparison.tables_before, comparison.tables_after
         region, k = comparison.specification.region, comparison.specification.release.k
         tables = [table for table in before if (region in table) == self.by_region]
@@ -72,14 +72,14 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
         return section or None
 
     def metrics(self, section: Mapping[str, Vanished], comparison: Comparison) -> dict[MetricKey, float]:
-        """Return how many of them held k records or more."""
+        """Return the number of emptied cells that had k records or more."""
         return {
             MetricKey(self.name, dimension=int(dimension)): part.of_k_or_more
             for dimension, part in section.items()
         }
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         region = specification.region
         dimensions = {
             len(table) - self.by_region
@@ -91,7 +91,7 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
                 yield Requirement(MetricKey(self.name, dimension=dimension), MORE, at_most=limit)
 
     def headline(self, section: Mapping[str, Vanished], k: int) -> Iterator[str]:
-        """Return how many of them held k records or more, in a sentence."""
+        """Return the number of emptied cells that had k records or more, in a sentence."""
         where = " of a region" if self.by_region else ""
         for dimension, part in section.items():
             if part.of_k_or_more:

@@ -204,7 +204,7 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
         return section
 
     def headline(self, section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         by_weight: dict[str, dict[str, Estimated]] = {}
         for name, each in section.items():
             plain = "unweighted totals" if each.by_weight else "totals"

@@ -1,4 +1,4 @@
-"""Count what an exchange of areas changed, and how often an attacker's claim is right.
+"""Count the changes by an exchange of areas, and how often an attacker's claim is right.
 
 The attacker sees a record that is unique by area and risk variables, and claims that such a person lives
 there.
@@ -83,7 +83,7 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         return ExchangedAreas(found)
 
     def headline(self, section: ExchangedAreas, k: int) -> Iterator[str]:
-        """Return what the exchange changed, at the finest level."""
+        """Return the changes by the exchange at the finest level."""
         finest = section.levels[-1]
         yield (
             f"At least {finest.moved:,} records changed their {finest.area}: chi-square of its counts by "

@@ -86,7 +86,7 @@ class Tabulation:
 
     @property
     def requests(self) -> list[tuple[Mapping[str, Column], Summary]]:
-        """Return what `in_one_pass` computes; nothing without tables."""
+        """Return the results of `in_one_pass`; nothing without tables."""
         return [(self.columns, self._counting)] if self.tables else []
 
     def tables_in(self, parts: Mapping[int, pa.Table]) -> dict[tuple[str, ...], pa.Table]:

@@ -36,7 +36,7 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
         return metrics
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         quality = specification.quality
         most = quality.default_limit("max_homogeneous")
         for name in specification.sensitive:
@@ -52,7 +52,7 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
                 yield Requirement(MetricKey("t", name), REMEDY, at_most=quality.max_t, line=line)
 
     def attacks(self, section: Mapping[str, Homogeneity], k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         for name, part in section.items():
             share = part.homogeneous / part.records if part.records else 0.0
             cases = f"{100 * share:.3g} % of the cases"

@@ -52,7 +52,7 @@ class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
         return HouseholdRisk(before.households, *(float(f"{value:.{DIGITS}g}") for value in figures))
 
     def attacks(self, section: HouseholdRisk, k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         after, before = (
             expected / max(section.households, 1)
             for expected in (section.expected_after, section.expected_before)

@@ -67,7 +67,7 @@ def split(rows: Sequence[Row]) -> tuple[list[Row], Households]:
 
 @dataclass(frozen=True)
 class _WithMissed:
-    """Return the row of a function, then a row for each household of the task.
+    """Return the row of a function, followed by a row for each household of the task.
 
     It has the logarithm of the probability that none of its records is identified.
     """
@@ -109,6 +109,6 @@ def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
 
 
 def _padded(values: np.ndarray, rows: int, after: bool = False) -> np.ndarray:
-    """Return values with so many zeros before or after them."""
+    """Return values with `count` zeros before or after them."""
     zeros = np.zeros(rows, values.dtype)
     return np.concatenate([values, zeros] if after else [zeros, values])

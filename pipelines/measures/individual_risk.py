@@ -61,7 +61,7 @@ class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
         )
 
     def attacks(self, section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         after, before = (
             expected / max(section.records, 1)
             for expected in (section.expected_after, section.expected_before)

@@ -1,4 +1,4 @@
-"""Count records whose combination fewer than k of the population have (k-map).
+"""Count records whose combination occurs fewer than k times in the population (k-map).
 
 Sweeney 2002; El Emam and Dankar 2008: who picks the record's person out of a register of everybody chooses
 among those who have the combination, whether or not the file has them too. Exact, over both files.
@@ -102,7 +102,7 @@ def _held(row: Mapping[str, float | None]) -> Held:
 
 
 class KMapMeasure(Measure[Comparison, KMap]):
-    """Count records whose combination fewer than k of the population have (k-map)."""
+    """Count records whose combination occurs fewer than k times in the population (k-map)."""
 
     name = "k_map"
     section = KMap
@@ -121,14 +121,14 @@ class KMapMeasure(Measure[Comparison, KMap]):
         return {MetricKey("below_k_in_population"): (after.rare + after.absent) / max(after.records, 1)}
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         most = specification.quality.max_below_k_in_population
         if most is not None:
             line = "[quality] max_below_k_in_population = {above}"
             yield Requirement(MetricKey("below_k_in_population"), REMEDY, at_most=most, line=line)
 
     def attacks(self, section: KMap, k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         share = section.after.rare / max(section.after.records, 1)
         yield (
             share,

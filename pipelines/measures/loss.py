@@ -23,7 +23,7 @@ MORE = "raise method.effort, lower release.k, protect fewer variables together, 
 
 @dataclass(frozen=True)
 class Loss:
-    """Of one clustering, in standardised units; no weight of a variable enters SSE, SST and their shares.
+    """Loss of one clustering in standardised units; weights of variables do not enter SSE and SST.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class LossMeasure(Measure[Comparison, dict[str, Loss]]):
         return {MetricKey("information_loss"): _information_loss(section)}
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         limit = specification.quality.max_information_loss
         if limit is not None and specification.numeric:
             line = "[quality] max_information_loss = {above}"
@@ -119,5 +119,5 @@ class LossMeasure(Measure[Comparison, dict[str, Loss]]):
         return {name: plots.loss_plot(part.by_variable) for name, part in section.items()}
 
     def headline(self, section: Mapping[str, Loss], k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         yield f"The numeric variables lost {100 * _information_loss(section):.3g} % of their variation."

@@ -1,4 +1,4 @@
-"""What a measure is: one typed section of the evidence, with all that is done with it.
+"""A measure: one typed section of the evidence, with its limits, plots and sentences.
 
 A measure computes its section, names the numbers that the gate may limit and those that a steward may
 disclose, and draws plots. A new one is a file with a subclass of `Measure`, a row in
@@ -21,7 +21,7 @@ S = TypeVar("S")
 
 
 class Measure(ABC, Generic[C, S]):
-    """One measure of what is compared (C), and its section of the evidence (S).
+    """One measure of a comparison (C), and its section of the evidence (S).
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Measure(ABC, Generic[C, S]):
         return {}
 
     def limits(self, specification: Specification) -> Iterable[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         return ()
 
     def disclosed(self, section: S) -> Mapping[str, float]:
@@ -58,11 +58,11 @@ class Measure(ABC, Generic[C, S]):
         return {}
 
     def attacks(self, section: S, k: int) -> Iterable[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         return ()
 
     def headline(self, section: S, k: int) -> Iterable[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         return ()
 
 

@@ -39,7 +39,7 @@ class TaskSummary(Protocol):
 
 
 class Summary(Protocol):
-    """What is computed of records; it travels to tasks."""
+    """A statistic of records that tasks compute; it can be pickled."""
 
     def begin(self) -> TaskSummary:
         """Return the summary of no records."""

@@ -77,7 +77,7 @@ def with_originals(
 
 
 def drawn_of(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
-    """Those that are drawn: `UNIT`, by which they find what is published of them, and `ORIGINAL`."""
+    """Columns of the sampled records: `UNIT`, the key of the published record, and `ORIGINAL`."""
     drawn = frame.where(_drawn(frame, specification, records))
     return with_originals(drawn, specification, 0).select(UNIT, ORIGINAL)
 
@@ -90,7 +90,7 @@ def _drawn(frame: DataFrame, specification: Specification, records: int, *identi
 
 
 def drawn_order(frame: DataFrame) -> list[Column]:
-    """Return the last keys of an order of records: records that are published alike may differ before."""
+    """Return the last sort keys of records: records with equal published values may differ before."""
     return [f.col(ORIGINAL)] if ORIGINAL in frame.columns else []
 
 

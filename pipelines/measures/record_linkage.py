@@ -79,7 +79,7 @@ class _Measure:
 
 
 def _places_in(values: pa.Array, known: Sequence[str | None]) -> np.ndarray:
-    """Return the position of each value among the known ones; their number if it is unknown."""
+    """Return the position of each value among the known values; the number of these for unknown values."""
     places = pc.index_in(values, value_set=pa.array(known, pa.string()))
     return pc.fill_null(places, len(known)).to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -144,20 +144,20 @@ class _Linkage:
         return _TaskLinkage(self)
 
     def combined(self, parts: pa.Table) -> pa.Table:
-        """Combine what tasks found."""
+        """Combine the results of tasks."""
         found = parts.group_by("at", use_threads=False).aggregate([("nearer", "any"), ("tied", "sum")])
         return found.sort_by("at")
 
 
 class _TaskLinkage:
-    """The answer among the records that one task has read."""
+    """The number of nearer and tied records among the records that one task has read."""
 
     def __init__(self, linkage: _Linkage) -> None:
         self._linkage, n = linkage, len(linkage.own_distance)
         self._nearer, self._tied = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
 
     def add(self, records: pa.Table) -> None:
-        """Compare some records with the sampled ones that have no nearer one yet."""
+        """Compare some records with the sampled records for which no nearer record was found yet."""
         linkage, columns = self._linkage, [each.combine_chunks() for each in records.columns]
         p, q = linkage.numbers, linkage.nominal
         places = linkage.measure.points(columns[:p], columns[p : p + q], columns[-1])
@@ -210,7 +210,7 @@ class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
         )
 
     def attacks(self, section: RecordLinkage, k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         yield (
             section.linked,
             "Whoever holds the original records and takes the nearest published one finds the right one in "

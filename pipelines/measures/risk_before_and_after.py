@@ -46,7 +46,7 @@ class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
         return {name: plots.risk_plot(part.before, part.after, k) for name, part in section.items()}
 
     def headline(self, section: Mapping[str, RiskBeforeAndAfter], k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         for name, part in section.items():
             of = "" if name == WHOLE else f" of {name}"
             yield (

@@ -59,7 +59,7 @@ class TableErrors(CellErrors):
 
 @dataclass(frozen=True)
 class DimensionErrors(CellErrors):
-    """Of all `tables` of a dimension, summed or maximised."""
+    """Errors over all `tables` of a dimension, as sums or maxima."""
 
     tables: int
 

@@ -79,7 +79,7 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
         return by_column | by_number | {MetricKey("unique_jointly"): section.jointly / records}
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         columns, quality = joined_columns(specification), specification.quality
         one, all_of_them = (
             quality.default_limit(name) for name in ("max_unique_published", "max_unique_jointly")
@@ -98,7 +98,7 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
             yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them, line=ACCEPT_ALL)
 
     def attacks(self, section: Uniques, k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         share = section.jointly / section.records if section.records else 0.0
         yield (
             share,

@@ -25,7 +25,7 @@ DIGITS = 3
 
 @dataclass(frozen=True)
 class CountErrors:
-    """Errors of the counts of cells, after less before, to `DIGITS` digits.
+    """Errors of the counts of cells (protected minus original), rounded to `DIGITS` digits.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class CountErrors:
 
 @dataclass(frozen=True)
 class WeightedErrors:
-    """Of the tables of one dimension, of the whole file or of its regions.
+    """Errors of the tables of one dimension, of the whole file or of its regions.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
         return section or None
 
     def headline(self, section: Mapping[str, WeightedErrors], k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         for dimension, part in section.items():
             for name, errors in part.weighted.items() if not part.by_region else ():
                 yield (

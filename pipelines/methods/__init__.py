@@ -1,1 +1,1 @@
-"""Adapters of the methods: what each promises, and its call from a run; rows in `schemas.method_registry`."""
+"""Adapters of the methods: guarantees and calls. Their rows are in `schemas.method_registry`."""

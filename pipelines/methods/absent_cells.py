@@ -1,4 +1,4 @@
-"""What a reader may take from a cell that a table does not list."""
+"""Statements about cells that a table does not list."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ COUNTS_ZEROS = (
     "too, and codes of nothing but zeros are left out.",
     "No cell of 0 is listed, whether nobody was there or a small count was published as 0.",
 )
-#: Of counts whose zeros are true because small ones are suppressed.
+#: Statement for counts whose published zeros are true zeros, because small counts are suppressed.
 TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero is a true one."
 
 
 def absent_cells(specification: Specification, table: Table) -> str:
-    """Return what a reader may take from a cell that is not listed."""
+    """Return what the absence of a cell from a table means for a reader."""
     if table.counts and table.suppressed:
         return TRUE_ZEROS
     if table.counts and table.levels == "secret":

@@ -1,4 +1,4 @@
-"""Cell keys: every count or amount has noise by the keys of the records behind it."""
+"""Cell keys: every count or amount has noise that depends on the keys of its records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What local suppression and recoding share: the group of variables, keys, guarantee and report."""
+"""Common parts of local suppression and recoding: group of variables, keys, guarantee and report."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Coarsening(RecordMethod):
 
     @property
     def missing(self) -> str:
-        """What a missing value is to k-anonymity."""
+        """How k-anonymity counts a missing value."""
         return CATEGORY
 
     @property
     def group(self) -> Group:
-        """The one group of all quasi-identifiers; the specification refuses others."""
+        """The only group: all quasi-identifiers; the specification refuses several groups."""
         (group,) = self.specification.clusterings
         return group
 

@@ -1,4 +1,6 @@
-"""Correlated noise on Spark: one aggregation gives the correlations, and each record draws by itself."""
+"""Correlated noise on Spark: one aggregation computes the correlations, and each record is perturbed
+separately.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 53}
 
 
 class CorrelatedNoise(Perturbation):
-    """Add normal noise to numeric variables, correlated as they are."""
+    """Add normal noise to numeric variables, with the correlations of the variables."""
 
     limits = (
         "Normal noise was added to values: a number may be outside its range, below 0 for example, and sums "
@@ -47,8 +49,9 @@ class CorrelatedNoise(Perturbation):
         divisors = np.where(deviations > 0, deviations, 1.0)
         sums = _sums(keyed, names, means, deviations)
         lower = factor(definite(_correlations(sums, deviations > 0)))
-        # Two releases with the same draws and other covariances would give the values away: two equations.
-        # Only exact sums are hashed: the last bit of what follows from them could depend on the machine.
+        # Two releases with the same draws and other covariances would disclose the values: they give two
+        # equations. Only exact sums are hashed, because the last bit of derived numbers could depend on the
+        # machine.
         noise = repr((parameters, means.tolist(), deviations.tolist(), sums))
         secret = hmac.digest(secret, noise.encode(), "sha256")
         kinds = [keyed.schema[name].dataType for name in names]
@@ -79,7 +82,7 @@ class CorrelatedNoise(Perturbation):
 
 
 def _digits(kind: t.DataType, deviation: float) -> int | None:
-    """Return the digits that are published after the point; None of a constant variable, which stays."""
+    """Return the number of published decimals; None for a constant variable, which is not changed."""
     if deviation == 0:
         return None
     return 0 if kind.simpleString() in _BITS else DIGITS - 1 - floor(log10(deviation))
@@ -99,7 +102,8 @@ def largest(kind: t.DataType) -> float:
 def _sums(
     frame: DataFrame, names: tuple[str, ...], means: np.ndarray, deviations: np.ndarray
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return for each two variables the records with both, and the sum of products in squares of `STEP`.
+    """Return for each pair of variables the number of records with both, and the sum of products in squares
+    of `STEP`.
 
     Constant variables have none.
     """
@@ -122,7 +126,7 @@ def _sums(
 
 
 def _correlations(sums: Mapping[tuple[int, int], tuple[int, int]], varies: np.ndarray) -> np.ndarray:
-    """Return the correlations of the variables, of records with both; 0 of a constant variable."""
+    """Return the correlations of the variables over records with both; 0 for a constant variable."""
     matrix = np.diag(varies.astype(np.float64))
     for (i, j), (present, products) in sums.items():
         if present > 1:

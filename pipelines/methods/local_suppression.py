@@ -44,14 +44,14 @@ class LocalSuppressionMethod(Coarsening):
 
     @property
     def missing(self) -> str:
-        """What a missing value is to k-anonymity."""
+        """How k-anonymity counts a missing value."""
         assert isinstance(self.parameters, LocalSuppressionParameters)
         return self.parameters.missing
 
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Find the pattern of each combination, suppress the values, and write the records down."""
+        """Find the pattern of each combination, suppress the values, and write the records to files."""
         place = job.areas.staging_area(release_id, "resume")
         with job.progress.stage("protect"):
             place.write(self._patterns(frame), f"{_TARGET}-patterns", "lz4")
@@ -152,7 +152,7 @@ def _reports(found: DataFrame) -> BlockReports:
 
 
 def _codes(values: pa.ChunkedArray) -> np.ndarray:
-    """Number the values in their order; -1 where missing."""
+    """Number the values in ascending order; -1 for missing values."""
     texts = np.asarray(values.to_pylist(), object).astype(str)
     _, codes = np.unique(texts, return_inverse=True)
     present = texts != MISSING

@@ -27,7 +27,7 @@ class Microaggregation(RecordMethod):
     )
 
     def guarantees(self) -> tuple[Guarantee[RecordFiles], ...]:
-        """k-anonymity of each group of variables; l-diversity if min_diversity asks for it."""
+        """k-anonymity of each group of variables, and l-diversity if min_diversity is above 1."""
         specification, method = self.specification, self.specification.method
         region = () if specification.region is None else (specification.region,)
         groups = tuple(Group(each.name, tuple(each.variables), region) for each in specification.clusterings)
@@ -45,7 +45,7 @@ class Microaggregation(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Protect one clustering after the other; the records are written down once for each."""
+        """Protect one clustering after the other; the records are written to files once for each."""
         specification, reports = self.specification, {}
         for group in specification.clusterings:
             if specification.strategy(group) == "microaggregation":

@@ -1,4 +1,4 @@
-"""What perturbations share: one keyed key a record, draws that follow from it, records written down once.
+"""Common parts of perturbations: a keyed key for each record, draws that depend on it, records written once.
 
 A draw depends on the agency's key and the content of a record, so that neither the order of rows nor
 partitions, cores or retries change it. Records with equal content are numbered: each has draws of its own,
@@ -35,7 +35,7 @@ _TARGET = "protected"
 
 
 class Perturbation(RecordMethod):
-    """A method that changes quasi-identifiers at random, and promises nothing."""
+    """A method that changes quasi-identifiers at random and gives no formal guarantee."""
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
         """State that there is no formal promise."""
@@ -62,7 +62,7 @@ class Perturbation(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Perturb the records, and write them down once."""
+        """Perturb the records, and write them to files once."""
         place = job.areas.staging_area(release_id, "resume")
         context = f"perturbation {self.specification.method.name}".encode()
         secret = hmac.digest(job.areas.key(), context, "sha256")

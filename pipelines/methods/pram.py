@@ -1,4 +1,4 @@
-"""PRAM on Spark: one aggregation counts the categories, and each record draws by itself."""
+"""PRAM on Spark: one aggregation counts the categories, and each record is perturbed separately."""
 
 from __future__ import annotations
 

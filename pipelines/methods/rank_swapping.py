@@ -71,7 +71,8 @@ class RankSwapping(Perturbation):
     def _with_partners(self, ranked: DataFrame, names: Sequence[str], secret: bytes) -> DataFrame:
         """Return record, variable and the rank whose value the record gets."""
         assert isinstance(self.parameters, RankSwappingParameters)
-        # Two files with the same exchanges of ranks would give each other away: who knows the one knows them.
+        # Two files with the same exchanges of ranks would disclose each other: who knows the exchanges of one
+        # knows them all.
         content = f.bit_xor(f.xxhash64("v", "rank")).alias("content")
         drawn = {}
         for row in ranked.groupBy("i").agg(f.count(f.lit(1)).alias("records"), content).collect():
@@ -116,7 +117,7 @@ def _ranked(tall: DataFrame, records: int) -> DataFrame:
 
 
 def _in_ranges(tall: DataFrame, limits: Mapping[int, np.ndarray]) -> DataFrame:
-    """Add `range`, how many limits of its variable are below a value.
+    """Add `range`: the number of limits of its variable that are below a value.
 
     The limits are values of records: they travel with the task and are in no plan that Spark shows.
     """

@@ -52,7 +52,7 @@ class RecodingMethod(Coarsening):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Search the levels, recode the records, and write them down."""
+        """Search the levels, recode the records, and write them to files."""
         place, group = job.areas.staging_area(release_id, "resume"), self.group
         paths = hierarchy_paths(self.specification)
         with job.progress.stage("protect"):
@@ -119,7 +119,7 @@ class RecodingMethod(Coarsening):
         paths: Mapping[str, Mapping[str, Sequence[str]]],
         levels: Sequence[int],
     ) -> DataFrame:
-        """Return the records at their levels; those whose keys are `gone` lose all values."""
+        """Return the records at their levels; records whose keys are in `gone` lose all values."""
         keys, changed = self.keys(), {}
         # Spark Connect infers no schema from a table without rows.
         kinds = t.StructType([t.StructField(name, t.StringType()) for name in keys])
@@ -149,12 +149,12 @@ def _steps(values: pa.ChunkedArray, paths: Mapping[str, Sequence[str]] | None) -
 
 
 def _height(paths: Mapping[str, Sequence[str]]) -> int:
-    """Return the number of levels below the one without values: those of the hierarchy, or 1."""
+    """Return the number of levels of the hierarchy, or 1 without one; the level above has no values."""
     return len(next(iter(paths.values()))) if paths else 1
 
 
 def _numbers(level: Mapping[str, str], finest: Sequence[str]) -> list[int]:
-    """Number the categories of a level; -1 where they are missing."""
+    """Number the categories of a level; -1 for missing values."""
     names = {name: i for i, name in enumerate(sorted(set(level.values()) - {MISSING}))}
     return [names.get(level[each], -1) for each in finest]
 

@@ -1,4 +1,4 @@
-"""Unbiased controlled rounding: every count goes to a multiple of the base next to it, by the secret key."""
+"""Unbiased controlled rounding: the secret key draws an adjacent multiple of the base for every count."""
 
 from __future__ import annotations
 

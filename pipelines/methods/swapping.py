@@ -1,4 +1,4 @@
-"""Targeted record swapping on Spark: which units exchange their geography is decided in tasks.
+"""Targeted record swapping on Spark: tasks decide which units exchange their geography.
 
 A unit is a household, or a record where there are none. Risk is counted by record and area. The coarsest
 level, and levels that nest in no other, take units of the whole file: those at risk and a keyed sample of
@@ -102,7 +102,7 @@ class TargetedRecordSwapping(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Decide the exchanges, and write the records with their new areas down once.
+        """Decide the exchanges, and write the records with their new areas to files once.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class TargetedRecordSwapping(RecordMethod):
         ]
 
     def _refuse_unmoved(self, units: DataFrame) -> None:
-        """Refuse to publish the records as they are, unless none is at risk by k and the rate is 0."""
+        """Refuse to publish unchanged records, unless none is at risk by k and the rate is 0."""
         flags = [f.col(f"__risk{i}") for i in range(len(self._areas))]
         at_risk = units.where(reduce(or_, flags)).count()
         if not (at_risk or self._swapping.rate or self._swapping.risk_values):
@@ -180,7 +180,7 @@ class TargetedRecordSwapping(RecordMethod):
         return frame.join(areas, on=same, how="left").drop(*where)
 
     def _units(self, keyed: DataFrame, areas: DataFrame) -> DataFrame:
-        """Return one row a unit: areas, risk by level, hashes of its categories and profiles."""
+        """Return one row for each unit: areas, risk by level, hashes of its categories and profiles."""
         named = {name for profile in self._profiles for name in profile} & {*self.specification.published}
         categories = {
             name: f"__category{i}" for i, name in enumerate([*self._risk, *sorted(named - {*self._risk})])
@@ -232,7 +232,7 @@ class TargetedRecordSwapping(RecordMethod):
         depth = len(above)
         if len(self._swapping.geography) == 1:
             return _exchanged(units.toArrow(), levels, above, range(depth), rate)
-        whole = above.count(-1)  # the first levels
+        whole = above.count(-1)  # the levels without a level above them are the first ones
         open_ones = f.greatest(f.lit(False), *[f.col(f"__risk{i}") for i in range(whole)])
         counts = units.agg(f.count(f.lit(1)), f.count_if(open_ones)).first()
         assert counts is not None
@@ -279,7 +279,8 @@ def _places(frame: DataFrame, areas: Sequence[str], above: Sequence[int]) -> _Pl
     table = frame.select(*texts).distinct().toArrow()
     table = table.sort_by([(name, "ascending") for name in names]).combine_chunks()
     codes: dict[int, np.ndarray] = {-1: np.zeros(table.num_rows, np.int64)}
-    while len(codes) <= len(areas):  # an area is named within the area above it, whose code comes first
+    # an area is identified within the area above it, whose code is assigned first
+    while len(codes) <= len(areas):
         for level in (i for i in range(len(areas)) if i not in codes and above[i] in codes):
             texts = table[names[level]].combine_chunks().dictionary_encode()
             both = codes[above[level]] * len(texts.dictionary) + texts.indices.to_numpy()
@@ -306,7 +307,7 @@ def _place_schema(areas: Sequence[str]) -> t.StructType:
 def _exchanged(
     table: pa.Table, levels: np.ndarray, above: Sequence[int], exchanged: range, rate: float
 ) -> pa.Table:
-    """Decide the exchanges of some units; return those exchanged with the numbers of their new areas."""
+    """Decide the exchanges of some units; return the exchanged units with the numbers of their new areas."""
     table = table.sort_by(_UNIT)
     names = table.column_names
 

@@ -48,7 +48,7 @@ def known_area(areas: Areas) -> str | None:
     except FileDamaged as error:
         damage = error
     ever = {each.area for each in here} - {""}
-    if found in ({expected} if expected else ever):  # one that was declared lost may come back
+    if found in ({expected} if expected else ever):  # an area that was declared lost may be found again
         return found
     elsewhere = {each.area: each.public for each in entries if not is_in(each, areas.public)}
     if found in elsewhere and found not in ever:

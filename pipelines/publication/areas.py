@@ -179,7 +179,7 @@ class Areas:
             self.forget_work(name)
 
     def forget_session(self) -> None:
-        """Remove what this process has written with `session_staging`."""
+        """Remove the files that this process has written with `session_staging`."""
         self.forget_work(f"{_SESSION}{os.getpid()}")
 
     def session_staging(self) -> StagingArea:

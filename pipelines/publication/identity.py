@@ -73,7 +73,7 @@ def _input_files(specification: Specification) -> dict[str, str]:
 
 
 def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
-    """Return the package of a method of a third party, whose version decides the answer; else nothing."""
+    """Return the package of a third-party method, whose version is part of the identity, or nothing."""
     if specification.table is None:
         package = third_party_version("records", specification.method.name)
     else:
@@ -82,7 +82,7 @@ def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
 
 
 def _made_from(specification: Specification) -> dict[str, Any]:
-    """Return the specification without paths and without what only measures or permits."""
+    """Return the specification without paths and without sections that only measure or permit."""
     content = specification.model_dump(mode="json", exclude_defaults=True)
     for key in ("path", "version", "timestamp", "expectations", "metadata"):
         content["input"].pop(key, None)

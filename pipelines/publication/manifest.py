@@ -89,7 +89,7 @@ def manifest(
 
 
 def _layout(contract: Contract) -> dict[str, Any]:
-    """Return what a reader must know of a layout of files that is not the default."""
+    """Return the description of a layout of files that differs from the default."""
     layout: dict[str, Any] = {}
     if contract.partition_by is not None:
         layout["partitioned_by"] = contract.partition_by

@@ -81,8 +81,8 @@ def pending_release(areas: Areas, release_id: str) -> PendingRelease:
     if status is None or status.event != "waiting":
         event = "is not known" if status is None else f"is {status.event}"
         raise SpecificationError(
-            f"Release {release_id}: expected one that waits for approval, found that it {event} according to "
-            "the ledger: it does not wait. List the pending releases with microguard pending."
+            f"Release {release_id} does not wait for approval: by the ledger it {event}. List the pending "
+            "releases with microguard pending."
         )
     path, what = areas.record(release_id) / WAITING, f"{WAITING} of release {release_id}"
     remedy = "Reject the release (microguard reject), and run its job again."

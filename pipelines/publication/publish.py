@@ -94,7 +94,7 @@ def publish(
         except Exception:
             remove_release(entry, areas, "abandoned")
             raise
-        require_area(areas)  # otherwise the release was written to another place
+        require_area(areas)  # if another area is mounted now, the release was written to another place
         ledger.append(replace(entry, event="published", at=now()))
         try:
             areas.public.set_current(staged.release_id)
@@ -123,7 +123,7 @@ def _require_area_still(areas: Areas, release_id: str) -> None:
 
 
 def finish_what_died(areas: Areas) -> set[str]:
-    """Finish or undo what killed runs left half done; call this with the evidence area locked.
+    """Finish or undo the work of killed runs; the evidence area must be locked.
 
     A release that was intended and not published is removed; if a person had approved it, it waits for
     approval again. A withdrawal is completed. The newest published release becomes current, and releases that
@@ -181,7 +181,7 @@ def _is_there(area: Areas, areas: Areas) -> bool:
 
 
 def _mend_current(areas: Areas) -> None:
-    """Write a damaged current.json anew, if this ledger knows all releases of the area.
+    """Write a damaged current.json again, if this ledger knows all releases of the area.
 
     Raises
     ------

@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 
 @dataclass(frozen=True)
 class Written:
-    """What was counted and compared on the files of a staged release.
+    """Counts and comparisons on the files of a staged release.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def ids_of_job(areas: Areas, made_from: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the release id of a job, and the one it had before versions were part of the identity."""
+    """Return the release id of a job, and its id in versions that did not include versions of packages."""
     return areas.release_id(made_from), areas.release_id(_without_software(made_from))
 
 

@@ -1,4 +1,4 @@
-"""Write a release to the private staging folder, with nothing of the input except what is published."""
+"""Write a release to the private staging folder: only published columns of the input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RECORDS = "microdata"
 
 @dataclass(frozen=True)
 class StagedFiles:
-    """The files of a release in a private folder, with their checksums of when they were written.
+    """The files of a release in a private folder, with their checksums at the time of writing.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def record_files(folder: Path) -> list[Path]:
 def _write_files(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> WrittenParts:
-    """Write files of at most about `most` records each, with what `_encode` said of each file."""
+    """Write files of at most about `most` records each, with the result of `_encode` for each file."""
     columns = [column(each) for each in contract.names]
     ordered = (
         with_hash(frame, contract.names)

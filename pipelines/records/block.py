@@ -34,13 +34,14 @@ from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
 from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
-#: variable its value before.
+#: Names of columns next to a record whose representatives are chosen jointly: its cluster, and, followed by
+#: the position of a nominal variable, its original value.
 CLUSTER, BEFORE = "__cluster", "__before"
-#: More clusters than any block has: a cluster of the file is its block times this, and its label.
+#: Factor above the number of clusters of any block: the number of a cluster in the file is its block times
+#: this, plus its label.
 CLUSTERS_OF_A_BLOCK = 1 << 31
 
-#: What a block is protected by when the method asked for fails on it.
+#: Method that protects a block if the requested method fails on it.
 FALLBACK = "mdav"
 
 #: Largest block whose records are all compared for the bound of the whole file, in records and in differences
@@ -157,7 +158,7 @@ def _solve(
             **options,
         )
     except InvalidParameter:
-        raise  # what was asked for is impossible for every block
+        raise  # the requested method is impossible for every block
     except Exception as error:
         fallback = {"fallback": FALLBACK, "why": type(error).__name__}
         clusters = microaggregate(points.values, clustering.k, effort="fast", algorithm=FALLBACK, **options)
@@ -181,7 +182,7 @@ def block_seed(run: int, block: int) -> int:
 
 
 def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
-    """Return what each cluster must hold next to k records: k units, and enough sensitive values."""
+    """Return the requirements of each cluster next to k records: k units and enough sensitive values."""
     least = {} if clustering.counted is None else {clustering.counted: clustering.k}
     diverse = clustering.min_diversity > 1 and not _withheld(block, clustering)
     if diverse:
@@ -202,7 +203,7 @@ def _withheld(block: pa.Table, clustering: BlockConfig) -> bool:
 
 
 def _sensitive_codes(block: pa.Table, name: str, clustering: BlockConfig) -> np.ndarray:
-    """Return (n, 1 or 2) codes of a sensitive variable, or of what k counts."""
+    """Return codes (n, 1 or 2) of a sensitive variable, or of the units that k counts."""
     if name == clustering.counted and not clustering.close.get(name):
         return category_codes(block[name])[:, np.newaxis]
     return sensitive_codes(block[name], clustering.close.get(name, 0.0))
@@ -345,7 +346,7 @@ def _clusters(
 def _p_percent(
     block: pa.Table, protected: pa.Table, labels: np.ndarray, name: str, clustering: BlockConfig
 ) -> tuple[int, int]:
-    """Count clusters whose total the p % rule forbids, and those of them whose mean tells it all the same.
+    """Count clusters whose total the p % rule forbids, and those of them whose mean still discloses it.
 
     None are counted where the variable is no magnitude, or clusters publish no mean.
     """

@@ -33,7 +33,7 @@ class BlockConfig:
         Where finished blocks are kept, and below which name.
     jointly : bool
         Whether nominal representatives are chosen for the whole file later: clusters and values before are
-        kept beside the records then.
+        kept next to the records then.
     close : mapping of sensitive variable to float
         Of numbers, how far apart they may be to count as one value.
     withholds : bool

@@ -1,4 +1,4 @@
-"""Cut a block again in its task if it has more records than a block may have.
+"""Cut a block again in its task if it exceeds the maximum number of records.
 
 Trees are grown on samples, and cut by the content of records: a leaf is too large if the sample does not show
 how many records it has, or if too many records are equal in everything that is published. A task has all

@@ -36,7 +36,7 @@ from pyspark.sql import types as t
 
 BLOCK = "__block"
 _PARTITION, _OF_BLOCK = "__partition", "__of_block"
-#: Of a stratum: the block of its first leaf, and the position of its tree.
+#: Names of columns of a stratum: the block of its first leaf, and the position of its tree.
 _FIRST, _TREE, _LEAF = "__first", "__tree", "__leaf"
 
 #: Records of the sample that trees are grown on: for each block, and at least and at most over all strata.
@@ -45,11 +45,12 @@ SAMPLED_PER_BLOCK, LEAST_SAMPLED, MOST_SAMPLED = 1_000, 100_000, 2_000_000
 #: has s records of the sample: like the largest of m normal deviations. Measured were 0.56 to 0.92 for 64 to
 #: 16,384 leaves of log-normal records, and 1.15 for 15,657 leaves of tied ones.
 SPREAD = 1.25
-#: Records wanted per partition of the shuffle, and blocks where these are small: small ones cost more.
+#: Target number of records of a shuffle partition, and minimum number of blocks in it, because small blocks
+#: cost more per record.
 PARTITION_RECORDS = 50_000
 PARTITION_BLOCKS = 5
-#: Numbers that the points of a block may be, each category of a nominal variable being one of a record's
-#: (half a GiB; a method holds a few copies).
+#: Maximum number of coordinates of a block, where each category of a nominal variable has one for every
+#: record (half a GiB; a method holds a few copies).
 MOST_NUMBERS = 1 << 26
 
 
@@ -151,7 +152,7 @@ def plan(
     all_scales: Mapping[str, Scale],
     domains: Mapping[str, int],
 ) -> Plan:
-    """Cut the strata of a clustering into blocks of at most `max_block_records`, or what memory holds.
+    """Cut the strata of a clustering into blocks of at most `max_block_records`, or as memory permits.
 
     Parameters
     ----------

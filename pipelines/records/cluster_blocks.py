@@ -1,4 +1,5 @@
-"""Protect by microaggregation in tasks: the only call from Spark into the methods, Arrow in and Arrow out.
+"""Protect by microaggregation in tasks: the only call of the methods from Spark, with Arrow tables in and
+out.
 
 Each block arrives whole, sorted by its content.
 """
@@ -65,7 +66,7 @@ def _within_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[tuple[pa
 
 
 def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.StructType:
-    """Return the schema of protected records: the blocked columns, and what is kept next to them."""
+    """Return the schema of protected records: the blocked columns, and those stored with them."""
     beside: list[tuple[str, t.DataType]] = []
     if clustering.jointly:
         types = {entry.name: entry.dataType for entry in blocked}

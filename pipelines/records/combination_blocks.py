@@ -29,7 +29,7 @@ from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.nominal.similarity import Similarity
 from pyspark.sql import SparkSession
 
-#: What a block is protected by when the algorithm asked for fails on it.
+#: Algorithm that protects a block if the requested algorithm fails on it.
 FALLBACK = "local-search"
 #: Every nominal algorithm that a specification may name.
 METHODS: dict[str, FrequencyAlgorithm] = {**FREQUENCY, **SAFE}

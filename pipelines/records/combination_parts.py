@@ -184,7 +184,7 @@ class CombinationParts:
 
     @cached_property
     def index(self) -> CellIndex:
-        """Build the index of the shared cells, and write to each partition where its own cells are in it."""
+        """Build the index of the shared cells, and write to each partition its positions in it."""
         index = self.files.index(0)
         for part in range(1, len(self)):
             index = index.joined(self.files.index(part))
@@ -195,7 +195,7 @@ class CombinationParts:
         return index
 
     def shared_state(self, part: int) -> SharedState:
-        """Return what a partition has of the shared cells."""
+        """Return the part of the shared cells that a partition contributes."""
         return self.files.held(part)
 
     def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
@@ -222,7 +222,7 @@ class CombinationParts:
         return sum(tried)
 
     def change(self, part: int) -> np.ndarray:
-        """Return what the last stage of a partition changed in its shared cells."""
+        """Return the changes of the last stage of a partition in its shared cells."""
         return self.files.change(part, self._stage[part])
 
     def finish(self, moves: str) -> list[dict[str, Any]]:

@@ -35,7 +35,8 @@ from microguard.sdc.nominal.similarity import Similarity
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-#: Records of a combination, beside its values `v0`, `v1`, ... and its digests.
+#: Name of the column with the number of records of a combination, next to its values `v0`, `v1`, ... and its
+#: digests.
 COUNT = "__count"
 NOT_PROTECTED = (
     "The combinations could not be protected: {error}. Nothing was published. Set method.effort or "
@@ -83,7 +84,7 @@ def write_combinations(
 def combinations(place: StagingArea, source: str, group: Group, specification: Specification) -> Combinations:
     """Read all key combinations; a missing value is one more category, the last.
 
-    They are read column by column, so that values are never held beside their codes.
+    They are read column by column, so that values are never held next to their codes.
     """
     names = list(group.variables)
     keys = keys_of(group, specification)
@@ -180,7 +181,8 @@ def protected_counts(
         )
         safe = method.name == "safe"
         name = _safe(method.algorithm, method.effort) if safe else chosen(method.algorithm, task)
-        fits = method.algorithm == "auto" and not safe  # there "auto" takes what fits the file
+        # for these methods "auto" chooses by the size of the file
+        fits = method.algorithm == "auto" and not safe
         whole = METHODS[name].whole_file or fits
         if not whole:
             return solved_by_block(spark, task, name, specification.max_block_records)
@@ -200,7 +202,7 @@ def _regions(frequencies: FrequencyVector) -> int:
 
 
 def _safe(algorithm: str, effort: str) -> str:
-    """Return what "auto" means for SAFE: safe-exact if effort is exact, else safe."""
+    """Return the algorithm that "auto" selects for SAFE: safe-exact if effort is exact, else safe."""
     by_effort = "safe-exact" if effort == "exact" else "safe"
     return by_effort if algorithm == "auto" else algorithm
 

@@ -51,8 +51,7 @@ class Coordinates:
         return self.weights.get(name, 1.0)
 
     def numeric(self, table: pa.Table) -> np.ndarray:
-        """Return the standardised numeric variables, (n, p), unweighted, as losses are measured in; NaN
-        for missing."""
+        """Return the standardised numeric variables, (n, p), unweighted, for losses; NaN for missing."""
         points = np.empty((len(table), len(self.scales)))
         for j, (name, scale) in enumerate(self.scales.items()):
             points[:, j] = (numbers(table[name]) - scale.mean) / scale.divisor

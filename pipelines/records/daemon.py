@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 
 def load() -> None:
-    """Import what a worker that clusters records needs, and load the kernels that are compiled."""
+    """Import the modules of a worker that clusters records, and load the compiled kernels."""
     import microguard.pipelines.records.cluster_blocks  # noqa: F401
     from microguard.sdc.kernels.compile import load_compiled
     from microguard.sdc.precompile import clusters
@@ -26,7 +26,7 @@ def leave_archives() -> None:
     """Remove archives from the import path if a folder has pyspark.
 
     Before each task a worker lets Python forget what it knows of the path (``importlib.invalidate_caches``),
-    upon which Python 3.11 reads the contents of each archive anew for each package in it: of pyspark's zip,
+    upon which Python 3.11 reads the contents of each archive again for each package in it: of pyspark's zip,
     and of Spark's core jar, which Spark puts on the path: more work than most tasks are.
     """
     whole = list(sys.path)
@@ -41,7 +41,7 @@ def leave_archives() -> None:
 
 @contextmanager
 def port_alone() -> Iterator[None]:
-    """Redirect what imports print, because Spark reads the port from standard output.
+    """Redirect the output of imports, because Spark reads the port from standard output.
 
     `sys.stdout` has it afterwards; for compiled code, descriptor 1 stays standard error.
     """
@@ -57,7 +57,7 @@ if __name__ == "__main__":
         leave_archives()
         from pyspark.daemon import manager
 
-        with suppress(Exception):  # what fails here fails in a task, which says what it was
+        with suppress(Exception):  # the first task reports the error of a failed import
             load()
     gc.freeze()  # after each task a worker collects garbage, for which it would look at all that was loaded
     manager()

@@ -57,11 +57,12 @@ class FinishedBlock:
         return cls(place, f"{folder}/{block}-{content.hexdigest()}.npz", len(points), task.k, diversity)
 
     def read(self) -> tuple[np.ndarray, dict[str, Any]] | None:
-        """Return labels and certificate; None if no earlier run left a sound file."""
+        """Return labels and certificate; None if no earlier run left a valid file."""
         try:
             with self.place.open(self.name) as file, np.load(file, allow_pickle=False) as archive:
                 labels, certificate = archive["labels"], dict(json.loads(str(archive["certificate"])))
-        except Exception:  # there is none, or a damaged one, which raises anything: the block is solved anew
+        # the file is missing or damaged, which raises errors of any type: solve the block again
+        except Exception:
             return None
         sound = labels.shape == (self.records,) and np.unique(labels, return_counts=True)[1].min() >= self.k
         if not sound or (self.diversity is not None and not self.diversity.held(labels)):

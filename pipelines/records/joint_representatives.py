@@ -1,4 +1,4 @@
-"""Choose the nominal representatives of all clusters of a file together, by the errors of the control tables.
+"""Choose the nominal representatives of all clusters of a file jointly, by the errors of the control tables.
 
 The mode of a cluster drops every rare value in every cluster, and the errors add up (Cost 2023, Example
 5.1.2). Tasks keep the original values of each cluster. Here each cluster gets one of its own key
@@ -22,7 +22,8 @@ from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Records up to which the clusters of a file are gathered for one search; larger files keep their modes.
+#: Maximum number of records for which the clusters of a file are collected for one search; larger files
+#: publish modes.
 MOST_RECORDS = 500_000
 _REGION = "__region"
 
@@ -47,7 +48,7 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
 
 
 def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> DataFrame:
-    """Replace the nominal values of each cluster by those chosen for it.
+    """Replace the nominal values of each cluster by its chosen representatives.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class PartFiles:
         self._write(f"{number}-held", places=held.places, records=held.records, original=original)
 
     def held(self, number: int) -> SharedState:
-        """Read what a partition has of the shared cells."""
+        """Read the part of the shared cells that a partition contributes."""
         arrays = self._read(f"{number}-held")
         return SharedState(arrays["places"], arrays["records"])
 
@@ -92,7 +92,7 @@ class PartFiles:
         return np.asarray(self._read(f"{number}-held")["original"])
 
     def write_standing(self, number: int, stage: int, standing: Standing, change: np.ndarray) -> None:
-        """Write the state of a partition after a stage, and what the stage changed in its shared cells."""
+        """Write the state of a partition after a stage, and its changes in the shared cells."""
         self._write(f"{number}-after-{stage}", counts=standing.counts, hot=standing.hot, change=change)
 
     def standing(self, number: int, stage: int) -> Standing:
@@ -101,7 +101,7 @@ class PartFiles:
         return Standing(arrays["counts"], float(arrays["hot"]))
 
     def change(self, number: int, stage: int) -> np.ndarray:
-        """Read what a stage changed in the shared cells of a partition."""
+        """Read the changes of a stage in the shared cells of a partition."""
         return np.asarray(self._read(f"{number}-after-{stage}")["change"])
 
     def forget_standing(self, number: int, stage: int) -> None:

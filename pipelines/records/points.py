@@ -1,4 +1,4 @@
-"""The records of a block as points: what the method clusters, and what clusters are merged by."""
+"""Records of a block as points, for the clustering and for mergers of clusters."""
 
 from __future__ import annotations
 

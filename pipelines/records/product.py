@@ -49,16 +49,16 @@ class Records:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the first guarantee, the method, and further guarantees do not cover."""
+        """Limits of the first guarantee, of the method, and of further guarantees."""
         first, *further = self.guarantees
         return (*first.limits, *self.method.limits, *(limit for each in further for limit in each.limits))
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """Return the specification as it is: no default of records depends on the input."""
+        """Return the specification unchanged: no default of records depends on the input."""
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
-        """Refuse columns that the format or the layout of the release cannot hold as they are.
+        """Refuse columns that the format or the layout of the release cannot represent.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Records:
         self.contract = laid_out(microdata.contract, self.specification.publish)
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Measure the risk before, and protect by the method."""
+        """Measure the risk of the original records, and protect them by the method."""
         assert self.contract is not None
         require_regions(self.contract, screened.strata)
         with job.progress.stage("risk before"):
@@ -77,7 +77,7 @@ class Records:
     def protect_exposed(
         self, job: Job, screened: ValidatedInput, exposed: Exposure, release_id: str
     ) -> Comparison:
-        """Protect records whose risk is known by the method, and compute the derived columns."""
+        """Protect records after their risk is measured, and compute the derived columns."""
         assert self.contract is not None
         specification = self.specification
         frame = with_originals(screened.frame, specification, screened.remaining)
@@ -95,7 +95,7 @@ class Records:
         return protected
 
     def stage(self, job: Job, protected: Comparison, release_id: str) -> Staged:
-        """Write the published columns, and the frequency tables of what is published."""
+        """Write the published columns and their frequency tables."""
         assert self.contract is not None
         frame = protected.protected.select(*[column(name) for name in self.contract.names])
         return stage(frame, self.contract, protected.tables_after, job.areas, release_id, protected.records)
@@ -107,7 +107,9 @@ class Records:
         return verify_written(job.spark, staged, original, published, self.specification, self.guarantees)
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """Require that the files hold what was protected, and what `[quality]` asks of the measures."""
+        """Require that the files contain the protected records, and that measures meet the limits of
+        `[quality]`.
+        """
         yield from integrity_requirements()
         if self.specification.derived:
             yield derived_requirement()

@@ -36,8 +36,8 @@ from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certifi
 from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 
-#: More combinations than these are searched in parts: up to there one process has what it needs, and its
-#: answer stays what it is.
+#: Number of key combinations above which the file is searched in parts; up to it, one process has enough
+#: memory.
 MOST_IN_ONE = 1_000_000
 
 
@@ -63,7 +63,7 @@ def _protected(job: Job, frame: DataFrame, group: Group, place: StagingArea) -> 
     """Write the reassignments, and return the reports."""
     specification = job.specification
     source, parts = f"combinations-{group.name}", f"parts-{group.name}"
-    place.remove(parts)  # of a run that died
+    place.remove(parts)  # remove the parts of a run that died
     with job.progress.stage("block"):
         number = write_combinations(frame, group, specification, place, source)
         layout = None if number <= MOST_IN_ONE else _layout(place, source, group, specification)

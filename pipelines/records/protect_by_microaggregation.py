@@ -29,7 +29,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
 from pyspark.sql import DataFrame
 
-#: What nominal variables need, imported for them alone.
+#: Modules that only nominal variables need.
 _JOINT = "microguard.pipelines.records.joint_representatives"
 
 
@@ -58,7 +58,8 @@ def protect_by_microaggregation(
         sampling_weights = SamplingWeights.of(group, specification, screened.mean_weights)
     place = job.areas.staging_area(release_id, "resume")
     finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
-    # the counts of the rule are in the reports, the columns in the files, and neither is in the id
+    # The identity of the release contains neither the dominance rule, which the reports count, nor the
+    # columns of the files.
     counted_by = [list(dominance_rule(specification)), frame.columns]
     checkpoint = read_checkpoint(job.spark, place, target)
     if checkpoint is not None and checkpoint[0] != counted_by:
@@ -66,9 +67,9 @@ def protect_by_microaggregation(
     jointly = bool(specification.nominal) and resolve_name(f"{_JOINT}:chosen_together")(
         group, specification, records
     )
-    whole = specification.publish.series != "register"  # which protects new records only
+    whole = specification.publish.series != "register"  # a register protects new records only
     apart = closeness(frame, specification, screened.untouched.ranges if whole else None)
-    planned = chosen.blocks  # tasks may cut some again
+    planned = chosen.blocks  # tasks may cut some blocks again
     while True:
         resume = place, finished_blocks
         secret = secret_seed(screened, specification)
@@ -87,7 +88,7 @@ def protect_by_microaggregation(
             reports = checkpoint[1]
         protection = collected(reports, len(task.numeric))
         if not protection.too_few:
-            if checkpoint is None:  # not before: what failed is to be tried again
+            if checkpoint is None:  # only now, so that the next run solves failed blocks again
                 write_checkpoint(job.spark, place, target, [counted_by, reports])
             protected = place.read(job.spark, target, schema)
             if jointly:
@@ -116,7 +117,7 @@ def closeness(
 
 
 def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
-    """Return a seed that nobody can guess: of draws that conceal values from whoever knows the method.
+    """Return a secret seed for draws that conceal values from attackers who know the method.
 
     It follows from the content of the whole input: whoever would try them all must know the values that they
     are after.
@@ -126,7 +127,9 @@ def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
-    """Return the columns that distinguish records: published ones, what k counts, and the key of a unit."""
+    """Return the columns that distinguish records: published columns, the unit that k counts, and the unit
+    key.
+    """
     hidden = (specification.counted, UNIT)
     return [name for name in frame.columns if name in specification.published or name in hidden]
 

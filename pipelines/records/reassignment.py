@@ -27,13 +27,13 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
-#: Place of a record among those of its combination, from 1.
+#: Rank of a record among the records of its key combination, from 1.
 _RANK = "__rank"
-#: A move is of the records whose rank lies above the first and not above the last.
+#: A reassignment covers the ranks in (above, last].
 _ABOVE, _LAST = "__above", "__last"
-#: Digest of the combination that the records of a move leave.
+#: Digest of the key combination from which records are reassigned.
 _LEFT = ("__left0", "__left1")
-#: Moves that are written at once: values of so many are decoded at a time.
+#: Number of reassignments whose values are decoded and written at once.
 _ROWS = 200_000
 
 
@@ -88,7 +88,7 @@ def write_moves(
     flows = transport(frequencies, counts, collapsed.similarity)
     stay = np.minimum(frequencies.counts, counts)
     until = np.cumsum(flows.count)
-    of_combination = np.searchsorted(flows.origin, flows.origin)  # where its flows begin
+    of_combination = np.searchsorted(flows.origin, flows.origin)  # index of the first flow of the same origin
     above = stay[flows.origin] + (until - flows.count) - (until - flows.count)[of_combination]
     schema = _columns(collapsed.categories)
 

@@ -1,4 +1,4 @@
-"""Sampling weights in clusters: the weight of each record in a mean or a vote.
+"""Sampling weights in clusters: the weight of each record in a mean or in a mode.
 
 The weight is published as it is. So no record may have too large a share of a mean or a vote; `sdc` has the
 rules. They read published weights alone, so that merged clusters and trimmed weights reveal no
@@ -68,7 +68,7 @@ class SamplingWeights:
         return numbers(records[self.name]) / self.mean
 
     def merge(self, block: pa.Table, points: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Merge clusters until no unit has too large a share of one, as far as that helps."""
+        """Merge clusters until no unit has too large a share of one, if merging achieves that."""
         return spread(points, labels, self.weights(block), largest_share(self.k), self.owners(block))
 
     def mean_weights(self, block: pa.Table, labels: np.ndarray) -> np.ndarray:
@@ -81,5 +81,7 @@ class SamplingWeights:
         return trimmed(self.weights(block), labels, most, self.owners(block))
 
     def owners(self, block: pa.Table) -> np.ndarray | None:
-        """Return whose records are one share, (n,); None where every record is its own."""
+        """Return the owner of each record, (n,), whose records are one share; None if every record is its
+        own.
+        """
         return None if self.counted is None else category_codes(block[self.counted])

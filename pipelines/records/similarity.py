@@ -21,7 +21,7 @@ from microguard.sdc.nominal.similarity import Similarity
 
 #: Parts of a mismatch in the lightest variable: thirds, quarters, fifths, sixths are whole numbers of them.
 PARTS = 60
-#: All variables together cost this much at most: distances are kept in 16 bits.
+#: Maximum total cost of all variables, because distances are stored in 16 bits.
 _MOST = 30_000
 
 
@@ -55,7 +55,7 @@ def distances(names: Sequence[str], specification: Specification) -> dict[Hashab
         cost = max(1, round(weights[name] * scale))
         if name in orders:
             last = len(orders[name]) - 1
-            cost = max(cost, last)  # neighbours are apart, however long the order
+            cost = max(cost, last)  # so that neighbours have a distance above 0 in an order of any length
             positions: dict[Hashable, int] = {
                 category: round(cost * rank / last) for rank, category in enumerate(orders[name])
             }
@@ -70,7 +70,7 @@ def distances(names: Sequence[str], specification: Specification) -> dict[Hashab
 
 
 def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
-    """Return a tree whose levels share the cost; a missing value has no ancestor but its own."""
+    """Return a tree whose levels share the cost; a missing value has a branch of its own."""
     ancestors: dict[Hashable, Sequence[Hashable]] = {code: path[1:] for code, path in paths.items()}
     levels = len(next(iter(paths.values())))
     ancestors[None] = (None,) * (levels - 1)
@@ -78,8 +78,9 @@ def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
 
 
 def _prices(matrix: CostMatrix, cost: int) -> Costs:
-    """Return the cost matrix in whole numbers, the largest being `cost`; a missing value is that far from
-    all."""
+    """Return the cost matrix in whole numbers with the maximum `cost`, which is also the distance of a
+    missing value.
+    """
     whole = np.maximum(1, np.rint(matrix.mismatches * cost)).astype(np.int64)
     np.fill_diagonal(whole, 0)
     return Costs((*matrix.categories, None), whole)

@@ -82,7 +82,7 @@ def frequent(values: pa.ChunkedArray) -> pa.Array:
 
 
 def _lot(scales: Mapping[str, Scale]) -> Column:
-    """Return the hash that draws the sample: of `HASH` without its exact bits, and of numbers without unit.
+    """Return a hash for the sample that does not depend on units: of `HASH` and of scaled numbers.
 
     Numbers are divided by their deviation, with 24 significant bits. One outlier can leave all other records
     in one millionth of the deviation: by these they are distinct, and not drawn all or none.

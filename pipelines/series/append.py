@@ -1,4 +1,4 @@
-"""The series "append": events, each update a file of new records only, protected by itself.
+"""The series "append": each update is a file of new records only, which is protected separately.
 
 Nothing that is published changes: a release has the records of its update, and the manifest of the newest one
 names all updates that make the whole. A record whose unit an earlier update published, withdrawn or not, is
@@ -64,8 +64,8 @@ class Append(Series):
         if lost:
             raise GateRefused(
                 f"The evidence of {len(lost)} release(s) of this series is lost ({', '.join(lost[:3])}): "
-                "which units they hold is not known, and one published twice would be known in both. Restore "
-                "the evidence area from its back-up."
+                "their units are unknown, and a unit that is published twice would be disclosed. Restore the "
+                "evidence area from its back-up."
             )
         if not earlier:
             return None
@@ -74,7 +74,7 @@ class Append(Series):
         return lambda records: self._marked(records, known.withColumn(_BEFORE, f.lit(True)), job)
 
     def protect(self, product: Records, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Protect the update by itself, with unit keys in place of identifiers.
+        """Protect the update separately, with unit keys in place of identifiers.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class Append(Series):
         return product.protect(job, replace(screened, frame=keyed), release_id)
 
     def counts(self, counts: Counts) -> Counts:
-        """Keep the counts for the history; no record waits and none is retained."""
+        """Store the counts for the history; no record waits and none is retained."""
         self._counts = {"units": counts.input, "published": counts.published, "comers": counts.published}
         return counts
 
@@ -102,7 +102,7 @@ class Append(Series):
         return self._counts
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the update, and the releases that make the whole together with it."""
+        """Return the manifest entry of the update, with the releases of which the series consists."""
         return {
             "kind": "append",
             "night": self._number,
@@ -116,8 +116,8 @@ class Append(Series):
         alike = updates_with_the_same_records(job.areas, release_id, published)
         if alike:
             raise GateRefused(
-                f"{len(alike)} update(s) of this series ({', '.join(alike[:3])}) have the records of this "
-                f"one, as other units. {RENAMED}"
+                f"{len(alike)} update(s) of this series ({', '.join(alike[:3])}) have the same records as "
+                f"this one, with other units. {RENAMED}"
             )
 
     def _keyed(self, frame: DataFrame, job: Job) -> DataFrame:
@@ -133,7 +133,7 @@ class Append(Series):
 
 
 def _resumed(work: StagingArea, published: list[str]) -> StagingArea:
-    """Return the staging area; empty it if it was begun after other updates, as other units were rejected."""
+    """Return the staging area; empty it if it was begun after other updates, which rejected other units."""
     text, begun_after = "\n".join(published).encode(), None
     with suppress(FileNotFoundError), work.open(_EARLIER) as file:
         begun_after = file.read()

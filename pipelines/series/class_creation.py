@@ -98,7 +98,7 @@ def next_units(rows: DataFrame, created: DataFrame, number: int) -> DataFrame:
 
 
 def published_records(records: DataFrame, moved: DataFrame) -> DataFrame:
-    """Return the records to publish: all that were ever created, without those of suppressed classes.
+    """Return the records to publish: all records ever created, without those of suppressed classes.
 
     Parameters
     ----------
@@ -112,5 +112,5 @@ def published_records(records: DataFrame, moved: DataFrame) -> DataFrame:
 
 
 def created_records(records: DataFrame, columns: list[str]) -> DataFrame:
-    """Select what a generation keeps of new records: unit, version, class and published values."""
+    """Select the columns of new records that a generation stores: unit, version, class, published values."""
     return records.select(UNIT, VERSION, CLASS, *[column(name) for name in columns])

@@ -18,7 +18,7 @@ from microguard.pipelines.series.settings import ORIGIN, VERSION
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-#: In the plan of a generation: whether its new records hold hashes of their original numeric values.
+#: Key of the plan of a generation: whether its new records have hashes of their original numeric values.
 VALUES = "values"
 _VALUE, _SEEN, _UNKNOWN, _BEFORE = "__value_of", "__seen", "__unknown", "__before"
 

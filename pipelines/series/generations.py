@@ -76,7 +76,7 @@ class Generation:
         return self.folder / MOVED
 
     def plan(self) -> dict[str, Any]:
-        """Read what the series fixed when it began."""
+        """Read the plan that the series fixed at its start."""
         what = f"{PLAN} of the series after release {self.release_id}"
         return read_json(self.folder / PLAN, what, "Restore the evidence area from its back-up.")
 
@@ -165,7 +165,7 @@ class Generations:
         return target
 
     def require_next(self, release_id: str) -> None:
-        """Refuse to publish a pending release unless its generation is whole and follows the latest one.
+        """Refuse to publish a pending release unless its generation is complete and follows the latest one.
 
         Raises
         ------
@@ -211,7 +211,7 @@ def _read(folder: Path, number: int, release_id: str, before: str) -> Generation
 
 
 def _compare(generation: Generation, *, past: bool) -> None:
-    """Compare files with their checksums; of a past generation new records and moved classes alone."""
+    """Compare files with their checksums; for a past generation only new records and moved classes."""
     files = json.loads((generation.folder / SEAL).read_text(encoding="utf-8"))["files"]
     for name, expected in files.items():
         if past and not name.startswith((f"{CREATED_RECORDS}/", f"{MOVED}/")):

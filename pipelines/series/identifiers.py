@@ -35,13 +35,13 @@ from pyspark.sql import functions as f
 
 #: Number of distinct records that are compared: those with the smallest hashes.
 RECORDS = 4096
-#: Least part of the records that entrants and exits have in common by chance which staying units have, too,
-#: relative to what their number makes expected.
+#: Entrants and exits share some kinds of records by chance. Staying units must have at least this share of
+#: these kinds, relative to what their number makes expected.
 ALSO_STAY = 0.1
-#: Logarithm of the chance that entrants and exits are of kinds of which no unit stays, and that no such kind
-#: occurs twice among either.
+#: Logarithm of the probability that entrants and exits have records of kinds that no staying unit has,
+#: although no such kind occurs twice among entrants or among exits.
 LOG_NO_TWINS = math.log(1e-2)
-#: Share of the units of the smaller release above which most units are common.
+#: Share of the units of the smaller release above which most units are common to both.
 MOST = 0.5
 RENAMED = (
     "Units of the input that are new have the records of others that were published: they seem to have other "
@@ -74,7 +74,7 @@ def refuse_other_key(areas: Areas, release_id: str) -> None:
 
 
 def renamed(rows: DataFrame) -> bool:
-    """Return whether entrants, or some of them, are units that left, judged by their records.
+    """Return whether some entrants are units that left earlier, judged by their records.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def renamed(rows: DataFrame) -> bool:
 
 
 def _match_exits(rows: DataFrame) -> bool:
-    """Return whether entrants have records of units that this update removes, and of no unit that stays.
+    """Return whether entrants have the records of units that this update removes, but of no staying unit.
 
     By chance an entrant's record equals that of a staying unit as often. If entrants and exits are of kinds
     of which no unit stays, equal records occur within both as often as between them (Cauchy-Schwarz).
@@ -115,7 +115,9 @@ def _match_exits(rows: DataFrame) -> bool:
 
 
 def _log_tail(hits: int, others: float, share: float) -> float:
-    """Return Chernoff's bound on the log chance of so many hits if the expected share of hits is `share`."""
+    """Return Chernoff's bound on the log probability of at least `hits` hits if their expected share is
+    `share`.
+    """
     part = hits / (hits + others)
     if part <= share:
         return 0.0
@@ -124,7 +126,7 @@ def _log_tail(hits: int, others: float, share: float) -> float:
 
 
 def _match_absent_units(rows: DataFrame) -> bool:
-    """Return whether entrants have the records of absent units, whenever these left, by their numbers."""
+    """Return whether entrants have the records of units that left at any earlier update, by their numbers."""
     absent = f.col(EVENT).isin("exit", RETAINED, SUPPRESSED) & ~f.col(SUPERSEDED)
     new = f.col(EVENT) == "entrant"
     cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
@@ -139,7 +141,7 @@ def _match_absent_units(rows: DataFrame) -> bool:
 
 
 def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequence[str]) -> list[str]:
-    """Return the earlier updates, which have no unit in common with a release, that have its records.
+    """Return the earlier updates with the same records as a release but without a common unit.
 
     Records are compared on the largest set of columns that both have, at least all but one: equal values of
     fewer columns (an event of each shop, by region and kind) say nothing about the units.

@@ -18,7 +18,8 @@ from pyspark.sql import functions as f
 
 #: The map in the evidence of a release, its records (a folder of Parquet files), and its lists of values.
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
-#: Distinct values up to which those of a variable are taken for a public list, like a pay scale.
+#: Maximum number of distinct values for which the values of a variable count as a public list, like a pay
+#: scale.
 MOST_VALUES = 200
 
 
@@ -76,7 +77,7 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
 
 
 def write_value_lists(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
-    """Write the values of variables with few of them next to the map, as a list that a reader may know.
+    """Write the values of variables with few distinct values next to the map, as a public list.
 
     Parameters
     ----------

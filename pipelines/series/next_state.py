@@ -113,7 +113,7 @@ def read_state(job: Job, latest: Generation, empty: DataFrame) -> DataFrame:
 
 
 def _records_before(job: Job, earlier: Sequence[Generation], schema: t.StructType) -> DataFrame | None:
-    """Read the records of earlier updates, None if there are none; hashes that were not kept are missing."""
+    """Read the records of earlier updates, None if there are none; hashes that were not stored are NULL."""
     parts = []
     for kept in (True, False):
         folders = [each.created for each in earlier if each.plan().get(VALUES, False) == kept]

@@ -24,7 +24,7 @@ CLOSE = 0.01
 
 
 def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Areas) -> None:
-    """Refuse to publish a table if others with cells of it were published while it was pending.
+    """Refuse to publish a table if its cells were published by others while it was pending.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
 
 
 def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
-    """Return whether two tables share a cell; if a list of cells is lost, whether they have one source."""
+    """Return whether two tables share a cell, or whether they have one source if a list of cells is lost."""
     cells, others = (_cells(areas, each.release_id) for each in (one, other))
     if cells is None or others is None:
         return source_of(one) == source_of(other)
@@ -64,7 +64,7 @@ def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
 
 
 def _cells(areas: Areas, release_id: str) -> list[dict[str, Any]] | None:
-    """Return the cells that a table published first; None if their list was not kept."""
+    """Return the cells that a table was the first to publish; None if their list is missing."""
     path = areas.record(release_id) / FILE
     return pq.read_table(path).to_pylist() if path.is_file() else None
 
@@ -81,7 +81,7 @@ def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
-    """Return whether the true values of two tables have one ratio in all cells, such as 1,000 (euros).
+    """Return whether the true values of two tables have a constant ratio in all cells, such as 1,000 (euros).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""An update that is pending approval: what must still hold when it is approved; what a rejection removes.
+"""An update that is pending approval: the conditions of its approval, and the cleanup after a rejection.
 
 A pending update was verified together with what was published before it. Its generation is sealed, and does
 not count until its release is published; a rejection leaves the state unchanged.
@@ -18,7 +18,8 @@ from microguard.schemas.errors import GateRefused
 
 
 def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
-    """Refuse to publish an update, or a table, together with other releases than it was verified with.
+    """Refuse to publish an update or a table if other releases were published or withdrawn since its
+    verification.
 
     Raises
     ------
@@ -39,8 +40,8 @@ def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
     withdrawn = sorted(set(waiting.manifest[SERIES].get("releases", ())) - public - {release_id})
     if withdrawn:
         raise _run_anew(
-            f"Since release {release_id} was verified, {len(withdrawn)} update(s) that it names as part of "
-            f"the whole were withdrawn ({', '.join(withdrawn[:3])})."
+            f"The manifest of release {release_id} lists {len(withdrawn)} update(s) of its series that were "
+            f"withdrawn since its verification ({', '.join(withdrawn[:3])})."
         )
     if not (areas.record(release_id) / MEMBERS / "members.json").is_file():
         raise _run_anew(f"The evidence of release {release_id} has lost the map of its units.")

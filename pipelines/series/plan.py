@@ -1,4 +1,4 @@
-"""What a register fixes when it begins: its plan and the scales of its distances; and its settings."""
+"""The plan that a register fixes at its start, the scales of its distances, and its settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def settings_of(specification: Specification) -> SeriesSettings:
 
 
 def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
-    """Return what may not change while a series continues."""
+    """Return the settings that must not change within a series."""
     return {
         "state": STATE_LAYOUT,
         "k": specification.release.k,
@@ -64,7 +64,7 @@ def refuse_other_plan(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None
 
 
 def _given(name: str, value: Any) -> Any:
-    """Return what a plan says without defaults: a key that a later version added has its default."""
+    """Return a plan without defaults, so that keys of later versions do not count as changes."""
     if name != "variables" or not isinstance(value, Mapping):
         return value
     defaults = {key: field.get_default() for key, field in Variable.model_fields.items()}

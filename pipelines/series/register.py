@@ -72,7 +72,7 @@ class Register(Series):
     ----------
     specification : Specification
     rebase : bool
-        Protect everything again, by decision: the series begins again with the units of the input.
+        Whether all units are protected from scratch: the series begins again with the units of the input.
     """
 
     def __init__(self, specification: Specification, *, rebase: bool = False) -> None:
@@ -82,12 +82,12 @@ class Register(Series):
         self._update: _Update | None = None
 
     def identity(self, job: Job) -> dict[str, Any]:
-        """Return series and last release, so that the same input makes two releases at two updates."""
+        """Return the series and the last release, so that each update gives a new release."""
         plain, ids = super().identity(job), self.published(job)
         return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
     def protect(self, product: Records, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Join the input to the state, protect those whose classes are created, and make the next state.
+        """Join the input to the state, protect the records of new classes, and compute the next state.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Register(Series):
         return comparison
 
     def counts(self, counts: Counts) -> Counts:
-        """Add units that wait, who are not published yet, and retained records, who are still."""
+        """Add the number of waiting units, not yet published, and of retained records."""
         return replace(counts, waiting=self._this.counts.waiting, ghosts=self._this.counts.ghosts)
 
     def update_counts(self) -> dict[str, Any]:
@@ -178,7 +178,9 @@ class Register(Series):
         return asdict(self._this.counts)
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the update, and the shares of each region that are retained records or wait."""
+        """Return the manifest entry of the update, with the shares of retained records and waiting units by
+        region.
+        """
         return {
             "kind": "register",
             "changes": self._settings.changes,
@@ -253,7 +255,7 @@ class Register(Series):
         return batches_of(arrivals, published, waited, specification, secret)
 
     def _arrivals(self, records: DataFrame, names: list[str]) -> DataFrame:
-        """Select what the protection of new records needs; their history is part of their pattern."""
+        """Select the columns for the protection of new records; their history is part of their pattern."""
         columns = [column(name) for name in names]
         pattern = pattern_with_history().alias(PATTERN)
         return records.select(*columns, UNIT, VERSION, ORIGIN, pattern, *self._values)
@@ -270,7 +272,7 @@ class Register(Series):
 
 @dataclass(frozen=True)
 class _Update:
-    """What an update adds to its release: counts, `public_shares`, and its number."""
+    """Additions of an update to its release: counts, `public_shares`, and its number."""
 
     counts: UpdateCounts
     regions: list[dict[str, Any]]

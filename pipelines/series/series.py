@@ -1,4 +1,4 @@
-"""What every series adds to a release of records: updates that the ledger knows, audited together.
+"""Common parts of all series of records: updates in the ledger, and their joint audit.
 
 Before an update is published, all releases of its source that are or were public are audited with it, by code
 that shares nothing with the methods.
@@ -85,13 +85,13 @@ class Series(Predecessor[Records]):
         return counted | {MetricKey("joint_not_compared"): float(len(added.not_compared))}
 
     def requirements(self) -> Iterable[Requirement]:
-        """Require that all releases together disclose nobody."""
+        """Require that all releases together disclose nothing about a unit."""
         if self.specification.publish.successive != "accept":
             assert self._joint is not None
             yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
 
     def manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return series and update of a release; updates follow it, and no successor replaces it."""
+        """Return the series and the update number of a release; later updates do not replace it."""
         return {SERIES: self.update_in_manifest(release_id)}
 
     def write_state(self, folder: Path) -> None:
@@ -101,7 +101,7 @@ class Series(Predecessor[Records]):
 
     @abstractmethod
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return what the manifest states of the update."""
+        """Return the entry of the update in the manifest."""
 
     @abstractmethod
     def update_counts(self) -> Mapping[str, Any]:

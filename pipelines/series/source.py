@@ -143,7 +143,8 @@ def _public_releases(
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _PublicReleases(areas, compare_again, with_tables, repeated)
     for entry in entries:
-        if staged is None or entry.release_id != staged.files.release_id:  # one that is made again
+        # except the release that is made again
+        if staged is None or entry.release_id != staged.files.release_id:
             seen.add(entry)
     if staged is not None:
         seen.add_staged(staged, period or "")
@@ -152,7 +153,7 @@ def _public_releases(
 
 @dataclass
 class _PublicReleases:
-    """What readers have of a source, read release by release.
+    """The published files of a source, read release by release.
 
     Attributes
     ----------
@@ -219,7 +220,7 @@ class _PublicReleases:
         """Add a staged release, and keep the comparison of its map for later updates."""
         release_id = staged.files.release_id
         members = self.areas.record(release_id) / MEMBERS
-        (members / COMPARED).unlink(missing_ok=True)  # of a run that was killed: its map was another
+        (members / COMPARED).unlink(missing_ok=True)  # of a killed run, whose map was different
         if self._add(release_id, period, lambda: _staged_records(staged, _map_in(members)), None):
             keep_verified(members, staged.files.checksums, self.areas.key())
 
@@ -254,7 +255,7 @@ def _map_in(folder: Path) -> Members | None:
 
 
 def _staged_records(staged: Staged, members: Members | None) -> PublishedRecords:
-    """Read staged records; what their manifest will say of means and region is in their map."""
+    """Read staged records; their map contains what the manifest will state about means and region."""
     contract = staged.contract
     partition = None if contract.partition_by is None else contract.schema.field(contract.partition_by)
     table = read_microdata(staged.folder, contract.names, partition)

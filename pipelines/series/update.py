@@ -170,7 +170,7 @@ def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[Data
 
 
 def moved_classes(rows: DataFrame) -> DataFrame:
-    """Return the classes (`CLASS`) that this update suppresses or republishes, of rows from `update_state`.
+    """Return the classes (`CLASS`) that this update suppresses or republishes, given rows of `update_state`.
 
     A published class is suppressed when none of its units is present; a suppressed one is republished when at
     least half of its units have returned.
@@ -220,12 +220,12 @@ def with_moved_classes(rows: DataFrame, moved: DataFrame, number: int) -> DataFr
 
 
 def is_pooled() -> Column:
-    """Return whether a row of the state waits for a new class, and not for its own to be republished."""
+    """Return whether a row of the state waits for a new class, and not for the republication of its class."""
     return (f.col(STATUS) == WAITING) & f.col(CLASS).isNull()
 
 
 def _mark(name: str) -> Column:
-    """Return the hash of a class; hashes are combined in `ORIGIN` by exclusive or, whatever their order."""
+    """Return the hash of a class; `ORIGIN` combines hashes by exclusive or, so order does not matter."""
     return f.xxhash64(f.col(name))
 
 

@@ -1,4 +1,4 @@
-"""Publish a batch of new records without its sensitive values, where it has too few of them.
+"""Publish a batch of new records without its sensitive values if it has too few distinct ones.
 
 A batch is what one update clusters of a stratum. When it is clustered follows from the number of units alone:
 if it had to wait for values, readers would see that its units share a value, and that the unit which ends the
@@ -28,13 +28,15 @@ from microguard.sdc.risk.too_few_values import too_few_values_probability, withh
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: In the plan of a generation: whether its updates withhold values where earlier versions let units wait.
+#: Key of the plan of a generation: whether its updates withhold values for which earlier versions let units
+#: wait.
 WITHHOLDS = "withholds"
 #: Bits of the missing pattern that hold the history of a unit: units of two histories are two strata.
 HISTORY_BITS, HISTORY_SHIFT = 0x7FFFFFFF, 32
-#: Records of the whole register that are added to those of a region to estimate the shares of its values.
+#: Number of records of the whole register, in addition to those of a region, from which the shares of its
+#: values are estimated.
 PRIOR_RECORDS = 20
-#: Values of which each has a share of its own, the most frequent ones, and groups of the others.
+#: Number of the most frequent values that have separate shares, and number of groups of the other values.
 FREQUENT, GROUPS = 32, 32
 _STRATUM, _HELD = "__stratum_region", "__held"
 
@@ -153,7 +155,7 @@ def batches_of(
 
 
 def _counted(keyed: DataFrame, names: Sequence[str], apart: Mapping[str, float], least: int) -> pa.Table:
-    """Count the records of each batch, and say whether it has too few values, sorted."""
+    """Count the records of each batch, and whether it has too few values, sorted."""
     kind = keyed.schema[_STRATUM].dataType.simpleString()
 
     def batch(table: pa.Table) -> pa.Table:

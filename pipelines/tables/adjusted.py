@@ -21,7 +21,7 @@ from microguard.sdc.cta.small_counts.small_count_rounding import (
 )
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
-#: Protect the cells of a problem; the problem comes back wider if limits had to give way.
+#: Function that protects the cells of a problem; it returns a wider problem if limits had to be relaxed.
 ProtectCells = Callable[[TableProblem, Specification, Table, bytes], tuple[TableProblem, Adjustment]]
 
 
@@ -86,7 +86,7 @@ def refusal(error: SdcError) -> ProtectionFailed:
 def rounded(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Round to multiples of the base; return the problem wider if multiples next to the counts do not add up.
+    """Round to multiples of the base; return a wider problem if adjacent multiples do not add up.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def rounded(
 def with_small_counts_rounded(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Round small counts only; return the problem with what readers know once they see the table.
+    """Round small counts only; return the problem with the knowledge of readers who see the table.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def with_small_counts_rounded(
 def adjusted(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; a grand total that the gate would refuse is kept within its limit, if that is possible.
+    """Adjust; keep a grand total that the gate would refuse within its limit, if possible.
 
     Raises
     ------

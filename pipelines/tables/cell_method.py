@@ -1,4 +1,4 @@
-"""Tables of a method that decides cell by cell what is published: the true value, another one, or none.
+"""Tables of a method that decides for each cell what to publish: the true value, another value, or none.
 
 The base class of methods of third parties. It tabulates, applies the disclosure rules, writes the files and
 keeps the list of cells; a method says what becomes of each cell. A cell without a value is suppressed: it is
@@ -57,7 +57,7 @@ from microguard.sdc.suppression import Audit, Suppression, SuppressionProblem, a
 
 @dataclass(frozen=True)
 class CellProblem:
-    """What a method decides about.
+    """The input of a method: cells, specification and key.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class CellProblem:
 
 @dataclass(frozen=True)
 class CellComparison:
-    """Original cells, what the rules ask of them, and published values in units (NaN: suppressed)."""
+    """Original cells, the results of the rules, and published values in units (NaN: suppressed)."""
 
     table: Table
     cells: Cells
@@ -87,7 +87,7 @@ class CellComparison:
 
     @property
     def problem(self) -> SuppressionProblem | None:
-        """The problem of suppression, with the cells of earlier tables after its own."""
+        """The problem of suppression, followed by the cells of earlier tables."""
         return None if self.joined is None else self.joined.problem
 
     @cached_property
@@ -118,7 +118,7 @@ class CellMethod(TableMethod):
         """
 
     def product(self) -> CellTables:
-        """Return the product that publishes what the method decides."""
+        """Return the product that publishes the decisions of the method."""
         return CellTables(self)
 
 
@@ -136,7 +136,7 @@ class CellTables(TableProduct[CellComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[CellComparison]:
-        """Tabulate, apply the rules, let the method decide, and examine what attackers are left with.
+        """Tabulate, apply the rules, call the method, and compute the disclosure that remains.
 
         Raises
         ------
@@ -247,7 +247,9 @@ class CellTables(TableProduct[CellComparison]):
         )
 
     def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:
-        """Refuse a table that is not protected from whom an earlier one of the same records is."""
+        """Refuse a table that does not protect from attackers from whom an earlier table of the same records
+        protects.
+        """
         for earlier in before:
             missing = set(earlier.attackers) - set(self._attackers)
             if missing and self.specification.publish.successive != "accept":
@@ -299,11 +301,13 @@ class CellTables(TableProduct[CellComparison]):
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """Require that the files hold what was protected, and limits; the guarantee adds its own."""
+        """Require that the files contain the protected table, and limits; the guarantee adds its
+        requirements.
+        """
         return (*table_integrity(self.table), *(suppression_limits(self.table) if self.suppression else ()))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
-        """Write each cell as it was, and which are published first here."""
+        """Write each cell before protection, and whether this table publishes it first."""
         comparison = protected.comparison
         from microguard.pipelines.tables.suppression.jj import NAME as JJ
         from microguard.pipelines.tables.suppression.jj import write_jj

@@ -1,4 +1,4 @@
-"""Measure what an attacker learns who knows the method, its parameters and every published number."""
+"""Measure the knowledge of an attacker who knows the method, its parameters and every published number."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> 
 def of_nothing_but_zeros(
     codes: pd.DataFrame, units: np.ndarray, table: Table, dimensions: tuple[str, ...]
 ) -> np.ndarray:
-    """Return whether each cell has a code all of whose cells, and those of its parts, are 0."""
+    """Return whether each cell has a code with counts of 0 in all its cells and in those of its parts."""
     hidden = np.zeros(len(codes), dtype=bool)
     for dimension in dimensions:
         levels = list(table.levels_of(dimension))

@@ -38,9 +38,9 @@ def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     without = [name for name in coarsest if not (rows[labels[name]] == table.total).any()]
     if without:
         raise InputRejected(
-            f"No cell has the total mark {table.total!r} in {', '.join(without)}: say what stands there if "
-            "it is summed over (table.total, or table.totals for one column). If the file has internal cells "
-            'only, set table.margins to "computed".'
+            f"No cell has the total mark {table.total!r} in {', '.join(without)}: set table.total (or "
+            "table.totals for one column) to the code of the total. If the file has internal cells only, set "
+            'table.margins to "computed".'
         )
     return rows
 

@@ -26,7 +26,7 @@ CodeGroups = Mapping[tuple[str, tuple[str, ...]], pd.DataFrame]
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The codes of a column that make up each code of another hierarchy.
+    """The codes of a column that belong to each code of another hierarchy.
 
     Attributes
     ----------

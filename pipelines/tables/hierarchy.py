@@ -10,7 +10,7 @@ from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.relations import Dimension
 
-#: Between the codes of a path; no text file has it in a code.
+#: Separator of the codes of a path; no text file contains it in a code.
 _STEP = "\x1f"
 
 
@@ -25,7 +25,7 @@ def families(table: Table) -> list[tuple[str, ...]]:
 
 
 def paths(codes: pd.DataFrame, table: Table) -> tuple[list[Dimension], list[np.ndarray]]:
-    """Return the dimensions as trees, and each cell's place in them.
+    """Return the dimensions as trees, and the position of each cell in them.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Name the lines that prove a table impossible to protect by the codes of their cells."""
+"""Name the constraints that prove a table infeasible by the codes of their cells."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from scipy import sparse
 
-#: Lines that are written out, and parts of each.
+#: Maximum number of constraints that a message lists, and of parts of each.
 _MOST_LINES, _MOST_PARTS = 3, 8
 
 
 def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: Table) -> ProtectionFailed:
-    """Return the refusal with what would help, and of finished cells with the lines that prove it, by codes.
+    """Return the refusal with a remedy, and for finished cells the infeasible constraints by codes.
 
     Codes of records are values, which no message contains. Without a proof the refusal is unchanged.
     """
@@ -35,7 +35,9 @@ def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: T
 
 
 def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
-    """Return a line of the variables as "total = part + part", each by its codes, sensitive ones marked."""
+    """Return a constraint as "total = part + part", with the codes of each cell and a mark for sensitive
+    ones.
+    """
     relations = sparse.csr_matrix(problem.secret.relations)
     start, stop = relations.indptr[line], relations.indptr[line + 1]
     variables, signs = relations.indices[start:stop], relations.data[start:stop]
@@ -55,7 +57,7 @@ def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
 
 
 def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -> str:
-    """Say what would make the lines feasible: the capacity that they need, if they are one line."""
+    """Describe how the constraints become feasible: the necessary capacity, if there is one constraint."""
     ways = []
     percent = capacity_needed(problem, int(cause.constraints[0])) if len(cause.constraints) == 1 else None
     held = problem.held is not None and bool(np.isfinite(problem.held).any())
@@ -63,7 +65,7 @@ def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -
     if percent is not None and percent > table.capacity and not given:
         ways.append(f"set table.capacity to {percent} or more")
     if "capacities" not in table.relax:
-        ways.append('let capacities give way (table.relax = ["capacities"])')
+        ways.append('let microguard widen capacities (table.relax = ["capacities"])')
     if table.fixed_margins:
         ways.append("free the margins (table.fixed_margins = false)")
     ways.append("lower the levels of the sensitive cells, or merge their categories")
@@ -71,7 +73,8 @@ def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -
 
 
 def capacity_needed(problem: TableProblem, line: int) -> int | None:
-    """Return the least capacity, in percent of the values, with which a line can hold; None if none helps.
+    """Return the least capacity, in percent of the values, that makes a constraint feasible; None if none
+    does.
 
     Sensitive cells move by exactly their smaller or larger level, whichever directions leave least.
     """

@@ -37,7 +37,7 @@ RELAXED_ROUNDING = (
 def layout_of(
     table: Table, contents: Mapping[str, pa.Table], groupings: CodeGroups | None = None
 ) -> dict[str, Any]:
-    """Describe how the files of a table are to be read.
+    """Describe the columns and codes of the files of a table, for readers.
 
     Parameters
     ----------

@@ -288,7 +288,7 @@ class Attacker(TableSection):
         return _attacker_plots(section, k)
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches among the sensitive cells examined."""
+        """Return the share of the examined sensitive cells that an attacker learns."""
         return _attacks(section, k)
 
 
@@ -313,7 +313,7 @@ class Metrics(TableSection):
 
 
 class AdjustmentSection(TableSection):
-    """How the adjustment was found, and its proved bound."""
+    """The algorithm of the adjustment, and its proved bound."""
 
     def plots(self, section: dict[str, Any], k: int) -> dict[str, str]:
         """Draw objective and bound over the search."""
@@ -324,7 +324,7 @@ class AdjustmentSection(TableSection):
 
 
 class TableSummary(TableSection):
-    """Cells and lines of the table, and how far it is from the original one."""
+    """Number of cells and constraints of the table, and its distance from the original one."""
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
         """Return cells changed, the largest change, and the change of the grand total in a sentence."""

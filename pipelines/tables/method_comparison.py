@@ -1,4 +1,4 @@
-"""Compare methods on one table: what each costs its readers, and which cells it gives away."""
+"""Compare methods on one table: the cost of each for readers, and the sensitive cells that it discloses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_input import table_of
 from scipy import sparse
 
-#: Keys of `[table]` that every method heeds.
+#: Keys of `[table]` that every method uses.
 _ALL = set(Table.model_fields) - {
     key for row in BUILT_IN.values() for key in (*row.keys, "method", "preserve", "relax", "zeros", "quality")
 }
@@ -55,7 +55,7 @@ class MethodOnTable:
 
 
 def with_method(specification: Specification, method: str) -> Specification:
-    """Return the specification with another method of tables, without the keys that it does not heed."""
+    """Return the specification with another method of tables, without the keys that it ignores."""
     table = table_of(specification)
     heeded = _ALL | {key for key in BUILT_IN[method].keys if "." not in key}
     given = {
@@ -106,7 +106,8 @@ def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> Method
 def _read_from_lines(
     relations: sparse.csr_matrix, hidden: np.ndarray, units: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far each suppressed cell may be from its value for a reader who knows no contributor.
+    """Return the maximum distance of each suppressed cell from its true value, for a reader without
+    contributions.
 
     Where no value is negative a cell is at least 0, and at most what the suppressed parts of any line with a
     published total add up to.
@@ -124,7 +125,7 @@ def _read_from_lines(
 
 
 def _published(comparison: Any, metrics: Mapping[str, float]) -> tuple[np.ndarray, int]:
-    """Return published values in units, and how many sensitive cells are given away."""
+    """Return published values in units, and the number of disclosed sensitive cells."""
     if hasattr(comparison, "audit"):
         narrow = comparison.audit.too_narrow.any(axis=1).sum() if comparison.audit is not None else 0
         return np.asarray(comparison.values, float), int(narrow)

@@ -1,4 +1,4 @@
-"""Find the codes that others nest in by their first characters (`table.code_widths`)."""
+"""Find the parents of codes by their first characters (`table.code_widths`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_parents_of_codes(frame: DataFrame, specification: Specification) -> Spe
 
 
 def parents_by_width(codes: Iterable[str], widths: Sequence[int]) -> dict[str, str]:
-    """Return code -> the code that it is a part of: as many of its first characters as the next level has.
+    """Map each code to its parent: its first characters, as many as the next level has.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 def refuse_nested_columns(
     records: DataFrame, table: Table, before: Iterable[PublishedCell], *, known: bool
 ) -> None:
-    """Refuse a table whose codes, and those of a table before that it does not have, add up to the same.
+    """Refuse a table with codes that add up to the same records as codes of a column of an earlier table.
 
     Parameters
     ----------
@@ -47,21 +47,22 @@ def refuse_nested_columns(
             for other in sorted((theirs - set(table.columns)) & set(records.columns)):
                 shared = [name for name in here if name in theirs]
                 if any(_determines(_pairs(records, table, name, other)) for name in shared):
-                    continue  # the cells that both tables have add up to those of the other column
+                    continue  # the common cells of both tables add up to those of the other column
                 for name in (name for name in here if name not in theirs):
                     if add_up(_pairs(records, table, name, other), known=known):
                         raise GateRefused(
-                            f"Codes of {name} and of {other}, which the table {release_id} of the same "
-                            "records has and this one has not, add up to the same records: the difference "
-                            "of their sums would tell by how much cells were moved. Give this table both "
-                            f'columns (table.hierarchies with "{other}" beside "{name}", the coarser one '
+                            f"Codes of {name} add up to the same records as codes of {other}, a column of "
+                            f"the published table {release_id} that this table lacks. The difference of "
+                            "their sums would disclose by how much cells were moved. Give this table both "
+                            f'columns (table.hierarchies with "{other}" and "{name}", the coarser one '
                             'first), or set publish.successive to "accept" if a steward has decided that '
-                            "both may stand."
+                            "both tables may be published."
                         )
 
 
 def add_up(pairs: pd.DataFrame, *, known: bool) -> bool:
-    """Return whether a set of codes of one column, short of all, has the records of a set of the other's.
+    """Return whether a proper subset of codes of one column has the same records as a set of codes of the
+    other.
 
     Parameters
     ----------

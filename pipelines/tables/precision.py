@@ -1,4 +1,4 @@
-"""Choose the digits after the point of a table without `table.decimals`: those of the data.
+"""Choose the number of decimals of a table without `table.decimals`: that of the data.
 
 With more digits than the data has, every cell that kept its value ends in zeros and the moved ones do not:
 the last digits then tell which cells were moved. So whole-number data is published in whole numbers. Data

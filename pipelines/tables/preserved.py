@@ -17,7 +17,7 @@ from microguard.pipelines.tables.files import rows_of
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
 
-#: Relative to a mean or slope: what floating-point sums over a table lose.
+#: Rounding error of floating-point sums over a table, relative to a mean or slope.
 _FLOAT_TOLERANCE = 1e-9
 _IN_VALUES = ("mean_before", "mean_after", "intercept")
 

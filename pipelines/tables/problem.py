@@ -136,7 +136,9 @@ class TableProblem:
         return None if relaxation is None else self.widened(relaxation)
 
     def widened(self, room: Relaxation) -> TableProblem:
-        """Return the problem with larger capacities, in `known` too: an attacker knows the relaxation."""
+        """Return the problem with larger capacities, also in `known`, because an attacker knows the
+        relaxation.
+        """
         return replace(self, secret=room.apply(self.secret), known=room.apply(self.known), relaxation=room)
 
 
@@ -211,7 +213,7 @@ def _levels(
 
 
 def rule_table(cells: Cells, specification: Specification) -> CellTable:
-    """Return the cells with the levels and capacities that the rules of a specification ask for.
+    """Return the cells with the levels and capacities that the rules of a specification determine.
 
     Raises
     ------
@@ -237,7 +239,7 @@ def _as_signed(cells: Cells, table: Table, problem: CellTable) -> CellTable:
 
 
 def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray | None:
-    """(cells,) whether a magnitude has contributors, fewer than the minimum, who all contribute 0.
+    """(cells,) whether a magnitude has fewer contributors than the minimum, all of which contribute 0.
 
     No range protects nothing: a zero that is listed gives the amount of each of them away, one that is not
     might as well have no contributor. None of counts, or where nobody knows how many contribute.
@@ -257,7 +259,7 @@ def _gross(cells: Cells) -> np.ndarray:
 
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
-    """Return how small counts are drawn; None if the specification gives levels of its own."""
+    """Return how small counts are drawn; None if the specification gives protection levels."""
     if table.method == "small_count_rounding":
         assert table.base is not None
         return CountMoves(table.base, small_count_odds(table.base), least, everywhere=True)
@@ -270,7 +272,7 @@ def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
 
 
 def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> None:
-    """Refuse sensitive cells that count something else than their contributors, as several records of one.
+    """Refuse sensitive cells whose count differs from their number of contributors.
 
     Draws move a count by its size: 9 records of one unit are a large count, and would stay as they are.
 
@@ -283,9 +285,9 @@ def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> No
     others = by_rule.sensitive & (cells.contributors != cells.units)
     if others.any():
         raise InputRejected(
-            f"{int(others.sum())} cell(s) have fewer than {least} contributors and another count, as where "
-            "units have several records: a count is rounded or adjusted by its size, which does not hide how "
-            "few stand behind it. Nothing was published. Give the table one record of each unit, or choose "
+            f"{int(others.sum())} cell(s) have fewer than {least} contributors and a larger count, because "
+            "units have several records. Rounding and adjustment depend on the count and do not hide how few "
+            "units contribute. Nothing was published. Give the table one record of each unit, or choose "
             'table.method = "suppression".'
         )
 

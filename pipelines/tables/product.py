@@ -1,4 +1,6 @@
-"""The product "table": cells, adjusted so that the sensitive ones are safe and every total still adds up."""
+"""The product "table" for adjusted cells: sensitive cells are protected and every total is the sum of its
+parts.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +50,16 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.cta.rules.tighten_bounds import tighten_bounds
 from microguard.sdc.errors import ImpossibleProtection, SdcError
 
-#: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
+#: Maximum number of sensitive cells times cells that "auto" examines: each sensitive cell costs two linear
+#: programs over the table.
 _EXAMINED_WORK = 2_000_000
 _MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
-#: Tables that are adjusted and examined at most, while one shows a direction.
+#: Maximum number of tables that are adjusted and examined while one discloses a direction.
 _ATTEMPTS = 6
 
 
 class Tables(TableProduct[TableComparison]):
-    """Adjusted tables: every total stays the sum of its parts."""
+    """Adjusted tables: every total remains the sum of its parts."""
 
     measures = measures_of("table", ("table", "attacker", "fit", "changes", "metrics", "adjustment"))
 
@@ -69,7 +72,7 @@ class Tables(TableProduct[TableComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[TableComparison]:
-        """Tabulate, adjust, and examine what an attacker is left with.
+        """Tabulate, adjust, and compute the disclosure that remains.
 
         Raises
         ------
@@ -102,7 +105,7 @@ class Tables(TableProduct[TableComparison]):
     def _attacked(
         self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
     ) -> TableComparison:
-        """Examine the table; while a direction follows from it, adjust with less room for its cell."""
+        """Examine the table; while it discloses a direction, adjust with tighter bounds for the cell."""
         for attempt in range(_ATTEMPTS):
             intervals = self._intervals(problem, adjustment, key)
             shown = intervals.cells[intervals.determined]
@@ -114,7 +117,7 @@ class Tables(TableProduct[TableComparison]):
             try:
                 adjustment = whole_adjustment(narrower, self.specification, self.table)
             except ProtectionFailed:
-                break  # the gate judges the table there is
+                break  # the gate judges the last table
             problem = replace(problem, secret=narrower)
         return TableComparison(self.table, cells, problem, adjustment, intervals)
 
@@ -129,7 +132,9 @@ class Tables(TableProduct[TableComparison]):
         return table_requirements(self.table, bool(measured.sections["attacker"]["examined"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[TableComparison]) -> None:
-        """Write each cell as it was and became, its interval, and which are published first here."""
+        """Write each cell before and after protection, its interval, and whether this table publishes it
+        first.
+        """
         comparison = protected.comparison
         values = comparison.adjustment.values[comparison.problem.variables]
         fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)
@@ -144,7 +149,7 @@ class Tables(TableProduct[TableComparison]):
         )
 
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
-        """Return the cells of this table that were published before, by whatever name, seed or version."""
+        """Return the cells of this table that were published before, under any name, seed or version."""
         before = self._before(job, cells)
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())
@@ -179,7 +184,7 @@ def _problem(
 
 
 def examined_at_most(table: Table, cells: int) -> int:
-    """Return how many sensitive cells of a table with so many cells are examined."""
+    """Return the number of sensitive cells that are examined in a table of this size."""
     asked = table.quality.examined
     affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // cells))
     return affordable if asked == "auto" else int(asked)

@@ -1,4 +1,4 @@
-"""Keep the published value of a cell in every later table that has it.
+"""Keep the published value of a cell in every later table with this cell.
 
 A cell is the one of an earlier table if both have the same measure, the same codes (totals left out) and the
 same source and period; a part of a value (`table.parts`) is a measure of its own. Under whatever source and
@@ -41,7 +41,7 @@ CHANGED, TRUE, SUPPRESSED = "changed", "true", "suppressed"
 
 
 class StandingValueFails(SdcError):
-    """A cell was published before at a value that cannot be published again."""
+    """Raised if a cell was published before with a value that cannot be published again."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class PublishedValues:
 def of_the_same_records(
     cells: Cells, table: Table, before: Iterable[PublishedCell], origin: Mapping[str, str]
 ) -> list[PublishedCell]:
-    """Return the published cells of this source and period, and those of the same records under others.
+    """Return the published cells of this source and period, and those of the same records under other names.
 
     A cell of another source or period is the same if it has the same true value, and either the same
     contributors, a `DISTINCTIVE` value, or one of a table that shares at least `ALIKE` of the values of
@@ -142,7 +142,9 @@ def of_the_same_records(
 
 
 class Places:
-    """Rows of a table that hold published cells: under their codes, or those of cells of the same units."""
+    """Rows of a table that equal published cells: under their codes, or under those of cells of the same
+    units.
+    """
 
     def __init__(self, cells: Cells, table: Table) -> None:
         self._cells, self._table = cells, table
@@ -155,7 +157,9 @@ class Places:
                     self._by_members.setdefault((self.identities[row][0], str(members)), []).append(row)
 
     def of(self, cell: PublishedCell) -> list[int]:
-        """Return the rows of a published cell: that of its codes, else those of its units and true value."""
+        """Return the rows of a published cell: those with its codes, else those with its units and true
+        value.
+        """
         row = self._by_codes.get((cell.measure, cell.codes))
         if row is not None:
             return [row]
@@ -163,7 +167,7 @@ class Places:
         return self.equal(cell, rows)
 
     def equal(self, cell: PublishedCell, rows: Iterable[int]) -> list[int]:
-        """Return those of some rows that have the true value of a published cell."""
+        """Return the rows whose true value equals that of a published cell."""
         return [row for row in rows if _same_amount(cell.original, self._cells, self._table, row)]
 
     def certain(self, cell: PublishedCell, rows: Iterable[int]) -> bool:
@@ -227,7 +231,7 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
 
 
 def in_common(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> list[PublishedCell]:
-    """Return the published cells that a table has, under their own codes or others."""
+    """Return the published cells that a table contains, under their own codes or others."""
     places = Places(cells, table)
     return [cell for cell in before if places.of(cell)]
 
@@ -284,8 +288,8 @@ def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
     differing = int(np.sum(held[variables[rows]] != units))
     if differing:
         raise StandingValueFails(
-            f"{differing} cell(s) are the same as others here and stand published with another value; leave "
-            "one of the tables out"
+            f"{differing} cell(s) are identical with others of this table and were published with another "
+            "value; leave out one of the tables"
         )
     return held
 
@@ -312,7 +316,7 @@ def refuse_other_multiples(held: np.ndarray, base: int) -> None:
 
 
 def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> CellTable:
-    """Return the table with every published cell held at its earlier value.
+    """Return the table with every published cell fixed at its earlier value.
 
     Parameters
     ----------
@@ -334,10 +338,10 @@ def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> Cel
     if fails.any():
         cell = int(np.argmax(fails))
         raise StandingValueFails(
-            f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, stand published at a value "
-            "nearer to what they are now than the rule allows: the source was revised, or the rule asks for "
-            "more than then. Publish the table without these cells, or by the earlier rule, or (of a revised "
-            "source) of another period",
+            f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, were published at a value nearer "
+            "to their present one than the rule allows: the source was revised, or the rule is stricter now. "
+            "Publish the table without these cells, or by the earlier rule, or (of a revised source) of "
+            "another period",
             variable=cell,
         )
     level = np.abs(change)

@@ -73,15 +73,15 @@ def published_cells(areas: Areas) -> Iterator[PublishedCell]:
         path = areas.record(entry.release_id) / FILE
         if not path.is_file():
             raise GateRefused(
-                f"The evidence of the table {entry.release_id} is lost: which values its cells were "
-                "published with is not known, and another value for the same cell would give both away. "
+                f"The evidence of the table {entry.release_id} is lost: the published values of its cells "
+                "are unknown, and a second value of a cell would disclose its true value. "
                 "Restore the evidence area from its back-up."
             )
         yield from read_published_cells(path.parent)
 
 
 def read_published_cells(folder: Path) -> Iterator[PublishedCell]:
-    """Return the cells that a release published first, from its evidence folder."""
+    """Return the cells that a release was the first to publish, from its evidence folder."""
     for row in pq.read_table(folder / FILE).to_pylist():
         codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
         original = row.get("original")

@@ -1,4 +1,4 @@
-"""Read the staged tables back: count what is guaranteed, and compare the files with what was staged."""
+"""Read the staged tables back: count the guarantee, and compare the files with the staged content."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def verify_written_table(
     guarantee: TableGuarantee,
     original: OriginalCells,
 ) -> WrittenTable:
-    """Read the staged files back, count the guarantee on them, and compare them with what was staged.
+    """Read the staged files back, count the guarantee on them, and compare them with the staged content.
 
     Parameters
     ----------

@@ -16,16 +16,16 @@ from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 
-#: Fewest cells with one ratio: of unrelated columns so many do not have one by chance.
+#: Minimum number of cells with the same ratio: unrelated columns do not have so many by chance.
 FEWEST = 5
-#: Smallest telling cell, as a multiple of the rounding of its records.
+#: Smallest cell whose ratio is compared, as a multiple of the rounding of its records.
 TELLING = 20.0
-#: Share of the telling cells that may have another ratio, as where a few records were corrected.
+#: Maximum share of the compared cells that may have another ratio, because a few records were corrected.
 REVISED = 0.05
 
 
 def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> None:
-    """Refuse a table whose true values are those of an earlier one times a factor.
+    """Refuse a table whose true values are a constant multiple of those of an earlier one.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
                 f"The amounts of {ours} are those of {theirs}, which the table {release_id} adds up, times a "
                 "factor: the same cells would be published with two values, whose mean is near the truth. "
                 "Add up the earlier column, under its name and in its unit, or set publish.successive to "
-                '"accept" if a steward has decided that both may stand.'
+                '"accept" if a steward has decided that both may be published.'
             )
 
 
@@ -66,7 +66,7 @@ def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
 
 
 def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]]) -> bool:
-    """Return whether true values of cells and earlier ones have one ratio, within their digits.
+    """Return whether true values of cells and earlier values have a constant ratio, within their digits.
 
     Parameters
     ----------

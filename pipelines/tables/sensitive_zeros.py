@@ -1,4 +1,4 @@
-"""Refuse sensitive cells of 0 without an absolute protection level: no percentage of 0 protects.
+"""Refuse sensitive cells of 0 without an absolute protection level, because a percentage of 0 is 0.
 
 The rules find no such cell sensitive. Only a person declares one (`table.status`, `table.a_priori`), because
 nobody may learn that its contributors contributed nothing. It needs an absolute level, as the zero safety
@@ -36,7 +36,7 @@ def refuse_levels_of_zero(sensitivity: Sensitivity) -> None:
 
 
 def refuse_fixed_zeros(cells: Cells, a_priori: APriori, stuck: np.ndarray) -> None:
-    """Refuse zeros that are declared sensitive and may not rise: structural zeros are known to everybody.
+    """Refuse zeros that are declared sensitive and may not rise: every reader knows structural zeros.
 
     Parameters
     ----------

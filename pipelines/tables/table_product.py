@@ -1,4 +1,4 @@
-"""What all products of tables share."""
+"""Common parts of all products of tables."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ NO_TABLE = (
 
 @dataclass(frozen=True)
 class ProtectedTable(Generic[Comparison]):
-    """A protected table and what it was made from.
+    """A protected table, and the original cells.
 
     Attributes
     ----------
-    comparison : original cells beside protected ones
+    comparison : original cells next to protected ones
     contents : mapping
         File name -> what is to be published.
     standing : PublishedValues
@@ -73,7 +73,7 @@ class ProtectedTable(Generic[Comparison]):
 
 
 class TableProduct(ABC, Generic[Comparison]):
-    """The table of one specification, with those it is linked with."""
+    """The table of one specification, with the tables that are linked with it."""
 
     content = "table"
     measures: tuple[Measure[Any, Any], ...]
@@ -86,7 +86,7 @@ class TableProduct(ABC, Generic[Comparison]):
         self.reader = as_input(specification)
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """Return the specification with the decimals that the values need and the codes that others nest in.
+        """Return the specification with the decimals of the values and with the parents of nested codes.
 
         See `precision` and `nested_codes`.
         """
@@ -99,7 +99,7 @@ class TableProduct(ABC, Generic[Comparison]):
         """Do nothing: every format holds codes and numbers."""
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[Comparison]:
-        """Protect the table of the records, with their areas exchanged where the specification asks for it.
+        """Protect the table of the records, whose areas are exchanged first if the method is swapping.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class TableProduct(ABC, Generic[Comparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[Comparison]:
-        """Tabulate, protect, and examine what an attacker is left with."""
+        """Tabulate, protect, and compute the disclosure that remains."""
 
     def compare(self, screened: ValidatedInput, protected: ProtectedTable[Comparison]) -> Comparison:
         """Return the protected cells next to the original ones."""
@@ -155,15 +155,17 @@ class TableProduct(ABC, Generic[Comparison]):
         disclosed: Mapping[str, float],
         successor: bool,
     ) -> Mapping[str, Any]:
-        """Return guarantee, limits, and how the files are to be read."""
+        """Return guarantee, limits, and the description of the files."""
         return table_manifest(self.specification, self.table, self.guarantee, release_id, written, successor)
 
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
-        """Write each cell as it was and became, its interval, and which are published first here."""
+        """Write each cell before and after protection, its interval, and whether this table publishes it
+        first.
+        """
 
     def _tabulated(self, job: Job, screened: ValidatedInput, release_id: str) -> Cells:
-        """Return the cells, and keep who contributes to them for the joint audit.
+        """Return the cells, and store their contributors for the joint audit.
 
         Raises
         ------
@@ -175,7 +177,7 @@ class TableProduct(ABC, Generic[Comparison]):
         return cells
 
     def _before(self, job: Job, cells: Cells) -> list[PublishedCell]:
-        """Return published cells of the same records, by whatever name, source or period.
+        """Return published cells of the same records, under any name, source or period.
 
         Raises
         ------

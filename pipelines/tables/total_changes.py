@@ -1,4 +1,4 @@
-"""How far a protected table is from the original one: cells changed, the largest change, the grand total."""
+"""Distance of a protected table from the original one: changed cells, the largest change, the grand total."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _common_unit(units: np.ndarray) -> int:
 
 
 def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the summary of the section ``table`` in a sentence; nothing of evidence of earlier versions."""
+    """Yield a sentence that sums up the section ``table``; nothing for evidence of earlier versions."""
     if "moved" not in section:
         return
     total = section["grand_total_change"]

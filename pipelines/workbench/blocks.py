@@ -38,13 +38,13 @@ ERRORS = 3.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, and the error that the sample brings to it: the true one is within `error` of `value`."""
+    """A figure with its sampling error: the true value is within `error` of `value`."""
 
     value: float
     error: float = 0.0
 
     def times(self, other: Estimate) -> Estimate:
-        """Return the product; its relative error is the sum of theirs, and an error of 0 is none of it."""
+        """Return the product; its relative error is the sum of both relative errors."""
         error = abs(self.value) * other.error + abs(other.value) * self.error
         return Estimate(self.value * other.value, error)
 
@@ -92,7 +92,7 @@ class Records:
         return [np.sort(members[order[a:b]]) for a, b in pairwise(offsets)]
 
     def coordinates(self) -> int:
-        """Return the number of coordinates of a record: one of a number, one of a category."""
+        """Return the number of coordinates of a record: one for each number, one for each category."""
         categories = self.points[:, self.nominal]
         return int((~self.nominal).sum() + (categories.max(axis=0, initial=0) + 1).sum())
 
@@ -199,7 +199,7 @@ class Drawn:
 
     @property
     def all(self) -> list[int]:
-        """All blocks that are clustered, certain ones first."""
+        """All blocks that are clustered, the certain ones first."""
         return [*self.certain, *self.some]
 
     def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0, most: float = 1.0) -> Estimate:

@@ -146,7 +146,7 @@ class Clustering:
         return self._published(drawn, labels[: len(drawn)])
 
     def factor_of_effort(self) -> Estimate:
-        """Estimate by what a loss of effort fast is multiplied with the effort of the specification.
+        """Estimate the factor between the loss of effort fast and that of the specified effort.
 
         Parts of the drawn blocks of middle loss are clustered with both efforts.
         """
@@ -171,7 +171,7 @@ class Clustering:
         return self.used.columns[name]
 
     def _objective(self, members: np.ndarray, labels: np.ndarray) -> float:
-        """Return what the clusters of records cost, variables with their weights."""
+        """Return the cost of the clusters of records, with weighted variables."""
         return float(self.records.differences(members, labels) @ self.records.variable_weights)
 
     def _labels(self, calls: list[tuple[np.ndarray, str, float, int]]) -> list[np.ndarray]:
@@ -253,7 +253,7 @@ class Clustering:
         return losses
 
     def _lost(self, found: Clustered) -> dict[str, np.ndarray]:
-        """Return what each record loses of each variable."""
+        """Return the loss of each record in each variable."""
         lost = {}
         for name in (*self.numeric, *self.nominal):
             before, after = found.before[name], found.after[name]

@@ -108,7 +108,7 @@ class ColumnsView:
             kind.props.set_bool("disabled", variable.get("role", "identifier") in NAMELESS)
 
     def _set_role(self, guess: Guess, role: str) -> None:
-        """Change a role; its kind is that of the guess, or what its values are."""
+        """Change a role; the kind is that of the guess, or follows from the values."""
         variable = self._variable(guess.name)
         column = guess.column
         numeric = column is not None and 0 < column.present == column.numbers
@@ -121,7 +121,7 @@ class ColumnsView:
         if role not in NAMELESS:
             line |= {key: value for key, value in variable.items() if key not in ("role", "kind")}
         keys: list[tuple[tuple[str, ...], Any]] = [(("variables", guess.name), line)]
-        if role in ("unit", "household", "region"):  # there is at most one
+        if role in ("unit", "household", "region"):  # a specification has at most one variable of these roles
             keys += [
                 (("variables", name, "role"), "identifier")
                 for name, each in self._workbench.text.content().get("variables", {}).items()

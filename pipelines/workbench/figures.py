@@ -102,7 +102,7 @@ class Preview:
 
     @property
     def sample(self) -> str:
-        """What the figures are of, as a sentence."""
+        """The records that the figures describe, as a sentence."""
         if self.clustered >= self.used:
             return f"Risk and loss are computed on all {self.used:,} records that are protected."
         return (

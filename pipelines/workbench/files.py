@@ -46,7 +46,7 @@ class Files:
 
 
 def _state_of(named: str) -> list[object]:
-    """Return what the file system says of each file, or the snapshot of a table."""
+    """Return the state of each file in the file system, or the snapshot of a table."""
     if table_format(named) is not None:
         return [digest_of(named)]
     found: list[object] = []
@@ -65,7 +65,7 @@ def _state_of(named: str) -> list[object]:
 def _files(named: str) -> tuple[Path, ...]:
     try:
         return input_files(named)
-    except MicroguardError:  # there is none any more
+    except MicroguardError:  # the file no longer exists
         return ()
 
 

@@ -38,7 +38,7 @@ _ENTERED = b"""<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>micro
 
 
 class Guard:
-    """An ASGI application that passes on what the person at this machine requests, and refuses the rest.
+    """An ASGI application that serves requests of the person at this machine, and refuses all others.
 
     The token is in the address that `start` prints. The first page answers it with a cookie that scripts
     cannot read and that no request of another site carries, and opens the same page without the token.

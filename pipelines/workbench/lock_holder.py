@@ -32,7 +32,7 @@ class Holder:
 
     @property
     def sentence(self) -> str:
-        """Who holds the lock, and what that means."""
+        """The holder of a lock, and the meaning of that."""
         whose = "A run of yours" if self.own else f"A run of {self.user}"
         return (
             f"{whose} (process {self.process} of this machine) holds the lock of this evidence area: nothing "
@@ -58,7 +58,7 @@ def holder_of(folder: Path) -> Holder | None:
 def _holder(process: int) -> Holder | None:
     try:
         owner = Path(f"/proc/{process}").stat().st_uid
-    except OSError:  # in another container, or ended since
+    except OSError:  # the process runs in another container, or has ended
         return Holder(process, "another user or container", False)
     try:
         name = pwd.getpwuid(owner).pw_name

@@ -96,7 +96,7 @@ def _measured(data: Data, used: UsedRecords, groups: Mapping[str, Clustering]) -
 
 
 def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> Iterable[str]:
-    """Yield in what the figures differ from those of a run."""
+    """Yield the differences between these figures and those of a run."""
     specification, k = used.specification, used.specification.release.k
     if used.one_of_each_unit:
         yield "k counts units: one record of each unit is measured."

@@ -1,6 +1,6 @@
 """Tabulate records in this process, with the rules of a run (`pipelines.tables.cells.microdata`).
 
-Who contributes is counted anew in every grouping set: a unit that has records in several cells is one
+Who contributes is counted again in every grouping set: a unit that has records in several cells is one
 contributor to their margin.
 """
 
@@ -81,7 +81,7 @@ def _with_codes_above(records: pd.DataFrame, name: str, parents: Mapping[str, st
     coarse = int(records[name].isin(set(parents.values())).sum())
     if coarse:
         raise InputRejected(
-            f"{coarse} record(s) have a code in {name} that other codes are parts of: expected the finest "
+            f"{coarse} record(s) have a code in {name} that is a parent of other codes: expected the finest "
             "codes. Give them a finer one, or a code of their own in table.parents."
         )
     parts, code = [records.assign(**{name: None}), records], records[name]

@@ -1,4 +1,4 @@
-"""The releases of the specification: what waits, what was published, who holds the lock, and withdrawal."""
+"""The releases of the specification: pending and published ones, the holder of the lock, and withdrawal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_EVERY = 3.0
 
 
 class ReleasesView:
-    """A list of releases with their picture, and what may be done with one."""
+    """A list of releases with their picture, and the actions that are allowed on one."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -125,7 +125,7 @@ class ReleasesView:
         self._consequences.clear()
 
     def _show_consequences(self, public: list[str]) -> None:
-        """Say what a withdrawal changes before it can be done."""
+        """State the effects of a withdrawal before it can be confirmed."""
         release, evidence = self._withdraw, self._workbench.evidence()
         others = [each for each in public if each != release]
         successor = others[-1][:8] if others else ""
@@ -154,7 +154,7 @@ class ReleasesView:
 
 
 def _changes(rows: list[dict[str, Any]], counted: list[str]) -> str:
-    """Return what changed between the last two releases."""
+    """Return the changes between the last two releases."""
     before, last = rows[-2:]
     changed = [
         f"{name} {before[name]:,} to {last[name]:,}"

@@ -68,7 +68,7 @@ class RunView:
             state += "; the specification was changed since it started"
         with box("section", "result", aria_label=f"result of {verb}"):
             text("h3", f"{verb}: {state}")
-            with box("details", open=verb != "compare"):  # its figures are shown as a table
+            with box("details", open=verb != "compare"):  # a table shows its figures
                 text("summary", f"What {verb} printed")
                 css = "wide" if verb == "compare" else ""
                 text("pre", result.text, css, tabindex="0", role="group", aria_label=f"what {verb} printed")

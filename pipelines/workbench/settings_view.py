@@ -1,4 +1,4 @@
-"""What is chosen for the whole release: k, effort, diversity, approval, and the history of all changes."""
+"""Settings of the whole release: k, effort, diversity, approval, and the history of all changes."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class SpecificationText:
         SpecificationError
             If the file was changed by somebody else, or cannot be written.
         """
-        place = Path(os.path.realpath(self.path))  # a link is kept
+        place = Path(os.path.realpath(self.path))  # a symbolic link is kept
         fresh, written = place.with_name(f".{place.name}.{os.getpid()}"), self._encoded()
         try:
             exists = place.exists()
@@ -167,7 +167,8 @@ class SpecificationText:
                     f"{self.path.name} was changed by another program since it was opened here. Nothing was "
                     "written. Move that file away, or start the workbench again with it."
                 )
-            fresh.touch(0o600 if exists else 0o666)  # nobody may read it before it has the mode of the file
+            # nobody else may read the file before it has its final mode
+            fresh.touch(0o600 if exists else 0o666)
             fresh.write_bytes(written)
             if exists:
                 shutil.copymode(place, fresh)

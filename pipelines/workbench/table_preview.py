@@ -1,4 +1,6 @@
-"""Preview the cells of a table in this process: which are sensitive, by which rule, and who learns what."""
+"""Preview the cells of a table in this process: which are sensitive, by which rule, and who learns their
+value.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ class TablePreview:
     notes: tuple[str, ...] = ()
 
     def learned(self, cell: int) -> str:
-        """Return who learns what from a cell if it is published as it is."""
+        """Return the contributors who learn another contribution if the cell is published unchanged."""
         said = []
         if self.contributors is not None:
             count = int(self.contributors[cell])
@@ -102,7 +104,7 @@ class Frames:
 
 
 def preview_table(specification: Specification, frames: Frames | None = None) -> TablePreview:
-    """Return the cells of the first table of a specification, and what its rules say of them.
+    """Return the cells of the first table of a specification, and the results of its rules.
 
     Parameters
     ----------
@@ -303,7 +305,7 @@ def _text(column: pa.ChunkedArray) -> pd.Series:
 
 
 def _numbers(values: pd.Series, specification: Specification) -> np.ndarray:
-    """Return text as numbers; what is none is missing."""
+    """Return text as numbers; NaN if it is no number."""
     text = values.astype("string").str.strip()
     if specification.input.thousands is not None:
         text = text.str.replace(specification.input.thousands, "", regex=False)

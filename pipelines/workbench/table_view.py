@@ -49,7 +49,7 @@ COUNTS = {"open_lines": "totals that do not add up", "given_away": "cells given 
 
 
 class TableView:
-    """Rules and method as fields; the grid of two dimensions, and who learns what."""
+    """Rules and method as fields; the grid of two dimensions, and the contributors who learn something."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -240,7 +240,7 @@ class TableView:
             text("td", number(found.values[cell], found.digits))
 
     async def _show_methods(self, result: Finished) -> None:
-        """Show what each method costs a reader, and how many cells it gives away."""
+        """Show the cost of each method for a reader, and the number of cells that it discloses."""
         rows: list[dict[str, Any]] = result.content["methods"]
         able = [row for row in rows if not row["reason"]]
         drawn = await asyncio.to_thread(method_plot, able) if 0 < len(able) <= MOST_BARS else ""

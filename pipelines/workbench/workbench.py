@@ -1,4 +1,4 @@
-"""The workbench of one file: its specification, what is measured of it, and what runs."""
+"""The workbench of one file: its specification, its measures, and the running verb."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Workbench:
         if self.text.text != text:
             result = replace(result, outdated=True)
         if verb not in (*LEDGER, "check", "compare"):
-            for each in LEDGER:  # what was read before is no longer so
+            for each in LEDGER:  # the figures that were read are no longer valid
                 self.finished.pop(each, None)
         self.finished[verb] = result
         self.changed(f"{verb} has ended: {'done' if result.exit_code == 0 else 'refused or failed'}.")
@@ -198,12 +198,14 @@ class Workbench:
             self.changed()
 
     def stop(self) -> None:
-        """Interrupt what runs."""
+        """Interrupt the running verb."""
         if self.running is not None:
             self.running.stop()
 
     async def close(self) -> None:
-        """Interrupt what runs, and wait until it has ended, even if nobody waits for its result any more."""
+        """Interrupt the running verb, and wait until it has ended, even if nobody waits for its result any
+        more.
+        """
         if self._last is not None:
             await self._last.end()
 

@@ -1,4 +1,4 @@
-"""What the input and the release must satisfy, derived from the specification: limits on named metrics.
+"""Requirements on the input and the release, derived from the specification: limits on named metrics.
 
 A metric is a number computed in Spark, in one aggregation: a count, a share, an error. It never holds a value
 of a record. The pipelines compute the metrics that the requirements ask for and hand them over by key; the
@@ -22,7 +22,7 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 | domain | nominal quasi-identifiers | distinct values among kept records |
 
 Metrics of every release of records (`integrity_requirements`). What a release promises is in
-`pipelines.guarantees`, a file a promise; the limits of `[quality]` are beside the measures they limit, in
+`pipelines.guarantees`, a file a promise; the limits of `[quality]` are next to the measures they limit, in
 `pipelines.measures`.
 
 | metric | variable | what it is |
@@ -60,12 +60,12 @@ JOINT = (
 
 
 def input_requirements(specification: Specification) -> tuple[Requirement, ...]:
-    """Return what the input must satisfy before a record is protected."""
+    """Return the requirements on the input before a record is protected."""
     return (*_columns(specification), *_records(specification), *_regions(specification))
 
 
 def integrity_requirements() -> tuple[Requirement, ...]:
-    """Return what the written files must satisfy whatever their guarantee: they hold what was protected."""
+    """Return requirements on the written files under any guarantee: they contain the protected records."""
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"
     )
@@ -78,7 +78,7 @@ def integrity_requirements() -> tuple[Requirement, ...]:
 
 
 def derived_requirement() -> Requirement:
-    """Return what the run requires of the written files if columns are derived from others.
+    """Return the requirements on the written files if columns are derived from others.
 
     It is no guarantee: `microguard verify` does not count it.
     """
@@ -91,12 +91,12 @@ def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
     Parameters
     ----------
     collisions : tuple of str
-        Ids of the releases that expose units beside the one to be published.
+        Ids of the releases that expose units next to the one to be published.
     """
     with_whom = f" (with {', '.join(collisions)})" if collisions else ""
     remedy = (
         f"all releases of this source together expose them{with_whom}: publish another period, or set "
-        'publish.successive to "accept" if a steward has decided that they may stand side by side'
+        'publish.successive to "accept" if a steward has decided that all of them may be published'
     )
     for name in JOINT:
         line = '[publish] successive = "accept"'

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from microguard.schemas.errors import Failure
 
-#: What a person can do where a promise is broken.
+#: What a person can do if a guarantee is violated.
 BROKEN = "the protection is broken, and this is a fault of microguard: please report it"
 
-#: What stands for the measured value in the line of a requirement.
+#: Placeholder of the measured value in the line of a requirement.
 MARKS = ("{found}", "{above}", "{below}")
 
 
@@ -76,7 +76,7 @@ class Requirement:
         return repr(float(measured)) if self.met(float(short)) else short
 
     def failure(self, measured: float | None, what: str = "") -> Failure:
-        """Return what is not met, in the words `what`; None was not measured and cannot be judged."""
+        """Describe a failed requirement on `what`; a metric that is None was not measured."""
         found = "not measured" if measured is None else self._shown(measured)
         line = self.line
         if measured is not None and math.isfinite(measured):

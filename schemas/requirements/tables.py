@@ -31,7 +31,7 @@ def _all_judged() -> Requirement:
 
 
 def table_integrity(table: Table) -> Iterator[Requirement]:
-    """Return what the written files must satisfy whatever their guarantee: they hold what was protected."""
+    """Return the requirements on the written files under any guarantee: they contain the protected table."""
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"
     )
@@ -42,7 +42,7 @@ def table_integrity(table: Table) -> Iterator[Requirement]:
 
 
 def suppression_limits(table: Table) -> Iterator[Requirement]:
-    """Limit what readers lose by suppressed cells."""
+    """Limit the loss of readers by suppressed cells."""
     less = (
         "more of the table is suppressed than table.quality allows: merge categories, leave out a table, "
         "raise table.effort, or accept more in [table.quality]"
@@ -90,7 +90,7 @@ def _attacker(table: Table) -> Iterator[Requirement]:
 
 
 def _noise(table: Table) -> Iterator[Requirement]:
-    """Limit what each cell with noise reveals by itself, and what all of them reveal together."""
+    """Limit the disclosure by each cell with noise alone, and by all of them together."""
     more = (
         "what is published says too much about a small count: merge categories, publish fewer or smaller "
         "tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise with it), or "

@@ -33,7 +33,7 @@ def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
 
 
 def _swapped(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Refuse what would exchange other units for this table than for the records and for other tables."""
+    """Refuse keys by which this table would exchange other units than the records or other tables."""
     if not spec.swapped:
         allowed = "swapping, as table.swapped counts records whose areas were exchanged"
         yield fault(("method", "name"), spec.method.name, allowed)
@@ -61,7 +61,9 @@ def _records(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.source != "microdata":
         yield fault(("table", "source"), table.source, '"microdata", as keys belong to records')
     elif spec.unit is None:
-        yield fault(("table", "method"), table.method, "a variable of role unit, which keys are made of")
+        yield fault(
+            ("table", "method"), table.method, "a variable of role unit, from which keys are computed"
+        )
 
 
 def _noise(spec: Specification, table: Table) -> Iterator[Fault]:
@@ -91,7 +93,7 @@ def _not_for_counts(table: Table) -> Iterator[Fault]:
 
 
 def _amounts(table: Table) -> Iterator[Fault]:
-    """Refuse what the noise of amounts does not carry, and require what it is made of."""
+    """Refuse keys that noise of amounts does not support, and require those that it needs."""
     for key, needed in (
         ("noise_table", "a file with a p-table, as amounts have the noise of an office's own"),
         ("noise_scaling", "the section, as noise of an amount has the scale of its largest contributors"),

@@ -172,7 +172,9 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         yield fault(("publish", "path"), spec.publish.path, allowed)
     if spec.input.columns and spec.input.format == "parquet":
         yield fault(
-            ("input", "columns"), list(spec.input.columns), "no such key for parquet, which names them"
+            ("input", "columns"),
+            list(spec.input.columns),
+            "no such key for parquet: its files name the columns",
         )
     if spec.input.version is not None and spec.input.timestamp is not None:
         yield fault(("input", "timestamp"), spec.input.timestamp, "no such key next to input.version")
@@ -333,7 +335,7 @@ def _population(spec: Specification) -> Iterator[Fault]:
     if len(set(spec.population_key)) < len(spec.population_key):
         yield fault(key, list(spec.population_key), "each variable once")
     if spec.population.count in spec.population_key:
-        yield fault(("population", "count"), spec.population.count, "another column than those it counts by")
+        yield fault(("population", "count"), spec.population.count, "a column that is not in population.key")
 
 
 HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")

@@ -10,7 +10,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def derived_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse derived columns without an expression, and expressions of what is not published."""
+    """Refuse derived columns without an expression, and expressions with unpublished columns."""
     for name in spec.with_role("derived"):
         if name not in spec.derived:
             yield fault(("derived", name), NOTHING, 'an expression, because its role is "derived"')
@@ -19,7 +19,9 @@ def derived_faults(spec: Specification) -> Iterator[Fault]:
             yield fault(("variables", name, "kind"), spec.variables[name].kind or NOTHING, allowed)
         if spec.variables[name].recodes:
             yield fault(
-                ("variables", name), ", ".join(spec.variables[name].recodes), "no recoding of role derived"
+                ("variables", name),
+                ", ".join(spec.variables[name].recodes),
+                'no recoding keys with role "derived"',
             )
     choices = tuple(name for name in spec.published if name not in spec.derived)
     for name, text in spec.derived.items():

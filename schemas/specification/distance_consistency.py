@@ -41,7 +41,7 @@ def _orders(spec: Specification) -> Iterator[Fault]:
         if variable.bands is not None:
             if given is not None:
                 yield fault(
-                    order, list(given), "no such key beside bands, whose order is that of the numbers"
+                    order, list(given), "no such key next to bands, whose order is that of the numbers"
                 )
         elif given is None:
             yield fault(order, NOTHING, "the categories, lowest first")

@@ -175,7 +175,7 @@ def _limits(kind: str, context: dict[str, Any], message: str) -> str:
 
 
 def _refused(key: Path, entry: Any, error: Exception) -> Fault:
-    """Return the fault of a value, or of a key of a section, that a check of its own raised."""
+    """Return the fault of a value or section whose validator raised an error."""
     name = getattr(error, "variable", None)
     if name is None:
         return fault(key, getattr(error, "shown", entry), str(error))

@@ -1,6 +1,6 @@
 """The published JSON schema of the specification, for editors that complete and check TOML.
 
-`python -m microguard.schemas.specification.json_schema` writes it anew; a test holds it against the models.
+`python -m microguard.schemas.specification.json_schema` writes it again; a test holds it against the models.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ _PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\]|\\.)*\"|'[^']*')"
 _KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"\s*(?P<open>\[\[?)\s*(?P<key>{_KEY})\s*\]")
 _ENTRY = re.compile(rf"\s*(?P<key>{_KEY})\s*=")
-#: What changes whether a value ends with its line: strings, comments, brackets.
+#: Tokens that decide whether a value ends with its line: strings, comments, brackets.
 _TOKEN = re.compile(
     r"\"\"\"(?:[^\\]|\\.)*?(?P<basic>\"\"\"|\Z)|'''.*?(?P<literal>'''|\Z)"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\#[^\n]*|(?P<opens>[\[{])|(?P<closes>[\]}])",

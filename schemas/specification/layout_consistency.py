@@ -21,7 +21,7 @@ def layout_faults(spec: Specification) -> Iterator[Fault]:
         if name is not None:
             yield fault(key, name, allowed)
         if spec.publish.csv:
-            yield fault(("publish", "csv"), True, f"{allowed}, with SDMX-CSV beside them")
+            yield fault(("publish", "csv"), True, f"{allowed}, in addition to SDMX-CSV")
     elif name is not None:
         yield from _partition(spec, name)
     yield from _catalog(spec)

@@ -25,7 +25,7 @@ OF_TABLES = (
 
 
 def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
-    """Return the limits that are looser than by default and not accepted by name, each with what to state.
+    """Return the limits that are looser than the default and not accepted by name, each with a sentence.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Checks whether the method can carry the quasi-identifiers and the other keys of `[method]`.
 
-A key that the method would not heed is refused, never ignored.
+A key that the method would not use is refused, never ignored.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from microguard.schemas.specification.sections import Group, Method
 from microguard.sdc.algorithms.parameters import Variables
 
 OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
-"""Keys of `[method]` that not every method heeds, next to the sections of algorithms."""
+"""Keys of `[method]` that not every method uses, next to the sections of algorithms."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse a method that is not installed or unusable, what it does not heed, and an unknown algorithm."""
+    """Refuse methods that are not installed or unusable, keys that the method ignores, and unknown
+    algorithms.
+    """
     method, names = spec.method, method_names("records")
     if method.name not in names:
         yield fault(("method", "name"), method.name, ", ".join(names), choices=names)
@@ -180,7 +182,7 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Refuse cells to be kept if neither a search on control tables nor a joint choice heeds them."""
+    """Refuse kept cells if neither a search on control tables nor a joint choice uses them."""
     method = spec.method
     strategies = {
         spec.strategy(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"

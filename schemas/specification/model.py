@@ -1,4 +1,4 @@
-"""The release specification as a frozen model, and what follows from its keys."""
+"""The release specification as a frozen model, with properties derived from its keys."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Specification(Section):
         return super().__copy__()._without_derived()
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Copy the fields and what they hold, without derived properties."""
+        """Copy the fields and their contents, without derived properties."""
         return super().__deepcopy__(memo)._without_derived()
 
     def __getstate__(self) -> dict[Any, Any]:
@@ -235,7 +235,7 @@ class Specification(Section):
         return tuple(name for name in self.weights if name != self.weight)
 
     def weighted_by(self, group: Group) -> str | None:
-        """Return the weight that the clusters of a clustering heed, if any."""
+        """Return the weight that a clustering uses, if any."""
         return self.weight if self.method.weighted and self.strategy(group) == "microaggregation" else None
 
     @cached_property
@@ -279,7 +279,7 @@ class Specification(Section):
 
     @cached_property
     def declared(self) -> Variables:
-        """What methods are told of the variables."""
+        """Properties of the variables that methods use."""
         return Variables(
             {name: str(self.variables[name].kind) for name in self.quasi_identifiers},
             {name: variable.role for name, variable in self.variables.items()},

@@ -149,7 +149,8 @@ def _with_format(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _is_text(folder: Path, path: str) -> bool:
     """Return whether a local file begins with text."""
-    if "\0" in path or "://" in path or path.endswith(".metadata.json"):  # the last names an Iceberg table
+    # the last key names an Iceberg table
+    if "\0" in path or "://" in path or path.endswith(".metadata.json"):
         return False
     try:
         place = folder / Path(path).expanduser()

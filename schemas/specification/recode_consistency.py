@@ -40,7 +40,7 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
         given = variable.recodes
         hidden = variable.role in ("unit", "identifier", "household", "weight")
         if given and hidden:
-            yield fault(key, ", ".join(given), f"no recoding of role {variable.role}")
+            yield fault(key, ", ".join(given), f'no recoding keys with role "{variable.role}"')
             continue
         for part in ("top_code", "bottom_code", "round_to"):
             if part in given and variable.kind != "numeric":
@@ -67,6 +67,7 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
                     'kind "nominal" or another of categories, without bands',
                 )
             if variable.level is None and variable.kind != "hierarchical":
-                yield fault((*key, "level"), NOTHING, "a whole number: the column that is published, 1 first")
+                allowed = "the number of the column of the hierarchy file that is published, 1 for the first"
+                yield fault((*key, "level"), NOTHING, allowed)
         elif variable.level is not None:
             yield fault((*key, "level"), variable.level, "no such key without hierarchy")

@@ -1,4 +1,4 @@
-"""Keys that only the protection of records heeds, in a specification that has a table and no such records."""
+"""Refuse keys for the protection of records in a specification that has a table and no such records."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 
 OF_RECORDS = ("method", "quality", "blocking", "population", "rules", "groups")
-"""Sections of which a table heeds no key."""
+"""Sections of which a table uses no key."""
 PROMISE_NOTHING = {
     ("method", "effort"),
     ("method", "algorithm"),
     ("blocking", "max_records"),
     ("quality", "accept"),
 }
-"""Keys of these that promise nothing: they are allowed, although a table does not heed them."""
+"""Keys of these that promise nothing: they are allowed, although a table ignores them."""
 OF_RELEASES_OF_RECORDS = ("accept_dependencies", "disclose", "series")
-"""Keys of `[publish]` that a table does not heed."""
+"""Keys of `[publish]` that a table ignores."""
 
 
 def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
     """Refuse keys that promise something and would be ignored, because there are no records to protect.
 
     Keys that have their default value promise nothing. A specification with quasi-identifiers may have all of
-    them: `microguard protect` heeds them.
+    them: `microguard protect` uses them.
     """
     if spec.quasi_identifiers:
         return

@@ -21,7 +21,7 @@ _SECTIONS = {"variables": "one line each, `name = { ... }`", "groups": "`[[group
 
 
 def text() -> str:
-    """Return the page: what people wrote above the mark, and the reference."""
+    """Return the page: the handwritten text above the mark, and the reference."""
     written = README.read_text(encoding="utf-8").partition(MARK)[0]
     return (
         written + MARK + "\n\n" + "\n".join([*_reference(), *_method_parameters(), *_capabilities()]) + "\n"

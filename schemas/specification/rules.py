@@ -1,4 +1,4 @@
-"""Edit rules: what must hold in every record, such as `relationship = 'child' -> marital_status = 'single'`.
+"""Edit rules: conditions on every record, such as `relationship = 'child' -> marital_status = 'single'`.
 
     rule        condition [ "->" condition ]
     condition   all ( "or" all )*
@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 
 
 class FaultyRule(ValueError):
-    """A rule that cannot be parsed; the text says what was found and expected."""
+    """A rule that cannot be parsed; the message states the expected and the found text."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise FaultyRule(f"a sign at position {at + 1} that no rule has; text stands in single quotes")
+            raise FaultyRule(f"an unknown sign at position {at + 1}; put text into single quotes")
         kind = str(match.lastgroup)
         value = match[kind]
         if kind == "name" and value in WORDS:
@@ -185,7 +185,7 @@ class _Parser:
     def _comparison(self) -> Condition:
         variable = self._operand()
         if not isinstance(variable, Variable):
-            raise FaultyRule("a value where a variable is expected: a comparison begins with one")
+            raise FaultyRule("a value in place of a variable: a comparison begins with a variable")
         if self.take("is"):
             negated = self.take("not") is not None
             self._must("missing")
@@ -205,7 +205,7 @@ class _Parser:
     def _value(self) -> Value:
         operand = self._operand()
         if isinstance(operand, Variable):
-            raise FaultyRule("a variable where a value is expected; text stands in single quotes")
+            raise FaultyRule("a variable in place of a value; put text into single quotes")
         return operand
 
     def _operand(self) -> Operand:

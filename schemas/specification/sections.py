@@ -230,7 +230,7 @@ class Method(AlgorithmSections):
     """The variable of role weight that means, votes, losses and risks are weighted by; needed where there are
     several, of which every one is published, and measured."""
     weighted: bool = True
-    """Where there is a weight, clusters and what they publish heed it: means are made to keep weighted
+    """Where there is a weight, clusters and what they publish use it: means are made to keep weighted
     totals. k counts without it, and so do control tables and counts of combinations. No record has more than
     2/k of its cluster's weight, nor two thirds: clusters are merged, and where that does not help, its weight
     is trimmed. `false` leaves the weight to tables and measures, and makes means keep totals without it."""
@@ -335,12 +335,12 @@ class Publish(Section):
     take for something else (text 007 for 7) are refused. Not for a table format, which has files of its
     own."""
     csv: bool = False
-    """Whether the records are published as CSV beside the Parquet files, too: `microdata.csv`, the same
+    """Whether the records are published as CSV next to the Parquet files, too: `microdata.csv`, the same
     records in the same order."""
     accept_dependencies: Names = ()
     """Columns published as they are although they determine a protected variable, or nearly do: 19 in 20 of
     the records that guessing its commonest value gets wrong are right by them, or within 1 % where it is a
-    sum or a product of them, or lies between the values beside it."""
+    sum or a product of them, or lies between the values next to it."""
     successive: Literal["refuse", "accept"] = "refuse"
     """A second release under this name from another input, k, seed or specification."""
     series: Literal["single", "append", "register"] = "single"

@@ -1,4 +1,4 @@
-"""Checks of what a series of releases needs of the other keys."""
+"""Check the keys that a series of releases requires."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Need:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of series: its name in messages, why it needs units, and what else it needs."""
+    """A kind of series: its name in messages, why it needs units, and its further requirements."""
 
     where: str
     why_units: str

@@ -15,7 +15,7 @@ is one table of all activities and regions of every level with all margins. Two 
 share, `tables = [["a21", "size"], ["a21", "nuts1"]]`: a cell that stands in both is published with one value.
 
 A column may have several hierarchies. A later one that ends in a column of an earlier one groups its codes
-anew; tables of its coarser columns are linked with those of that column:
+again; tables of its coarser columns are linked with those of that column:
 
     [table]
     value = "turnover"
@@ -120,7 +120,7 @@ _OneOrSeveral = BeforeValidator(_several, json_schema_input_type=Dominance | tup
 
 
 class Table(TableContributors):
-    """`[table]`: what `microguard adjust` protects."""
+    """`[table]`: the table that `microguard adjust` protects."""
 
     source: Literal["microdata", "cells"] = "microdata"
     """Whether the input has records, or the cells of a finished table."""
@@ -132,13 +132,13 @@ class Table(TableContributors):
     """Magnitude: the column that is added up. Cells: the column with the values."""
     weighted: bool = False
     """Microdata: values (or counts) are multiplied by the variable of role weight. The rules of dominance and
-    of p percent take a contribution of weight w for w equal ones beside the weighted total, as the field's
+    of p percent take a contribution of weight w for w equal ones next to the weighted total, as the field's
     handbook and tau-ARGUS do (a weight below 1 for one); contributors are counted without weights."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
     """The tables by their dimensions, the finest column of each; several are linked by what they share."""
     hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
     """Columns that nest, coarse to fine. From microdata, a later hierarchy may end in a column of an earlier
-    one and group its codes anew: tables of its coarser columns are linked with those of that column."""
+    one and group its codes differently: tables of its coarser columns are linked with those of it."""
     parents: dict[Text, dict[Text, Text]] = Field(default={})
     """Column -> code -> the code it is a part of; a code not named is a part of the total. Records have the
     finest codes, of which the cells of the others are added up."""
@@ -163,7 +163,7 @@ class Table(TableContributors):
     them before it is added, so that all margins agree to the last digit."""
     tolerance: Bound | None = None
     """Cells: largest difference of a given total from the sum of its parts that is taken for rounding; the
-    totals are then summed anew, and the evidence says how many. By default what rounding explains: half of
+    totals are then summed again, and the evidence says how many. By default what rounding explains: half of
     the last digit that they have (at most of 1) for the total and for each part."""
     margins: Literal["given", "computed"] = "given"
     """Cells: whether the file has the margins of a table, or internal cells only, whose values, contributors
@@ -350,7 +350,7 @@ class Table(TableContributors):
 
     @property
     def expanded(self) -> tuple[str, ...]:
-        """Columns of records that stand once for each of their codes: parts of a value, and nested codes."""
+        """Columns of records that count once in each of their codes: parts of a value and nested codes."""
         return () if self.source == "cells" else (*self.parts, *self.parents)
 
     @property
@@ -370,7 +370,7 @@ class Table(TableContributors):
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        """What `costs` may be without a column, the default first."""
+        """Values of `costs` that are no column, the default first."""
         return SUPPRESSION_COSTS if self.method == "suppression" else COSTS
 
     @property

@@ -65,7 +65,9 @@ def table_faults(spec: Specification) -> list[Fault]:
 def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
     for number, dimensions in enumerate(table.tables):
         if not dimensions or len(set(dimensions)) < len(dimensions):
-            yield fault(("table", "tables"), list(dimensions), "at least one dimension, each once in a table")
+            yield fault(
+                ("table", "tables"), list(dimensions), "at least one dimension, and none twice in a table"
+            )
         if set(dimensions) in [set(earlier) for earlier in table.tables[:number]]:
             yield fault(("table", "tables"), list(dimensions), "each table once")
         held = [name for each in dimensions for name in table.levels_of(each)]
@@ -75,7 +77,7 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
     for name in set(table.columns) - set(table.parts):
         variable = spec.variables.get(name)
         allowed_roles = PUBLISHED - {"weight"}
-        if name in coarser:  # a coarser level identifies nobody, and the records need not have it
+        if name in coarser:  # a coarser level identifies nobody, and the records need not contain it
             allowed_roles |= {"identifier"}
         if variable is None or variable.role not in allowed_roles or variable.kind == "numeric":
             allowed = "columns of [variables] that are nominal, and no identifier, unit, household or weight"
@@ -219,7 +221,7 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
 
 
 def _method(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Refuse a method that is not installed or unusable, and keys that it does not heed."""
+    """Refuse methods that are not installed or unusable, and keys that the method ignores."""
     names = method_names("table")
     if table.method not in names:
         yield fault(("table", "method"), table.method, ", ".join(names), choices=names)
@@ -246,7 +248,7 @@ def _method(spec: Specification, table: Table) -> Iterator[Fault]:
 
 
 UNHEEDED = ("preserve", "relax", "tau_argus", "zeros")
-"""Keys of `[table]` that no method of a third party heeds."""
+"""Keys of `[table]` that no method of a third party uses."""
 
 
 def _acceptances(spec: Specification, table: Table) -> Iterator[Fault]:
@@ -296,7 +298,7 @@ def _dumped(table: Table) -> list[dict[str, object]]:
 
 def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.q_percent != 100 and (table.p_percent is None or table.p_percent >= table.q_percent):
-        yield fault(("table", "q_percent"), table.q_percent, "more than table.p_percent, which it goes with")
+        yield fault(("table", "q_percent"), table.q_percent, "more than table.p_percent")
     if table.kind == "frequency":
         if table.dominance:
             yield fault(("table", "dominance"), _dumped(table), "no such key, as every count contributes one")

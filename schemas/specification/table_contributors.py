@@ -1,4 +1,4 @@
-"""Keys of `[table]` on contributors: who belongs together, who asked for protection, who waived it."""
+"""Keys of `[table]` on contributors: holdings, requests for protection, and waivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table reads: the same input, columns of `[table]` in the roles that reading and counting know."""
+"""The input of a table: the same file, with columns of `[table]` in roles that reading and counting use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def table_of(specification: Specification) -> Table:
 
 
 def require_table(specification: Specification) -> None:
-    """Refuse a specification whose table would not be what its keys of records promise.
+    """Refuse keys of records that a table would ignore.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def as_input(specification: Specification) -> Specification:
         elif name in table.columns or name == table.status:
             category = {"role": "quasi_identifier", "kind": "nominal", "top_code": None, "bottom_code": None}
             variables[name] = variable.model_copy(update={**category, "round_to": None})
-        elif name in table.numbers:  # totals are those of the file, not of what is published of its records
+        elif name in table.numbers:  # totals are computed from the file, not from the published records
             variables[name] = Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
         elif (variable.role == "unit" or name in whose) and table.source == "microdata":
             variables[name] = Variable(role="other", kind="nominal")

@@ -1,4 +1,4 @@
-"""Sections of `[table]`: what a protected table must keep to be published, and the noise of its amounts."""
+"""Sections of `[table]`: limits on a protected table, preserved statistics, and the noise of amounts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TableQuality(Section):
 
 
 class TablePreserve(Section):
-    """`[table.preserve]`: statistics that the protection of magnitudes preserves beside all totals, of the
+    """`[table.preserve]`: statistics that the protection of magnitudes preserves next to all totals, of the
     finest cells of each table; each key optional."""
 
     mean: Share | None = None

@@ -142,7 +142,7 @@ def _has_decimal_comma(path: Path, layout: Mapping[str, Any], encoding: str) -> 
     try:
         with open(path, encoding=encoding, newline="") as file:
             rows = list(islice(csv.reader(file, delimiter=delimiter), HEAD_LINES))
-    except (OSError, ValueError, LookupError, csv.Error):  # the reader of the table says what is wrong
+    except (OSError, ValueError, LookupError, csv.Error):  # the reader of the table reports the fault
         return False
     texts = [text.strip() for row in rows for text in row]
     return delimiter != "," and any(_COMMA.fullmatch(text) for text in texts)
@@ -254,7 +254,7 @@ def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[st
         while code.startswith(lead):
             depth, code = depth + 1, code.removeprefix(lead).strip()
         if depth > len(above) or code in seen or not code:
-            raise refused(path, f"has a code in line {number} that stands twice, is empty or is too deep")
+            raise refused(path, f"has a code in line {number} that is repeated, empty or too deep")
         seen.add(code)
         if depth:
             parents[code] = above[depth - 1]

@@ -95,7 +95,7 @@ def content_of_microdata(
 
 def _variable(field: Field, place: int) -> dict[str, Any]:
     """Return role and kind; the codes for missing values come after the numbers of its place."""
-    if field.key == "weight":  # no record may lack it
+    if field.key == "weight":  # every record must have this field
         return {"role": "weight"}
     numeric = field.key == "value"
     missing = [number for code in field.numbers[place:] if (number := _number(code)) is not None]

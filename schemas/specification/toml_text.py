@@ -49,7 +49,7 @@ def parsed(path: Path) -> dict[str, Any]:
 
 
 def _no_specification(path: Path) -> SpecificationError:
-    """Return the refusal of what seems to be the input itself."""
+    """Return the refusal of a file that seems to be the input itself."""
     return SpecificationError(
         f"{path} is no specification: expected a TOML file, found a folder or a file of another format. Of "
         f"records or a finished table, `microguard draft {path} > release.toml` writes a first specification."

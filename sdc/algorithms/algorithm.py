@@ -1,4 +1,4 @@
-"""A row of a table of algorithms: what the algorithm can carry, and where its code is."""
+"""A row of a table of algorithms: supported variables and efforts, and the place of its code."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.errors import UnsupportedCombination
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
-#: Efforts in growing order.
+#: Efforts in ascending order.
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-#: Efforts of a construction, which is the same at both.
+#: Efforts of a construction heuristic, whose result is the same for both.
 CONSTRUCTION: tuple[Effort, ...] = ("fast", "standard")
-#: Efforts of an algorithm that proves nothing of the whole.
+#: Efforts of an algorithm that proves nothing for the whole file.
 UNPROVED: tuple[Effort, ...] = ("fast", "standard", "thorough")
-#: Records of a block that an algorithm solves programs in, and of one whose work grows with their square.
+#: Maximum number of records of a block if the algorithm solves programs, and if its work grows with the
+#: square of the records.
 PROGRAMS, SQUARE = 200, 10_000
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What an algorithm can carry.
+    """Variables and efforts that an algorithm supports.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class Algorithm:
     one_variable : bool
         Whether it takes a single variable only.
     record_weights : bool
-        Whether it heeds unequal weights of the records.
+        Whether it uses unequal weights of the records.
     max_records : int or None
         Records of a block unless ``blocking.max_records`` says otherwise; None: as the effort allows.
     """

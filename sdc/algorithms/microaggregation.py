@@ -134,7 +134,7 @@ class ColumnGenerationParameters(Parameters):
 
 @dataclass(frozen=True)
 class ClusteringAlgorithm(Algorithm):
-    """What an algorithm on records can carry.
+    """Variables and efforts that an algorithm on records supports.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class ClusteringAlgorithm(Algorithm):
     most_records : int or None
         Largest file it takes; the caller cuts larger ones into blocks.
     diverse : bool
-        Whether it heeds the diversity of the records.
+        Whether it uses the diversity of the records.
     by_effort : bool
         Whether its work depends on the effort and on the share of the run.
     """
@@ -154,7 +154,7 @@ class ClusteringAlgorithm(Algorithm):
     by_effort: bool = False
 
     def solver(self, effort: str) -> Callable[..., Any]:
-        """Load what solves this effort."""
+        """Load the function that solves this effort."""
         return loaded(self.proof) if effort == "exact" and self.proof else self.solve
 
 

@@ -149,7 +149,7 @@ CHI_SQUARE_ALONE = SearchParameters(absolute_weight={}, region_weight=1.0, devia
 
 @dataclass(frozen=True)
 class FrequencyAlgorithm(Algorithm):
-    """What an algorithm on frequencies of key combinations can carry.
+    """Variables and efforts that an algorithm on frequencies of key combinations supports.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Parameters of an algorithm: frozen dataclasses whose annotations say what is allowed.
+"""Parameters of an algorithm: frozen dataclasses whose annotations define the allowed values.
 
 The annotations are those of `annotated_types`. The same class is a section of the specification, which is
 validated by them, and the argument ``parameters`` of a method, which checks them when it is built.
@@ -19,7 +19,7 @@ from microguard.sdc.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class Variables:
-    """What a specification says of the variables that a method reads.
+    """Properties of the variables that a method reads, from the specification.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Parameters:
                 )
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """Return a key that this algorithm cannot carry, and what it allows; None if there is none."""
+        """Return a key that this algorithm does not support, with the allowed values, or None."""
         return None
 
     def among(self, variables: Collection[str]) -> Parameters:
@@ -74,7 +74,8 @@ class Parameters:
         return self
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Return what does not fit the variables: key, what was found (None for nothing), what is allowed.
+        """Return what does not fit the variables: the key, the found value (None if none), the allowed
+        values.
 
         The key is that of a parameter, or "" for the method itself.
         """
@@ -118,7 +119,7 @@ def _within(limit: Any, value: Any) -> bool:
 
 
 def _described(hint: Any) -> Iterator[str]:
-    """Describe what a type and its limits allow, an alternative each."""
+    """Describe the alternatives that a type and its limits allow."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         (kind,) = _described(parts[0])

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Lt
 from microguard.sdc.algorithms.parameters import Parameters, Variables
 
-#: Most variables of local suppression: a pattern of missing values is a number of 64 bits.
+#: Maximum number of variables of local suppression: a pattern of missing values is a 64-bit number.
 MOST_SUPPRESSED = 63
 
 
@@ -18,7 +18,7 @@ class LocalSuppressionParameters(Parameters):
     """Parameters of local suppression (de Waal and Willenborg 1998)."""
 
     missing: Literal["category", "any_value"] = "category"
-    """What a missing value is to k-anonymity: `category`, a category of its own, or `any_value`, so that k
+    """How k-anonymity counts a missing value: `category`, a category of its own, or `any_value`, so that k
     counts the records that show the values which a record shows."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:

@@ -70,7 +70,7 @@ _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
 #: sensitive, and integer programs optimise blocks: tables of three and four hierarchies. In two hierarchies
 #: (6 to 10 cells) this annealing gives up to 3 % larger objectives, and the programs take ten times as long.
 _VERY_SHORT_CONSTRAINT = 5
-#: Work of these integer programs, in columns.
+#: Total work of the integer programs that optimise blocks, in columns.
 _OPTIMISATION_WORK = {"fast": 0.0, "standard": 2e5, "thorough": 2e6, "exact": 2e6}
 #: Moves of the annealing on internal cells; a million take half a second.
 _INTERNAL_MOVES = {"fast": 2e6, "standard": 8e7, "thorough": 2e8, "exact": 2e8}

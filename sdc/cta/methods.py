@@ -40,7 +40,7 @@ class Task:
         return np.random.default_rng(self.seed)
 
     def by_effort(self, fast: T, standard: T, thorough: T) -> T:
-        """Return the value of the effort; exact has that of thorough."""
+        """Return the value of the effort; exact has the value of thorough."""
         return {"fast": fast, "standard": standard}.get(self.effort, thorough)
 
 
@@ -51,7 +51,7 @@ def alternating(task: Task) -> int:
 
 
 def random(task: Task) -> int:
-    """Ask for random directions."""
+    """Request random directions."""
     best_of_random(task.search, task.by_effort(100, 1000, 1000), task.rng)
     return 0
 

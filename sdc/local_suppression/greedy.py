@@ -120,7 +120,7 @@ def _steps(keys: Keys, k: int, missing: str) -> list[tuple[float, int, int]]:
 
 
 def _donated(donors: Entries, labels: np.ndarray, groups: np.ndarray, short: np.ndarray, k: int) -> Entries:
-    """Take what groups are short of from their donors, those with most records first."""
+    """Move records from donors to groups with fewer than k records, the donors with most records first."""
     place = np.minimum(np.searchsorted(groups, labels[donors.key]), len(groups) - 1)
     inside = (groups[place] == labels[donors.key]) & (short[place] > 0)
     donors, place = donors.where(inside), place[inside]
@@ -135,7 +135,7 @@ def _donated(donors: Entries, labels: np.ndarray, groups: np.ndarray, short: np.
 
 
 def _dissolved(keys: Keys, settled: Entries, left: np.ndarray, k: int) -> Entries:
-    """Publish what is left without any value, together with whole small classes until they are k records."""
+    """Publish remaining records without any value, together with whole small classes, until they are k."""
     if len(left) == 0:
         return settled
     everything = (1 << keys.codes.shape[1]) - 1

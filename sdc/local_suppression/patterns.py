@@ -1,4 +1,4 @@
-"""Patterns of suppressed values, and the groups of key combinations that agree on what a pattern shows.
+"""Patterns of suppressed values, and the groups of key combinations with equal values in a pattern.
 
 A pattern is a bit mask: bit j is set where variable j is missing. A key combination can be published with a
 pattern that holds all variables that are missing in it already.
@@ -13,7 +13,7 @@ from math import comb
 
 import numpy as np
 
-#: Most patterns that are tried: those of the fewest variables, and the one of all variables.
+#: Maximum number of patterns that are tried: those of the fewest variables, and the one of all variables.
 MOST_PATTERNS = 4096
 #: Labels of groups are below this number, so that they fit into 64 bits.
 _LARGEST_LABEL = 1 << 62

@@ -88,7 +88,8 @@ def improved(
     outside, needed = np.array(groups.outside, np.int64), np.array(groups.needed)
     prices = keys.price(pattern[group] & ~keys.missing[member])
     supply = keys.counts[block]
-    open_group = outside >= k  # has k records without the block: no condition, no z
+    # the group has k records without the block, so it needs neither a condition nor a variable z
+    open_group = outside >= k
     z = np.full(len(sizes), -1)
     z[~open_group] = columns + np.arange((~open_group).sum())
     total = columns + int((~open_group).sum())

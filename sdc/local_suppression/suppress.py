@@ -35,7 +35,7 @@ _WORK: dict[Effort, _Work] = {
     "thorough": _Work(60_000, 1_500, 6, 100),
     "exact": _Work(60_000, 1_500, 6, 100),
 }
-#: Up to so many combinations, the program is of the whole file, and proves its optimum.
+#: Maximum number of combinations for which one program of the whole file proves its optimum.
 WHOLE = {"fast": 0, "standard": 60, "thorough": 150, "exact": 400}
 _WHOLE_NODES = {"fast": 0, "standard": 1_000, "thorough": 10_000, "exact": 100_000}
 #: Larger programs are not solved: the greedy solution of their block is kept.
@@ -178,7 +178,7 @@ def _by_blocks(keys: Keys, k: int, missing: str, entries: Entries, work: _Work) 
     risk, solved, nodes = np.flatnonzero(keys.counts < k), 0, 0
     m = keys.codes.shape[1]
     for turn in range(work.passes):
-        order = [(turn * 3 + j) % m for j in range(m)]  # the first one decides most
+        order = [(turn * 3 + j) % m for j in range(m)]  # the first variable decides most
         ranked = risk[np.lexsort(keys.codes[risk][:, order[::-1]].T)]
         for first in range(0, len(ranked), work.block):
             chosen = ranked[first : first + work.block]

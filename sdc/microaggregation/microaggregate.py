@@ -81,7 +81,7 @@ def microaggregate(
     variable_weights, record_weights, nominal
         See `Records.of`.
     diversity : Diversity, optional
-        Distinct values of other variables that every cluster must hold. local-search heeds it; the clusters
+        Distinct values of other variables that every cluster must hold. local-search uses it; the clusters
         of every other algorithm are merged until they do, and those of an algorithm that has effort thorough
         searched from there, but at effort fast. Bounds are of clusterings that need not. So that the clusters
         do not tell hidden values, they are searched among concealed records
@@ -157,7 +157,7 @@ def microaggregate(
 
 
 def automatic(records: Records, effort: str) -> str:
-    """Return the name of the algorithm that "auto" stands for."""
+    """Return the name of the algorithm that "auto" selects."""
     if carries(records):
         return "univariate-optimal"
     return "column-generation" if effort == "exact" else "local-search"
@@ -205,7 +205,7 @@ def _check_carried(row: ClusteringAlgorithm, name: str, records: Records) -> Non
 
 
 def _bounded(clustering: Clustering, records: Records, k: int) -> Clustering:
-    """With a lower bound, where none was proved and one is cheap beside the search."""
+    """Add a lower bound if none was proved and one is cheap compared with the search."""
     work = WORK["thorough"]
     if clustering.lower_bound is not None or records.weighted or not work.carries(*records.values.shape):
         return clustering

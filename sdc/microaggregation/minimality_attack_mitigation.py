@@ -24,9 +24,10 @@ from microguard.sdc.microaggregation.local_search.neighbours import nearest_neig
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 
-#: Standard deviation of the perturbation, relative to that of the coordinates within clusters; and that of
-#: files with at most so many records. With 0.5 the odds of bold claims on 600 records rise to up to nine
-#: times; with 0.7 to 2.4 times, by the same eight seeds. The cause and the limit are not established.
+#: Standard deviation of the perturbation relative to that of the coordinates within clusters, for large
+#: files; for small files; and the largest number of records of a small file. With 0.5 the odds of bold claims
+#: on 600 records rise to up to nine times; with 0.7 to 2.4 times, by the same eight seeds. The cause and the
+#: limit are not established.
 PERTURBATION, SMALL_PERTURBATION, SMALL_RECORDS = 0.5, 0.7, 1_300
 #: Number of neighbouring means, from which the cheapest cluster to merge with is taken, and number of
 #: projection trees of the approximate search. In 10 dimensions it finds the nearest in 9 of 10 cases, in a

@@ -27,7 +27,7 @@ from microguard.sdc.stop import Deadline
 
 @dataclass(frozen=True)
 class ProtectionTask:
-    """A frequency vector to be protected, and how.
+    """A frequency vector to be protected, and the parameters.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ProtectionTask:
 
     @property
     def steered(self) -> bool:
-        """Whether bounds on errors, cells to be kept or structural zeros are asked for."""
+        """Whether bounds on errors, kept cells or structural zeros are specified."""
         return self.max_absolute_error is not None or self.kept_dimension != 0 or self.allowed is not None
 
 
@@ -93,7 +93,9 @@ def protect_counts(
 
 
 def chosen(algorithm: str, task: ProtectionTask) -> str:
-    """Return what "auto" stands for: local search, or Chi-ex if effort is "exact" and its proof can end."""
+    """Return the algorithm that "auto" selects: local search, or Chi-ex if effort is "exact" and its proof
+    can end.
+    """
     if algorithm != "auto":
         return algorithm
     provable = len(task.frequencies) <= PROVABLE and not task.steered and task.parameters is None

@@ -14,11 +14,12 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.special import ndtri
 
-#: Smallest share of a variance that is not taken for zero: below it a variable follows from those before it.
+#: Smallest share of a variance that counts as positive: below it a variable is a linear combination of those
+#: before it.
 LEAST_PIVOT = 1e-10
 
 
-#: Largest difference of L L' and correlations that are taken for positive semi-definite.
+#: Largest difference between L L' and the correlations for which these count as positive semi-definite.
 MOST_RESIDUAL = 1e-4
 #: Correlations that are not definite are shrunk in steps of 1 / SHRINKS.
 SHRINKS = 1 << 20

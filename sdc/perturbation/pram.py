@@ -109,7 +109,9 @@ def move(codes: np.ndarray, matrix: np.ndarray, uniforms: np.ndarray) -> np.ndar
         Draws in [0, 1), one a record.
     """
     if codes.shape != uniforms.shape:
-        raise ShapeMismatch(f"{codes.shape} categories for {uniforms.shape} draws")
+        raise ShapeMismatch(
+            f"codes and uniforms: expected equal shapes, found {codes.shape} and {uniforms.shape}"
+        )
     limits = np.cumsum(matrix, axis=1)
     limits[:, -1] = 1.0
     moved = np.array(codes, np.int64)

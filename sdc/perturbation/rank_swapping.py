@@ -12,7 +12,7 @@ from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.kernels.random import integer_below, new_stream
 
-#: Draws from a window before it is searched in order.
+#: Number of random draws from a window before it is searched in order.
 DRAWS = 32
 
 
@@ -59,7 +59,7 @@ def _exchanged(records: int, reach: int, state: np.ndarray) -> np.ndarray:
             if partner[drawn] == drawn:
                 other = drawn
                 break
-        if other < 0 < above:  # few are left
+        if other < 0 < above:  # few ranks are left without a partner
             begin = integer_below(state, above)
             for step in range(above):
                 drawn = rank + 1 + (begin + step) % above

@@ -37,7 +37,7 @@ class Ladder:
         for level, groups in enumerate(self.groups):
             sizes = np.bincount(groups[present] + 1, minlength=int(groups.max(initial=-1)) + 2)
             loss[level, present] = (sizes[groups[present] + 1] - 1) / others
-        loss[-1, present] = 1.0  # nothing is published, even of a single value
+        loss[-1, present] = 1.0  # a class of even one value is not published
         return loss
 
     @cached_property
@@ -50,7 +50,7 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Node:
-    """What a node costs.
+    """Cost of a node.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Lattice:
 
     @cached_property
     def losses(self) -> tuple[np.ndarray, ...]:
-        """For each variable (levels,): what it adds to the loss of all records."""
+        """For each variable (levels,): the contribution of each level to the loss of all records."""
         return tuple(
             self.weights[j] / self.weights.sum() * (self._value_losses(j) @ self._share(j))
             for j in range(len(self.ladders))
@@ -160,7 +160,7 @@ class Lattice:
         return int(sizes[sizes < self.k].sum())
 
     def evaluate(self, node: tuple[int, ...]) -> Node:
-        """Count the classes of a node, and what it loses."""
+        """Count the classes of a node, and its loss."""
         place, sizes = self.classes(dict(enumerate(node)))
         small = sizes < self.k
         outliers = int(sizes[small].sum())
@@ -187,7 +187,8 @@ class Lattice:
         first = np.unique(place, return_index=True)[1]
         region = self.regions[first]
         values = [self.ladders[j].groups[level][self.codes[first, j]] for j, level in enumerate(node)]
-        empty = (np.column_stack(values) < 0).all(axis=1)  # published without any value in any case
+        # all values of these classes are missing, whatever is suppressed
+        empty = (np.column_stack(values) < 0).all(axis=1)
         for each in np.unique(region[small]):
             here = region == each
             records = int(sizes[here & (suppressed | empty)].sum())

@@ -16,9 +16,9 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.recoding.lattice import Lattice, Node
 
-#: Larger lattices are not searched completely: a descent from the top replaces the search.
+#: Larger lattices are not searched completely: a descent from the top node replaces the search.
 MOST_NODES = 4_000_000
-#: Nodes that are counted at most; the bound says what the others may gain.
+#: Maximum number of nodes that are counted; the bound states how much the others may gain.
 MOST_COUNTED = 20_000
 #: Losses that differ by less are equal.
 _EQUAL = 1e-12
@@ -119,7 +119,7 @@ class _Search:
         return found
 
     def bound_of_bottom(self) -> float:
-        """Return a bound that holds for every node: that of the finest levels."""
+        """Return a bound that is valid for every node: the loss of the finest levels."""
         return self.count((0,) * len(self.top)).least
 
     def descend(self) -> None:
@@ -184,7 +184,9 @@ class _Search:
             path.append(node)
 
     def _bisect(self, path: list[tuple[int, ...]], still_open: np.ndarray, lower: np.ndarray) -> None:
-        """Find the lowest node of a path with few enough outliers; close what the counts rule out."""
+        """Find the lowest node of a path with few enough outliers; exclude the nodes that the counts rule
+        out.
+        """
         first, last = 0, len(path) - 1
         while first <= last:
             middle = (first + last) // 2

@@ -18,7 +18,7 @@ from scipy.special import gammaln
 #: Intraclass correlation of the values of units that enter together, as it is usual for clusters of household
 #: surveys.
 CORRELATION = 0.05
-#: Batches with enough values that are withheld for each one with too few.
+#: Number of batches with enough values that are withheld for each batch with too few.
 DECOY_BATCHES = 2.0
 #: Larger batches count as having this many units, which overestimates the probability.
 MOST_UNITS = 400

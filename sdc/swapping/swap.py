@@ -25,11 +25,13 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.optimize import linear_sum_assignment
 
-#: Units that are assigned to donors together, and nearest donors of each that are considered.
+#: Maximum number of units that are assigned to donors together, and number of nearest donors that are
+#: considered for each.
 BATCH, CANDIDATES = 128, 16
-#: Donors of one profile that are compared with a batch; of more, those that come first in the drawn order.
+#: Maximum number of donors of one profile that are compared with a batch; if there are more, the first ones
+#: in the drawn order.
 DONORS = 4096
-#: Price of an exchange that is not possible.
+#: Price of an impossible exchange.
 _FORBIDDEN = np.iinfo(np.int32).max
 
 
@@ -161,7 +163,7 @@ class _State:
         return int((self.level[waiting] < 0).sum())
 
     def exchange_more(self, inside: np.ndarray, level: int, missing: int) -> None:
-        """Exchange so many further units, in the drawn order; the last pair may be one too many."""
+        """Exchange `number` further units, in the drawn order; the last pair may be one too many."""
         while missing > 0:
             free = inside[self.level[inside] < 0]
             first = free[np.argsort(self.rank[free])][: (missing + 1) // 2]
@@ -209,7 +211,7 @@ class _State:
                 self._pair(batch, near[kept], costs, level)
 
     def _prices(self, batch: np.ndarray, near: np.ndarray, level: int) -> np.ndarray:
-        """Return what an exchange costs, and between equal costs a donor's place in the drawn order.
+        """Return the cost of an exchange; the position of the donor in the drawn order breaks ties.
 
         Returns
         -------

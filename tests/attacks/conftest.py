@@ -1,4 +1,4 @@
-"""What attack programs on whole runs start from."""
+"""Common fixtures of attack programs on whole runs."""
 
 from tests.pipelines.conftest import adjusted
 

@@ -1,4 +1,4 @@
-"""Linear programs of attackers over the cells of published files, by HiGHS and nothing of the product.
+"""Linear programs of attackers over the cells of published files, by HiGHS and without code of microguard.
 
 A program is solved again and again from the last basis. Deviations are in units of the level of the attacked
 cell, so that tolerances are as well.

@@ -1,4 +1,4 @@
-"""Attack on magnitudes in microdata by a contributor: the second largest of a class looks for the largest.
+"""Attack on magnitudes in microdata: the second largest contributor of a class estimates the largest.
 
 The attacker knows the own value and class, how many records that has, their published weights and
 the published mean, and subtracts. The informed attacker also knows that means are moved, by one to three
@@ -19,7 +19,7 @@ MIDDLE = 2.0
 
 @dataclass(frozen=True)
 class Known:
-    """Groups (classes or regions) in which the rule forbids the total, and what is known in them.
+    """Groups (classes or regions) in which the rule forbids the total, and the attackers' knowledge.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Attack on sensitive values by whoever knows one of them that is a number: savings, a wage, a fine.
+"""Attack on sensitive values by a reader who knows another sensitive number: savings, a wage, a fine.
 
 The attacker knows region and savings of a person, looks for the records that have both, and reads the other
 sensitive values where there is a single one.

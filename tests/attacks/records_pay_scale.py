@@ -23,7 +23,7 @@ NEAR = 1e-7
 
 @dataclass(frozen=True)
 class Found:
-    """What the attacker finds, of the records in the classes that were attacked.
+    """Results of the attack on the records of the attacked classes.
 
     Attributes
     ----------

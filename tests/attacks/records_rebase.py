@@ -1,4 +1,4 @@
-"""Attack on a register that was protected again: two clusterings of the same units, read together.
+"""Attack on a register that was protected from scratch: two clusterings of the same units, read together.
 
 The attacker has both releases and knows which record of one is which of the other (an unmodified weight or
 date tells rows apart). They intersect the classes and their sensitive values, and estimate every value by the
@@ -17,7 +17,7 @@ CLOSE = 0.01
 
 @dataclass(frozen=True)
 class Found:
-    """What the attacker finds of the units that are in both releases.
+    """Results of the attack on the units that are in both releases.
 
     Attributes
     ----------

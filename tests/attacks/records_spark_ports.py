@@ -26,14 +26,16 @@ def fetched_block(port: int, block: str, executor: str = "driver") -> bytes:
         kind, body = _answer(line, _request(wanted))
         if kind != _RPC_RESPONSE:
             return b""
-        stream = struct.unpack(">q", body[13:21])[0]  # after request id, length and type of the message
+        # position of the type, after request id and length of the message
+        stream = struct.unpack(">q", body[13:21])[0]
         kind, body = _answer(line, _frame(_CHUNK_REQUEST, struct.pack(">qi", stream, 0)))
         return body[12:] if kind == _CHUNK else b""
 
 
 def deserialises(port: int) -> bool:
     """Return whether the RPC port reads a Java object that a stranger sends."""
-    message = b"\0\0" + _utf("nobody") + _java_object(PLANTED)  # no address of sender and receiver
+    # the message has no address of sender and receiver
+    message = b"\0\0" + _utf("nobody") + _java_object(PLANTED)
     with socket.create_connection(("127.0.0.1", port), SECONDS) as line:
         _, body = _answer(line, _request(message))
     return PLANTED.encode() in body

@@ -1,4 +1,4 @@
-"""Attack on sensitive values in a register by whom it lets wait, and whose values it withholds.
+"""Attack on sensitive values in a register by which units wait and whose values are withheld.
 
 The attacker sees all updates: which units entered with each of them, when they were published, and with which
 values. They know k, the pool, the required number of distinct values, and the method. They claim
@@ -67,7 +67,7 @@ class Claims:
 
 @dataclass
 class Found:
-    """What the attacker claims.
+    """Claims of the attacker.
 
     Attributes
     ----------

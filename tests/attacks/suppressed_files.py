@@ -21,12 +21,15 @@ Cell = frozenset[tuple[str, str]]
 """Codes of a cell by column, without those that are the total."""
 Parents = Mapping[str, Mapping[str, str]]
 TOLERANCE = 1e-5
-_WATCHED = 5.0  # weight of a cell that some attacker knows in a table that few should exclude
+# cost of a cell whose value an attacker may know, in tables from which few cells should be excluded
+_WATCHED = 5.0
 
 
 @dataclass(frozen=True)
 class Secret:
-    """What the office knows of a cell: the true value, levels if it is sensitive, and what readers know."""
+    """Knowledge of the office about a cell: true value, levels if it is sensitive, and bounds known to
+    readers.
+    """
 
     value: float
     lower: float
@@ -37,7 +40,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class Contributor:
-    """An attacker: his own amount by cell, and the cells to which nobody else contributes."""
+    """An attacker: the contribution to each cell, and the cells without another contributor."""
 
     kind: str
     amounts: Mapping[Cell, float]
@@ -225,7 +228,7 @@ class Attack:
         return np.unique(self._who[bad])
 
     def _narrowed(self, cell: Cell, side: float, level: float, number: list[int]) -> bool:
-        """Whether a contributor's interval is below the level, and below what he knew beforehand."""
+        """Whether a contributor's interval is narrower than the level and than the prior knowledge."""
         reached = self._furthest(cell, side, level, number, published=True)
         if reached >= 1 - TOLERANCE:
             return False
@@ -287,7 +290,7 @@ def contributors_of_numbers(
     """Return those who alone, and the two who together, contribute to a cell, by numbers of contributors.
 
     Cells with one contributor that contain each other have the same one. Whoever contributes to a cell does
-    so to all that contain it. Of a cell with two parts that are his, the larger amount is heeded.
+    so to all that contain it. Of a cell with two parts that are his, the larger amount is used.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def parents(name: str, *columns: str, codes: pd.Series) -> dict[str, str]:
 
 
 def published(folder: Path, frame: pd.DataFrame, table: dict[str, Any]) -> Published:
-    """Publish a finished table, its totals summed anew; return what was published."""
+    """Publish a finished table with recomputed totals; return the published cells."""
     spec = of_finished(frame, {"tolerance": 1e9, "effort": "fast", **table})
     return SuppressingOffice(folder).publish(cells_of_finished(frame, spec.table), spec)
 
@@ -48,7 +48,8 @@ def secrets_of(tables: Iterable[Published]) -> dict[Cell, Secret]:
         for codes, (value, lower, upper, fall, rise, sensitive) in zip(
             table.cells.codes.astype(str).to_dict("records"), amounts, strict=True
         ):
-            lower = min(lower, fall) if fall == max(value, 0) else lower  # everybody knows that much
+            # every reader knows that values are not negative
+            lower = min(lower, fall) if fall == max(value, 0) else lower
             levels = (lower, upper) if sensitive else (0.0, 0.0)
             found.setdefault(key(codes), Secret(value, *levels, fall, rise))
     return found

@@ -84,7 +84,7 @@ class SuppressingOffice:
         self.releases: list[str] = []
 
     def publish(self, cells: Cells, chosen: Specification) -> Published:
-        """Publish a table of some cells; raise what a run raises."""
+        """Publish a table of some cells; raise the errors of the run."""
         release_id = f"release{len(self.releases)}"
         product = table_method(chosen).product()
         assert isinstance(product, CellTables)

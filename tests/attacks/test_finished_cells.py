@@ -1,4 +1,4 @@
-"""Attack on finished cells beside microdata of the same records.
+"""Attack on finished cells next to microdata of the same records.
 
 The table moves the totals of few municipalities; microdata of the same records, published under another name,
 keep the totals of their regions exactly. Whoever has both has the values that the table protects. The
@@ -132,7 +132,7 @@ def test_no_two_of_two_hundred_unrelated_sources_share_amounts():
     assert not any(share_amounts(sources[i], sources[i + 1]) for i in range(199))
 
 
-def test_spark_and_pandas_agree_on_what_records_and_cells_have_in_common(spark):
+def test_spark_and_pandas_agree_on_the_common_amounts_of_records_and_cells(spark):
     frame, table = firms(3), cells(firms(3))
     chosen = Table(source="cells", value="value", tables=(tuple(CODES),))
     salts, every = salts_of(KEY), dict.fromkeys(CODES, 2**63 - 1)

@@ -1,4 +1,4 @@
-"""Attacks on the joint audit itself: what makes it call an area safe, or examined, that is not."""
+"""Attacks on the joint audit: inputs that could make it report an unsafe area as safe or examined."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ CONTRIBUTOR = ATTACKERS.index("contributor")
 
 
 def drawn(found, of, period="2026"):
-    """Return an exposure in which so many cells have the factor of the last period."""
+    """Return an exposure in which `found` of `of` cells have the same factor as in the period before."""
     rates = {f"turnover in {period}": {"draws": (found, of)}}
     return AreaExposure(shared_draws=found, comparable_draws=of, rates=rates)
 
@@ -45,7 +45,7 @@ def test_chance_limit_of_many_secrets_is_not_all_of_them(number):
     assert not drawn(number, number).safe
 
 
-def test_no_period_and_no_variable_hides_shared_factors_of_another_one():
+def test_shared_factors_of_one_period_are_reported_next_to_periods_without():
     month = drawn(50, 50, "2026-12")
     for exposure in (drawn(500, 5000) + month, drawn(0, 5000) + month):
         assert exposure.shared_draws <= chance_limit(exposure.comparable_draws, 0.1)
@@ -54,7 +54,7 @@ def test_no_period_and_no_variable_hides_shared_factors_of_another_one():
 
 
 def five_tables(folder, *, reused):
-    """Publish five tables of 40 firms of their own in two periods; one keeps its factors if `reused`."""
+    """Publish five tables of 40 separate firms in two periods; one repeats its factors if `reused`."""
     random = np.random.default_rng(7)
     codes = [f"{i:02d}" for i in range(40)]
     releases = []
@@ -73,7 +73,7 @@ def five_tables(folder, *, reused):
     return releases
 
 
-def test_no_other_table_hides_that_one_table_has_the_factors_of_its_last_period(tmp_path):
+def test_a_table_that_repeats_its_factors_is_reported_among_other_tables(tmp_path):
     found = audit(five_tables(tmp_path / "leak", reused=True))
     assert found.comparable_draws == 200
     assert found.shared_draws >= 40
@@ -81,7 +81,7 @@ def test_no_other_table_hides_that_one_table_has_the_factors_of_its_last_period(
     assert audit(five_tables(tmp_path / "control", reused=False)).safe
 
 
-def test_what_was_accepted_leaves_no_room_for_what_is_added():
+def test_accepted_exposure_does_not_cover_additional_exposure():
     accepted = drawn(60, 60)
     assert not (accepted + drawn(8, 8, "2027")).beyond(accepted).safe
     assert (accepted + drawn(1, 8, "2027")).beyond(accepted).safe
@@ -106,7 +106,7 @@ def test_classes_of_three_units_are_examined_with_a_list_of_200_values():
     total = values[[3, 90, 199]].sum()
     one = replace(system_of([[1.0]], [total], [total]), units=np.array([3]), values=values)
     assert learnt(replace(one, row_release=np.array([MIXED]))).known[ATTACKERS.index("list")] == 1
-    assert learnt(one).known[ATTACKERS.index("list")] == 0  # one release gives it away alone
+    assert learnt(one).known[ATTACKERS.index("list")] == 0  # one release alone discloses it
 
 
 @pytest.mark.parametrize(("release", "victims"), [(0, 0), (MIXED, 2)])
@@ -169,7 +169,7 @@ def moved(folder, name, cells, columns, hit, change):
 
 
 @pytest.mark.parametrize("kind", ["other codes", "the same value", "other firms"])
-def test_two_values_are_counted_under_other_codes_too_and_not_of_other_firms(kind, tmp_path):
+def test_two_values_of_one_cell_are_counted_under_other_codes_but_not_across_firms(kind, tmp_path):
     firms = firms_of(3)
     one = all_cells(firms.assign(branch=np.where(firms.index < 2, "x", "y")), ["branch"], "turnover")
     part = firms.drop(index=0) if kind == "other firms" else firms
@@ -190,7 +190,7 @@ def test_two_values_are_counted_under_other_codes_too_and_not_of_other_firms(kin
 
 
 @pytest.mark.parametrize("lost", ["units", "largest"])
-def test_a_table_whose_evidence_lacks_what_an_attacker_needs_is_not_called_examined(lost, tmp_path):
+def test_a_table_with_incomplete_evidence_is_not_reported_as_examined(lost, tmp_path):
     firms = firms_of(1)
     names = ["branch", "region"]
     cells = published(all_cells(firms, names, "turnover"))
@@ -233,7 +233,7 @@ def test_secrets_that_a_relation_does_not_link_do_not_raise_its_limit():
     assert found.known["growth"] > found.limit("growth")
 
 
-def test_tables_of_counts_have_a_note_of_their_own(tmp_path):
+def test_the_report_has_a_separate_note_on_tables_of_counts(tmp_path):
     counts = []
     for period in range(2):
         cells = published(all_cells(firms_of(1), ["branch"], "turnover"))
@@ -267,13 +267,13 @@ def test_a_release_of_records_without_units_is_counted_once_for_all_its_variable
     assert audit(releases).without_units == 2
 
 
-def test_results_that_nobody_signed_are_not_kept(tmp_path):
+def test_unsigned_results_are_not_stored(tmp_path):
     releases = whole_and_part(tmp_path, 5, True)
     audit(releases, tmp_path / "kept", b"")
     assert not (tmp_path / "kept").exists()
 
 
-def test_results_are_not_kept_where_the_code_cannot_be_read(tmp_path, monkeypatch):
+def test_results_are_not_stored_if_the_code_cannot_be_read(tmp_path, monkeypatch):
     """Of code in an archive no file is found: every version would have the same digest."""
     kept.code.cache_clear()
     monkeypatch.setattr(kept, "__file__", str(tmp_path / "archive.zip" / "a" / "b" / "kept.py"))
@@ -318,8 +318,8 @@ def test_a_file_that_could_not_be_read_is_read_again_next_time(tmp_path, monkeyp
     assert audit(releases, tmp_path / "kept", KEY).not_compared == ()
 
 
-def test_a_signed_file_of_another_population_answers_nothing(tmp_path, monkeypatch):
-    """Whoever writes into the area copies what was signed for a safe population to an unsafe one."""
+def test_a_signed_result_of_another_population_is_not_used(tmp_path, monkeypatch):
+    """An attacker with write access copies the signed result of a safe population to an unsafe one."""
     monkeypatch.setattr(kept, "SETTLED", 0)
     safe = [replace(each, group="safe") for each in whole_and_part(tmp_path / "safe", 5, False)]
     leaking = whole_and_part(tmp_path / "leak", 5, True)
@@ -333,8 +333,8 @@ def test_a_signed_file_of_another_population_answers_nothing(tmp_path, monkeypat
     assert not audit(leaking, folder, KEY).safe
 
 
-def test_an_old_signed_file_does_not_answer_for_files_that_changed(tmp_path, monkeypatch):
-    """Whoever writes into the area restores what was signed before a table was published."""
+def test_a_signed_result_is_not_used_after_its_files_changed(tmp_path, monkeypatch):
+    """An attacker with write access restores a result that was signed before a table was published."""
     monkeypatch.setattr(kept, "SETTLED", 0)
     releases, folder = whole_and_part(tmp_path / "safe", 5, False), tmp_path / "kept"
     assert audit(releases, folder, KEY).safe

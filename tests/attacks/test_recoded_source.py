@@ -82,7 +82,7 @@ def test_a_recoded_business_survey_is_found_and_no_part_of_it_taken_for_the_othe
 
 
 @pytest.mark.parametrize("pairs", [10, pytest.param(100, marks=pytest.mark.long)])
-def test_unrelated_sources_of_one_schema_are_not_taken_for_one(pairs):
+def test_unrelated_sources_with_the_same_schema_do_not_match(pairs):
     for seed in range(pairs):
         number = (500, 2000, 5000)[seed % 3]
         one, other = (fingerprint_of(survey(number, 1000 + 2 * seed + i)) for i in (0, 1))
@@ -91,7 +91,7 @@ def test_unrelated_sources_of_one_schema_are_not_taken_for_one(pairs):
         assert found.free < FREE_TOGETHER / 2, "no near miss"
 
 
-def test_a_recoded_source_is_refused_by_the_id_of_the_first(tmp_path):
+def test_the_refusal_of_a_recoded_source_names_the_first_release(tmp_path):
     agency, frame = Agency(tmp_path), survey(2000, 4)
     agency.publish(A, fingerprint_of(frame))
     entry = agency.entry(B, fingerprint_of(recoded(frame, 5)), name="people", lake="other")

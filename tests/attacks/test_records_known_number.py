@@ -1,4 +1,4 @@
-"""Whoever knows one sensitive number reads no other value: the gate refuses it, or lets bands pass."""
+"""The gate refuses to publish exact savings next to a diagnosis, and accepts bands."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def specification(folder: Path, accept: dict[str, str] | None = None) -> Specifi
 
 
 def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[Failure, ...]:
-    """What the gate does not let pass of a release that has these records."""
+    """Reasons for which the gate refuses a release of these records."""
     screened = SimpleNamespace(frame=None, remaining=len(frame), untouched=SimpleNamespace(ranges=None))
     comparison = Comparison(spec, screened, None, spark.createDataFrame(frame), len(frame), {}, {})
     section = UniquesMeasure().compute(comparison)
@@ -80,7 +80,7 @@ def test_savings_in_bands_give_hardly_any_diagnosis() -> None:
     assert attack(bands, bands, ["region", "savings"], "diagnosis").alone < 0.01 * PERSONS
 
 
-def test_the_gate_refuses_exact_savings_beside_diagnoses_and_says_what_to_do(spark, tmp_path: Path) -> None:
+def test_the_gate_refuses_exact_savings_next_to_diagnoses_and_says_what_to_do(spark, tmp_path: Path) -> None:
     (failure,) = failures(spark, persons(), specification(tmp_path))
     reason = str(failure)
     assert reason.startswith("unique_with_number of savings is 0.")
@@ -89,9 +89,7 @@ def test_the_gate_refuses_exact_savings_beside_diagnoses_and_says_what_to_do(spa
 
 
 @pytest.mark.parametrize("written", ["a mark among numbers", "dates", "texts of dates", "times"])
-def test_the_gate_refuses_what_hardly_two_persons_share_however_it_is_written(
-    spark, tmp_path: Path, written: str
-) -> None:
+def test_the_gate_refuses_a_nearly_unique_column_in_any_format(spark, tmp_path: Path, written: str) -> None:
     frame = persons()
     savings = frame["savings"]
     days = pd.Timestamp("1990-01-01") + pd.to_timedelta(savings.rank(method="dense") * 3, unit="D")
@@ -111,7 +109,7 @@ def test_control_the_gate_counts_texts_with_letters_and_does_not_limit_them(spar
     assert failures(spark, frame, specification(tmp_path)) == ()
 
 
-def test_the_gate_lets_bands_pass_and_what_a_steward_accepted_by_name(spark, tmp_path: Path) -> None:
+def test_the_gate_accepts_bands_and_columns_that_a_steward_accepted_by_name(spark, tmp_path: Path) -> None:
     assert failures(spark, in_bands(persons()), specification(tmp_path)) == ()
     accepted = specification(tmp_path, {"max_unique_published": "no other sensitive column, the steward"})
     assert failures(spark, persons(), accepted) == ()

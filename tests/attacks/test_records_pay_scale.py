@@ -86,7 +86,7 @@ def test_published_means_of_a_pay_scale_determine_hardly_any_class(weighted: boo
 
 
 @pytest.mark.long
-def test_no_seed_of_many_determines_more_classes_of_a_pay_scale() -> None:
+def test_none_of_many_seeds_determines_more_classes_of_a_pay_scale() -> None:
     each = [found(seed, weighted=False) for seed in range(20)]
     assert max(one.determined / one.records for one in each) <= AT_MOST
     assert max(one.compact_right_mixed / one.mixed for one in each) < 0.5

@@ -60,7 +60,7 @@ def audited(classes: tuple[np.ndarray, ...], hidden: np.ndarray) -> JointExposur
 
 
 def both(seed: int) -> tuple[Found, JointExposure]:
-    """Attack and audit a release and one that was protected again after some persons changed."""
+    """Attack and audit a release and one that was protected from scratch after some persons changed."""
     values, hidden = persons(seed)
     first = released(values, hidden, np.arange(PERSONS), seed)
     second = released(values, hidden, np.arange(CHANGED, PERSONS + CHANGED), 100 + seed)
@@ -79,7 +79,7 @@ def test_control_two_clusterings_expose_most_units_and_the_audit_counts_them_all
         assert not exposure.safe
 
 
-def test_a_second_release_of_the_same_classes_tells_nothing_and_is_safe() -> None:
+def test_a_second_release_of_the_same_classes_discloses_nothing() -> None:
     values, hidden = persons(0)
     units = np.arange(PERSONS)
     one, again = (released(values, hidden, units, 0) for _ in range(2))
@@ -90,7 +90,7 @@ def test_a_second_release_of_the_same_classes_tells_nothing_and_is_safe() -> Non
 
 
 @pytest.mark.long
-def test_the_audit_counts_what_two_clusterings_expose_for_every_seed() -> None:
+def test_the_audit_counts_the_exposure_by_two_clusterings_for_every_seed() -> None:
     for seed in range(10):
         told, exposure = both(seed)
         assert exposure.below_k >= told.below_k

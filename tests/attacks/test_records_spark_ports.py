@@ -22,12 +22,12 @@ def _block(spark) -> Iterator[str]:
     rdd.unpersist(blocking=True)
 
 
-def test_the_block_port_of_a_local_session_refuses_a_stranger(spark, block: str) -> None:
+def test_the_block_port_of_a_local_session_refuses_an_unauthenticated_client(spark, block: str) -> None:
     port = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get().blockManager().blockManagerId().port()
     assert fetched_block(port, block) == b""
 
 
-def test_control_a_block_port_without_authentication_serves_a_stranger(spark, block: str) -> None:
+def test_control_a_block_port_without_authentication_serves_any_client(spark, block: str) -> None:
     jvm = spark.sparkContext._jvm.org.apache.spark
     env = jvm.SparkEnv.get()
     conf = env.conf().clone().set("spark.authenticate", "false")
@@ -41,12 +41,12 @@ def test_control_a_block_port_without_authentication_serves_a_stranger(spark, bl
         service.close()
 
 
-def test_the_rpc_port_of_a_local_session_deserialises_nothing_of_a_stranger(spark) -> None:
+def test_the_rpc_port_of_a_local_session_deserialises_nothing_of_an_unauthenticated_client(spark) -> None:
     env = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get()
     assert not deserialises(env.rpcEnv().address().port())
 
 
-def test_control_an_rpc_port_without_authentication_deserialises_objects_of_a_stranger(spark) -> None:
+def test_control_an_rpc_port_without_authentication_deserialises_objects_of_any_client(spark) -> None:
     jvm = spark.sparkContext._jvm.org.apache.spark
     conf = jvm.SparkEnv.get().conf().clone().set("spark.authenticate", "false")
     env = jvm.rpc.RpcEnv.create("open", "127.0.0.1", 0, conf, _open_security(spark, conf), False)

@@ -1,4 +1,4 @@
-"""Who waits in a register, and whose values it withholds, tells hardly more than the register itself."""
+"""Waiting units and withheld values of a register disclose hardly more than the register itself."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def found(seed: int, shares: np.ndarray, entrants: int, rule: Rule) -> Found:
 
 @pytest.mark.parametrize("entrants", [1, 3])
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_control_waiting_for_values_tells_the_values_of_all_who_wait_and_who_end_it(shares, entrants) -> None:
+def test_control_waiting_for_values_discloses_the_values_of_waiting_and_last_units(shares, entrants) -> None:
     told = found(1, shares, entrants, waiting_for_values)
     assert told.waited.right == told.waited.claims > 100
     assert told.ended.right == told.ended.claims
@@ -55,7 +55,7 @@ def test_control_waiting_for_values_tells_the_values_of_all_who_wait_and_who_end
 
 @pytest.mark.parametrize("entrants", [1, 3])
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_nobody_waits_for_values_and_the_last_one_is_no_other_than_the_class_says(shares, entrants) -> None:
+def test_no_unit_waits_for_values_and_the_last_unit_has_the_odds_of_its_class(shares, entrants) -> None:
     for seed in range(3):
         told = found(seed, shares, entrants, partial(by_counts, shares))
         assert told.waited.claims == told.ended.claims == 0
@@ -81,7 +81,9 @@ def test_withheld_values_are_guessed_with_at_most_twice_the_odds(shares) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("entrants", [1, 2, 3, 5])
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_no_seed_of_many_raises_the_odds_of_withheld_values_or_of_the_last_one_much(shares, entrants) -> None:
+def test_none_of_many_seeds_raises_the_odds_of_withheld_values_or_of_the_last_one_much(
+    shares, entrants
+) -> None:
     everything = [found(seed, shares, entrants, partial(by_counts, shares)) for seed in range(20)]
     assert not any(told.waited.claims or told.ended.claims for told in everything)
     assert max(told.withheld.odds for told in everything) < MOST_ODDS

@@ -1,4 +1,4 @@
-"""Attacks on the secret factor of a cell by whoever knows what the cell was in another table.
+"""Attacks on the secret factor of a cell by readers who know its value in another table.
 
 Each program is run on the office as it is, and on a control whose factor depends on key and codes alone: the
 control must be undone. What remains is compared with an attacker who knows method, level and parameters but
@@ -19,7 +19,7 @@ from microguard.sdc.cta.rules import secret_factor
 from tests.attacks.office import Office, business_survey, specification
 
 TABLE = {"value": "turnover", "tables": [["a88", "size"]]}
-#: Of the value: the level of a cell with fewer than k contributors, as the specification has it by default.
+#: Default level of a cell with fewer than k contributors, as a share of its value.
 SHARE = 0.2
 LARGEST_RISE, LARGEST_FALL = 4.0, 7 / 3
 #: A candidate this close to the truth is the value itself.
@@ -43,17 +43,17 @@ def factor_by_codes_alone(patch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def rise(number: np.ndarray) -> np.ndarray:
-    """Return published over true value of a cell that rose, for a number drawn from [0, 1)."""
+    """Return the factor (published / true value) of a cell that rose, for a number drawn from [0, 1)."""
     return 1 + SHARE * (1 + (LARGEST_RISE - 1) * number)
 
 
 def fall(number: np.ndarray) -> np.ndarray:
-    """Return published over true value of a cell that fell."""
+    """Return the factor (published / true value) of a cell that fell, for a number drawn from [0, 1)."""
     return 1 - SHARE * (1 + (LARGEST_FALL - 1) * number)
 
 
 def number_of(ratio: np.ndarray) -> np.ndarray:
-    """Return the number drawn for a cell from its published value over the true one."""
+    """Return the number that was drawn for a cell, given its factor (published / true value)."""
     up = (ratio - 1) / SHARE - 1
     down = (1 - ratio) / SHARE - 1
     return np.where(ratio > 1, up / (LARGEST_RISE - 1), down / (LARGEST_FALL - 1)).clip(0, 1)
@@ -66,14 +66,14 @@ def next_year(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def few(first: pd.DataFrame, second: pd.DataFrame, contributors: tuple[int, ...] = (1, 2)) -> pd.DataFrame:
-    """Return the cells of few firms of the first table beside the same cells of the second."""
+    """Return the cells of few firms of the first table next to the same cells of the second."""
     codes = [name for name in first if name in second and name not in first.columns[-6:]]
     chosen = first[first["contributors"].isin(contributors) & (first[codes] != "Total").all(axis=1)]
     return chosen.merge(second, on=codes, suffixes=("", "_now"))
 
 
 def accounts_known(frame: pd.DataFrame, key: int) -> pd.DataFrame:
-    """Return candidates for this year's turnover by whoever knows last year's accounts."""
+    """Return candidates for this year's turnover, for a reader who knows last year's accounts."""
     office = Office(key)
     last = office.publish(frame, specification(frame, TABLE, period="2025"))
     later = next_year(frame, key)
@@ -82,7 +82,7 @@ def accounts_known(frame: pd.DataFrame, key: int) -> pd.DataFrame:
 
 
 def another_variable(frame: pd.DataFrame, key: int) -> pd.DataFrame:
-    """Return candidates for the production of a year by whoever knows its turnover."""
+    """Return candidates for the production of a year, for a reader who knows its turnover."""
     office = Office(key)
     turnover = office.publish(frame, specification(frame, TABLE, period="2025"))
     chosen = specification(frame, TABLE | {"value": "production"}, period="2025")
@@ -111,7 +111,7 @@ def competitor_joins(frame: pd.DataFrame, key: int) -> pd.DataFrame:
 
 
 def growth_known(frame: pd.DataFrame, key: int) -> pd.DataFrame:
-    """Return candidates for last year's turnover by whoever knows nothing but growth, to 2 %.
+    """Return candidates for last year's turnover, for a reader who knows only the growth to 2 %.
 
     Where the cell went up once and down once, one number drawn explains both published values.
     """
@@ -185,5 +185,5 @@ def test_a_value_known_from_another_table_leaves_no_candidate_nearer_than_the_le
 
 @pytest.mark.long
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda each: each.__name__)
-def test_no_key_of_many_leaves_a_candidate_nearer_than_the_level(attack, monkeypatch):
+def test_none_of_many_keys_leaves_a_candidate_nearer_than_the_level(attack, monkeypatch):
     judge(attack, range(20), range(4), monkeypatch)

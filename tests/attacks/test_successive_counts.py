@@ -1,4 +1,4 @@
-"""Attack on the counts of successive periods by whoever knows one of them.
+"""Attack on the counts of successive periods by a reader who knows one of them.
 
 A cell of one person that was published at the base shows that the number drawn for it is large. If the same
 number decided in the next period, a published 0 would be a certain 0. The control draws by the codes alone.

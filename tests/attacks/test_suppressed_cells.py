@@ -84,7 +84,7 @@ def test_readers_compute_sensitive_cells_without_secondary_suppression_and_no_ce
     assert any(each.startswith("intervals_too_narrow") for each in control.broken)
 
 
-def test_a_contributor_computes_others_if_only_readers_are_heeded_and_none_otherwise(tmp_path):
+def test_a_contributor_computes_other_values_only_if_suppression_protects_from_readers_alone(tmp_path):
     narrowed = 0
     for seed in range(3):
         frame = firms(seed)
@@ -100,7 +100,7 @@ def test_a_contributor_computes_others_if_only_readers_are_heeded_and_none_other
     assert narrowed > 0
 
 
-def test_public_files_hold_codes_value_and_status_and_do_not_tell_sensitive_cells_apart(tmp_path):
+def test_public_files_have_codes_value_and_status_and_do_not_mark_sensitive_cells(tmp_path):
     frame = firms(3)
     spec = chosen(frame)
     published = SuppressingOffice(tmp_path).publish(cells_of_firms(frame, spec), spec)

@@ -1,4 +1,4 @@
-"""Attack on local suppression: who knows all quasi-identifiers of a person looks for the records that fit.
+"""Attack on local suppression: a reader who knows all quasi-identifiers searches for matching records.
 
 The control counts a missing value as any value. There a suppressed record is often the only one that fits a
 person, because all others of its group show another value.
@@ -42,7 +42,7 @@ def test_no_person_is_found_among_fewer_than_k_records_unless_missing_is_any_val
     codes, counts = persons(seed)
     control = suppress(codes, counts, K, missing="any_value", effort="fast")
     fitting, chance = attacked(codes, counts, control)
-    assert counts[fitting == 1].sum() > 0.02 * counts.sum()  # found for certain
+    assert counts[fitting == 1].sum() > 0.02 * counts.sum()  # the person is found for certain
     assert chance == 1.0
     now = suppress(codes, counts, K, effort="fast")
     fitting, chance = attacked(codes, counts, now)

@@ -34,8 +34,8 @@ CASES = (
 )
 #: Number of small counts per table for which intervals are computed.
 EXAMINED = 40
-#: In tables that pass the gate, how often the attacker is right where his best guess is that likely, of no
-#: fewer cells than these.
+#: Probability from which the attacker's best guess counts as likely, in tables that pass the gate, and the
+#: minimum number of such cells.
 LIKELY, FEWEST = 0.5, 30
 
 

@@ -1,4 +1,4 @@
-"""Joint audit of an evidence area: a million records and 50 tables of them, and the night after.
+"""Joint audit of an evidence area: a million records with 50 tables of them, and the next update.
 
 Evidence is written as runs leave it. The tables cross two of ten classifications of the same units; small
 cells and a tenth of the others are suppressed. Every other table leaves out one unit of the table before it.
@@ -23,7 +23,7 @@ from microguard.pipelines.audit.joint.releases import Release, TableLayout
 
 from tests.benchmarks.table import Table
 
-#: Values of each classification.
+#: Number of codes of each classification.
 CLASSES = (2, 3, 5, 8, 10, 12, 17, 20, 40, 88)
 TOTAL, K = "Total", 3
 

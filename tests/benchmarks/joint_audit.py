@@ -1,4 +1,4 @@
-"""Joint audit of Tarragona: the exposure if every update is protected anew, and the cost of the audit.
+"""Joint audit of Tarragona: the exposure if every update is protected from scratch, and the cost.
 
 The files are public files. The alignment is that of an attacker who knows the class of each record from known
 values. For comparison, the same updates are published with the rule of a register: a class is published and
@@ -33,7 +33,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def nights(values: np.ndarray, number: int) -> Table:
-    """Audit after each update, protected anew and with the rule of a register."""
+    """Audit after each update, protected from scratch and with the rule of a register."""
     anew, register = [], []
     classes: dict[int, int] = {}
     waiting: list[int] = []

@@ -42,7 +42,7 @@ HEADER = ("layout", "columns", "right", "wrong", "asked", "key variables", "disq
 
 @dataclass(frozen=True)
 class Score:
-    """What is right and wrong in the draft of a layout.
+    """Correct and wrong guesses in the draft of a layout.
 
     Attributes
     ----------

@@ -9,8 +9,8 @@ from math import factorial, prod
 import numpy as np
 from scipy.spatial import cKDTree
 
-#: Ways to deal a merged cluster's values that are tried, at most; clusters near one that was merged; draws of
-#: decoys; and how likely a cluster of two that lacks values merges with a third one.
+#: Maximum number of assignments of a merged cluster's values; number of neighbours of a merged cluster;
+#: number of decoy draws; and probability that a cluster of two without enough values merges with a third one.
 MOST_DEALS, NEAR_PARTS, DECOY_DRAWS, THIRD = 3_000, 12, 300, 0.3
 #: Probability that the method does not make an improving and permitted change, without mitigation.
 OVERLOOKED = 0.03

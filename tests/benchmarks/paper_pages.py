@@ -48,7 +48,7 @@ class Section:
         before = len(misses.found)
         try:
             measured = self.measure()
-        except (Exception, pytest.skip.Exception) as error:  # data that are not here, too
+        except (Exception, pytest.skip.Exception) as error:  # also data that are not available here
             reason = f"{type(error).__name__}: {error}"
             misses.unless(False, f"{self.title}: {reason}")
             return Measured(Table(self.title, ("not measured, because of",), [(reason,)]))

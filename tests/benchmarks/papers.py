@@ -1,4 +1,4 @@
-"""Tables and figures of the four papers that microguard implements, with the papers' figures beside ours.
+"""Tables and figures of the four papers that microguard implements, with the papers' figures next to ours.
 
 Each paper has a page of the manual in `docs/benchmarks`, which is written table by table. A quick run leaves
 the manual alone and writes to `build/benchmarks/pages`. After a kill, the next call with the same code

@@ -40,7 +40,7 @@ COLUMNS = (
 )
 #: Measures of which less is better, by their column.
 MEASURES = {1: "CPU seconds", 2: "memory, MiB", 3: "loss, %", 4: "risk, %"}
-#: What is outside of these tables and better elsewhere.
+#: Features that these tables do not compare, in which other tools are better.
 ELSEWHERE = (
     ("sdcMicro", "shuffling and synthetic data; documentation and courses of twenty years"),
     ("ARX", "a view of the lattice of generalisations; more privacy models (differential privacy)"),
@@ -154,7 +154,7 @@ def _methods(size: int) -> Table:
 
 
 def _result(original: pd.DataFrame, published: pd.DataFrame) -> str:
-    """Return what a method did: records with a unique combination, changed values, or noise."""
+    """Return the effects of a method: records with a unique combination, changed values, or noise."""
     if "msu" in published:
         return f"records unique on one or two variables: {(published['msu'] > 0).sum():,}"
     if "new" in published:

@@ -59,20 +59,20 @@ TOWNS = (
     Town("nominal", 1_000_000, 2_000),
     Town("nominal", 10_000_000, 2_000),
 )
-#: Files of one size whose records are spread otherwise over regions, beside an even one.
+#: Files of one size with differently distributed region sizes, next to a file with equal regions.
 SHAPES = (
     Town("numeric", 1_000_000, 400),
     Town("numeric", 1_000_000, 400, largest=0.5),
     Town("numeric", 1_000_000, 1),
     Town("numeric", 1_000_000, 10_000),
 )
-#: Maximum ratio of the CPU time of a file to that of the even one, of files without more regions.
+#: Maximum CPU time of a file as a multiple of that with equal regions, for files without more regions.
 MOST_OF_EVEN = 1.5
 _TIMES = "times the first"
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Yield a table that compares how regions are filled, then one for each file as it is measured."""
+    """Yield a table that compares distributions of region sizes, then one table for each file."""
     shapes = _shapes(quick)
     yield shapes
     uneven = [row for row, town in zip(shapes.rows, SHAPES, strict=True) if town.regions <= SHAPES[0].regions]
@@ -152,7 +152,8 @@ def _shapes(quick: bool) -> Table:
 def _write(asked: Town, folder: Path) -> None:
     """Write demo persons with regions of different size; a household is in one region."""
     random = np.random.default_rng(7)
-    shares = 0.8 * random.dirichlet(np.full(asked.regions, 3.0)) + 0.2 / asked.regions  # none nearly empty
+    # no region is nearly empty
+    shares = 0.8 * random.dirichlet(np.full(asked.regions, 3.0)) + 0.2 / asked.regions
     if asked.largest is not None:
         shares *= (1 - asked.largest) / shares[1:].sum()
         shares[0] = asked.largest

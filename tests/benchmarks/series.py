@@ -4,7 +4,7 @@
 corrections and empty updates. Every history is counted.
 2. Releases of the real job under attack: registers of a few hundred units with all of these events, and large
 registers.
-3. The same large registers with every update protected anew, on which the attack must succeed.
+3. The same large registers with every update protected from scratch, on which the attack must succeed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Size:
     units : int
         Number of units of a register with many updates.
     nights, anew : int
-        Number of updates of registers with the rule, and of registers that are protected anew.
+        Number of updates of registers with the rule, and of registers that are protected from scratch.
     cases : tuple of (kind, k)
     timed : tuple of int
         Numbers of units of the registers whose first update is compared with a later one.

@@ -56,7 +56,7 @@ _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Return the tables: reference files, the business survey beside pytauargus, generated tables.
+    """Return the tables: reference files, the business survey next to pytauargus, generated tables.
 
     A full run writes each one into the page of the manual as soon as it is measured. A repeated run does not
     measure again what the same code finished before.
@@ -138,7 +138,7 @@ def reference_tables(parts: Parts, quick: bool) -> Table:
 
 
 def survey_tables(parts: Parts, names: list[str]) -> Table:
-    """Return what protection from contributors costs, and what contributors know after pytauargus."""
+    """Return the cost of protection from contributors, and what contributors learn after pytauargus."""
     rows: list[tuple[object, ...]] = []
     for name in names:
         problem = survey_problem(name)
@@ -185,7 +185,8 @@ def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.
     frame = pd.DataFrame(
         {d.name: [f"n{node:04d}" for node in of] for d, of in zip(dimensions, nodes, strict=True)}
     ).assign(turnover=turnover)
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # its solver writes into the current one
+    # its solver writes files into the current folder
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
         hierarchies = {}
         for dimension in dimensions:
             if (dimension.parents[1:] > 0).any():
@@ -203,7 +204,7 @@ def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.
                 hierleadstring="@" if hierarchies else None,
                 workdir=folder,
             )
-        except Exception as error:  # of any kind: the row says that there is no answer
+        except Exception as error:  # errors of any kind: the row states that there is no answer
             say(f"{name}, pytauargus {how}: {type(error).__name__}: {error}")
             return None, time.process_time() - start
         seconds = time.process_time() - start
@@ -222,7 +223,8 @@ def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.n
     """Return the suppressed cells of a result of pytauargus: status U (primary) and M (secondary)."""
     columns = [levels[-1] for levels in SURVEY[name]]
     hidden = cells[cells["status"].isin(["U", "M"])]
-    codes = hidden[columns].astype(str).apply(lambda column: column.str.strip())  # padded to one width
+    # codes are padded to one width
+    codes = hidden[columns].astype(str).apply(lambda column: column.str.strip())
     keys = {
         tuple(0 if code == TOTAL else int(code[1:]) for code in row)
         for row in codes.itertuples(index=False, name=None)

@@ -1,8 +1,8 @@
 """Attacks on the published files of suppressed tables, by linear programs of their own.
 
-Lines are built from the codes of the files, sensitive cells and levels from the columns of the reference
-tables. A sensitive cell is narrow if an attacker's interval does not contain its levels. Controls publish one
-secondary cell: the attack must find cells of its lines narrow.
+The constraints are built from the codes of the files. Sensitive cells and levels are columns of the
+reference tables. The interval of a sensitive cell is too narrow if it does not contain the levels.
+Controls publish one secondary cell: the attack must then find intervals that are too narrow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.benchmarks.parts import Parts, say
 from tests.benchmarks.table import Table
 from tests.reference import REFERENCE_FOLDER
 
-#: Kinds of attackers that the office heeds.
+#: Kinds of attackers from which the office protects.
 READERS, EVERYBODY = ["outsider"], ["outsider", "single", "pair", "unit"]
 TABLES: dict[str, Callable[..., tuple[pd.DataFrame, dict[str, Any]]]] = {
     "pizzas, dominance": lambda **keys: pizzas(**RULES, largest=["pizzas_max"], **keys),
@@ -40,14 +40,14 @@ TABLES: dict[str, Callable[..., tuple[pd.DataFrame, dict[str, Any]]]] = {
 }
 #: Dominance (1, 85) and fewer than 3 contributors, with levels of 20 %: the rules of the tables.
 SHARE, LEAST, PERCENT = 0.85, 3, 20
-#: Secondary cells that are published again, one at a time.
+#: Number of secondary cells that are published again, one at a time.
 OPENED = 12
 _SEED = 1
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """What an attack has: the files, and what the office and contributors know."""
+    """Input of an attack: the files, and the knowledge of the office and of contributors."""
 
     frame: pd.DataFrame
     parents: Mapping[str, Mapping[str, str]]

@@ -19,7 +19,7 @@ def test_misses_prints_a_miss_at_once_and_raises_at_the_end(capsys):
         misses.fail()
 
 
-def test_misses_without_a_miss_does_not_raise():
+def test_misses_does_not_raise_if_no_miss_was_added():
     Misses().fail()
 
 

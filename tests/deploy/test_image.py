@@ -81,7 +81,7 @@ def test_pins_equal_the_constraints_and_contain_all_requirements():
 
 @pytest.fixture
 def run_entrypoint(tmp_path):
-    """Return a function that runs the entry point with stand-ins for java and spark-submit."""
+    """Return a function that runs the entry point with replacements for java and spark-submit."""
     stand_ins, kernels, temporary = (tmp_path / name for name in ("bin", "kernels", "tmp"))
     for folder in (stand_ins, kernels, temporary):
         folder.mkdir()

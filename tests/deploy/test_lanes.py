@@ -158,7 +158,7 @@ def test_every_job_of_a_lane_has_a_valid_command_and_specification(job, tmp_path
 
 
 def lane_of_stand_ins(folder: Path, microguard: str, python: str) -> Lane:
-    """Return a lane whose commands are shell scripts."""
+    """Return a dependency lane whose commands are replaced by shell scripts."""
     lane = Lane.from_name("pinned-3.11", folder)
     lane.interpreter.parent.mkdir(parents=True)
     for name, script in (("microguard", microguard), ("python", python)):
@@ -309,7 +309,7 @@ def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
     assert {"microguard.pipelines.evidence.sections", "microguard.schemas.examples"} <= folders <= packages
 
 
-def test_a_job_that_a_version_of_spark_refuses_by_name_is_no_failure_there_and_one_elsewhere(tmp_path):
+def test_a_refusal_that_is_expected_of_one_spark_version_is_a_failure_in_others(tmp_path):
     lane = lane_of_stand_ins(tmp_path, f'echo "Spark Connect: expected 4.0" >&2; exit {REFUSED}', "exit 1")
     refused = Job("connect", (("protect",),), refused_on=(lane.choice,)).run(lane, tmp_path / "key")
     assert (refused.exit_code, refused.refusal) == (0, "Spark Connect: expected 4.0")
@@ -318,7 +318,7 @@ def test_a_job_that_a_version_of_spark_refuses_by_name_is_no_failure_there_and_o
     assert (failed.exit_code, failed.refusal) == (REFUSED, "")
 
 
-def test_the_page_of_lanes_shows_digests_versions_and_what_failed_or_was_not_run(tmp_path, monkeypatch):
+def test_the_page_of_lanes_shows_digests_versions_failures_and_skipped_jobs(tmp_path, monkeypatch):
     monkeypatch.setattr("deploy.dependency_lanes.jobs.TIMEOUT", 0.2)
     lane = lane_of_stand_ins(tmp_path / "stand_in", "sleep 30", "exit 1")
     late = Job("rounding", (("adjust",),)).run(lane, tmp_path / "key")

@@ -31,7 +31,7 @@ _SUFFIXES = (".json", ".py", ".csv", ".parquet")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 _EXTERNAL = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', re.IGNORECASE)
-#: What a snippet that is a part of a specification leaves out.
+#: Lines that complete a snippet that is only a part of a specification.
 RECORDS = {
     "release": {"name": "part", "k": 3},
     "input": {"path": "part.csv"},

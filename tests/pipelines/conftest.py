@@ -1,4 +1,4 @@
-"""What tests of several rooms start from."""
+"""Common fixtures of several rooms."""
 
 import json
 from contextlib import contextmanager

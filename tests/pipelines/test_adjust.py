@@ -274,7 +274,7 @@ def test_a_grand_total_that_moves_is_refused_unless_a_steward_accepts_it_by_name
     ],
     ids=["narrow interval", "large changes", "no room", "a code is the total mark", "no hierarchy"],
 )
-def test_what_cannot_be_published_is_refused_without_a_value(adjusted, tmp_path, table, error, said):
+def test_refusals_of_tables_contain_no_value(adjusted, tmp_path, table, error, said):
     with pytest.raises(error, match=said) as caught:
         adjusted(specification(tmp_path, records(), **table))
     assert not (tmp_path / "lake").exists()
@@ -299,7 +299,7 @@ def test_a_specification_without_a_table_is_refused(adjusted, tmp_path):
         adjusted(chosen.model_copy(update={"table": None}))
 
 
-def test_tau_argus_files_come_in_and_go_out_without_the_status(adjusted, tmp_path):
+def test_tau_argus_files_are_read_and_written_without_the_status(adjusted, tmp_path):
     """The additive table of the manual's layout: one cell unsafe, one total protected from any change."""
     (tmp_path / "turnover.rda").write_text(
         '<SEPARATOR> ";"\n<SAFE> s\n<UNSAFE> u\n<PROTECT> p\n'

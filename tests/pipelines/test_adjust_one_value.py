@@ -19,7 +19,7 @@ def at(chosen, path):
     return chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": path})})
 
 
-def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called(adjusted, tmp_path):
+def test_a_cell_of_the_same_records_keeps_its_value_under_any_table_name(adjusted, tmp_path):
     """By another name, of another source, and of another period, one after the other."""
     (first,) = tables(adjusted(specification(tmp_path, records(), **RULE)))
     other = {"tables": [["a21"]], "hierarchies": None, "costs": "inverse", **RULE}
@@ -84,7 +84,7 @@ def test_a_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
 
 
 @pytest.mark.parametrize("order", [("a21", "a10"), ("a10", "a21")], ids=["finer first", "coarser first"])
-def test_a_table_by_sections_beside_one_by_branches_keeps_both_at_one_sum(adjusted, tmp_path, order):
+def test_tables_by_section_and_by_branch_have_equal_sums(adjusted, tmp_path, order):
     rule = {"dominance": None, "p_percent": 15.0, "hierarchies": None}
     (first,) = tables(adjusted(specification(tmp_path, records(), tables=[[order[0], "region"]], **rule)))
     chosen = specification(tmp_path, records(), tables=[[order[1], "region"]], release={"name": "second"},

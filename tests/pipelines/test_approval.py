@@ -28,7 +28,7 @@ def verified(spark, tmp_path_factory):
     assert "microguard approve" in outcome.brief
     assert f"microguard approve {areas.record(outcome.content['release_id'])} --by NAME" in outcome.text
     assert outcome.content["waiting"] == str(areas.record(outcome.content["release_id"]))
-    assert outcome.content["release"] not in outcome.text  # it is not there yet
+    assert outcome.content["release"] not in outcome.text  # the release folder does not exist yet
     assert not areas.public.folder.exists()
     copy = shutil.copytree(folder, folder.with_name("copy"))
     return spec, areas, areas.record(outcome.content["release_id"]), copy
@@ -43,7 +43,7 @@ def waiting(verified):
     return spec, areas, record
 
 
-def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark, waiting, sent):
+def test_an_approved_release_is_published_and_the_ledger_records_who_approved_it(spark, waiting, sent):
     spec, areas, record = waiting
     assert [row["release_id"] for row in pending(spec).content["pending"]] == [record.name]
     assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()

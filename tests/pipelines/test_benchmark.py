@@ -1,4 +1,4 @@
-"""Benchmarks: known by name, and every table shown as soon as it is there."""
+"""Benchmarks are called by name, and every table is shown as soon as it is measured."""
 
 import importlib
 from types import SimpleNamespace

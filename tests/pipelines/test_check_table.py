@@ -1,4 +1,4 @@
-"""The verb check of a table: what adjust would refuse, and what the method costs; nothing is published."""
+"""The verb check of a table predicts refusals of adjust and the cost of the method, and publishes nothing."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_check_of_a_table_counts_its_sensitive_cells_and_publishes_nothing(check
     assert not list((tmp_path / "lake").glob("*/manifest.json"))
 
 
-def test_check_of_a_table_foretells_limits_that_are_missed(checked):
+def test_check_of_a_table_predicts_exceeded_limits(checked):
     answer = checked(quality={"max_total_adjustment": 0.0})
     assert [each["key"] for each in answer.content["forecast"]["failures"]] == ["total_adjustment"]
 
 
-def test_check_of_a_table_foretells_what_cannot_be_protected(checked, monkeypatch):
+def test_check_of_a_table_predicts_infeasible_protection(checked, monkeypatch):
     def impossible(*_):
         raise ProtectionFailed("The table cannot be protected: 1 line proves it.")
 

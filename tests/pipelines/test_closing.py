@@ -118,7 +118,7 @@ def test_an_answer_has_five_lines_and_one_for_quiet(pending: bool, tmp_path: Pat
     assert found.content == without.content
 
 
-def test_quiet_prints_one_line_and_with_json_the_object_alone(
+def test_quiet_prints_one_line_and_only_the_object_with_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = CommandResult("a\nb", {"release_id": ID}, "Waiting for approval. Decide: ...")

@@ -1,4 +1,4 @@
-"""Comparing several k: what each costs and leaves open, on a sample, with nothing published."""
+"""The verb compare measures loss and risk for several k on a sample, and publishes nothing."""
 
 from contextlib import contextmanager
 
@@ -14,7 +14,7 @@ FAST = {"effort": "fast"}
 
 
 @pytest.mark.parametrize("k", ["", "3,x", "1", "3;5", "3,,5"])
-def test_what_is_no_list_of_k_is_refused_before_a_session_starts(k, tmp_path):
+def test_an_invalid_list_of_k_is_refused_before_a_session_starts(k, tmp_path):
     with pytest.raises(SpecificationError, match="--k"):
         compare(specification(tmp_path), k=k, progress=Progress(quiet=True))
 
@@ -31,7 +31,7 @@ def session(spark, monkeypatch):
 
 
 @pytest.mark.spark
-def test_a_larger_k_costs_more_and_leaves_less_open(session, tmp_path):
+def test_a_larger_k_has_more_loss_and_less_risk(session, tmp_path):
     persons(90).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
     outcome = compare(spec, k="3, 8", progress=Progress(quiet=True))
@@ -58,7 +58,8 @@ def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(ses
     rows = outcome.content["compared"]
     assert [(row["choice"], row["k"]) for row in rows] == [(choice, 3) for choice in ("", *choices)]
     given, bare, numbers = rows
-    assert given["unique_jointly"] >= bare["unique_jointly"] > 0.05  # the weight alone tells most apart
+    # the weight alone makes most records unique
+    assert given["unique_jointly"] >= bare["unique_jointly"] > 0.05
     assert {"unique jointly", "unique published of note"} <= set(given["broken"])
     assert "unique published of note" not in bare["broken"]
     assert bare["information_loss"] == pytest.approx(
@@ -72,7 +73,7 @@ def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(ses
     assert all(name in picture for name in ("as specified", *choices))
 
 
-def test_a_choice_of_another_file_is_no_choice(tmp_path):
+def test_compare_refuses_a_choice_of_another_file(tmp_path):
     other = specification(tmp_path, input={"path": "elsewhere"})
     with pytest.raises(SpecificationError, match="--choice"):
         compare(specification(tmp_path), choices={"x": other}, progress=Progress(quiet=True))

@@ -22,7 +22,7 @@ def persons() -> pd.DataFrame:
     return next(generate_persons(20_000, seed=1)).to_pandas()
 
 
-def test_a_seed_gives_one_town_and_another_seed_another() -> None:
+def test_the_synthetic_file_depends_on_the_seed_alone() -> None:
     first, again, other = (next(generate_persons(500, seed)) for seed in (1, 1, 2))
     assert first.equals(again)
     assert not first.equals(other)
@@ -40,7 +40,7 @@ def test_no_person_occurs_twice() -> None:
     assert len(set(ids)) == CHUNK + 50
 
 
-def test_a_household_lives_in_one_region_under_one_roof(persons: pd.DataFrame) -> None:
+def test_a_household_has_one_region_rent_and_floor_space(persons: pd.DataFrame) -> None:
     assert (persons.groupby("household")[["region", "rent", "floor_space"]].nunique() == 1).all(axis=None)
 
 
@@ -66,7 +66,7 @@ def test_variables_depend_on_each_other_as_in_a_census(persons: pd.DataFrame) ->
     assert persons[circulatory].age.mean() > persons.age.mean() + 5
 
 
-def test_every_region_of_a_small_town_has_records_enough() -> None:
+def test_every_region_of_a_small_file_has_enough_records() -> None:
     for records in (60, 300, 1_000):
         assert next(generate_persons(records, seed=2026)).to_pandas().region.value_counts().min() >= 3
 
@@ -91,7 +91,7 @@ def test_only_data_leaves_data_and_specification(tmp_path: Path) -> None:
     assert outcome.as_json()["records"] == 50
 
 
-def test_parts_of_an_earlier_larger_town_go(tmp_path: Path) -> None:
+def test_parts_of_an_earlier_larger_file_are_removed(tmp_path: Path) -> None:
     write_town(tmp_path, 100, "mixed")
     (tmp_path / "persons-00007.parquet").write_bytes((tmp_path / "persons-00000.parquet").read_bytes())
     write_town(tmp_path, 100, "mixed")

@@ -34,7 +34,7 @@ def wrong(frame):
     return float(np.mean(np.abs(np.exp(frame.lnum) - frame.num) > 1e-9))
 
 
-def test_derived_columns_agree_with_what_is_published(spark, tmp_path):
+def test_derived_columns_agree_with_the_published_columns(spark, tmp_path):
     """The control protects the columns one by one: they contradict each other in many records."""
     records().to_parquet(tmp_path / "data", index=False)
     alone = ROLES | {name: {"role": "quasi_identifier", "kind": "numeric"} for name in EXPRESSIONS}

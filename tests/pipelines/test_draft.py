@@ -260,7 +260,7 @@ def test_draft_quotes_names_that_toml_requires_to_be_quoted(
     assert list(drafted(write(people))["variables"]) == names
 
 
-def test_draft_reads_a_folder_and_a_glob_alike(people: pd.DataFrame, tmp_path: Path) -> None:
+def test_draft_of_a_folder_equals_that_of_a_glob(people: pd.DataFrame, tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     people[:200].to_parquet(tmp_path / "parts" / "a.parquet")
     people[200:].to_parquet(tmp_path / "parts" / "b.parquet")

@@ -1,4 +1,4 @@
-"""What `check` foretells is what `protect` refuses, and each line of a refusal mends or accepts it."""
+"""Predicted refusals of `check` are those of `protect`, and each proposed line corrects or accepts one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def as_overrides(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.spark
-def test_check_foretells_what_protect_refuses_and_its_lines_mend_it(spark, tmp_path, monkeypatch):
+def test_check_predicts_refusals_of_protect_and_its_lines_correct_them(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(forecast, "SAMPLE", SAMPLE)
     path = tmp_path / "release.toml"
     path.write_text(eusilc.specification_text(tmp_path, PERSONS))

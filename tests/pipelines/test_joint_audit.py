@@ -5,7 +5,7 @@ from microguard.pipelines.joint_audit import audit_source
 from tests.pipelines.microdata import specification
 
 
-def test_a_source_of_which_nothing_was_published_is_told_apart_from_one_that_is_safe(tmp_path):
+def test_audit_distinguishes_an_unpublished_source_from_a_safe_one(tmp_path):
     outcome = audit_source(specification(tmp_path))
     assert outcome.text == "Nothing was published of the source 'persons' yet: there is nothing to audit."
     assert outcome.content["units"] == 0

@@ -1,4 +1,4 @@
-"""What a release follows: nothing, or the series that its specification names."""
+"""The predecessor of a release: none, or the series in its specification."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def specified(series: str) -> Specification:
     return build_specification(content, Path("/data"))
 
 
-def test_a_release_that_stands_alone_follows_nothing_and_nothing_is_added_to_it():
+def test_a_single_release_has_no_predecessor():
     alone = predecessor_of(specified("single"))
     counts = Counts(input=3, rejected={}, suppressed=0, published=3)
 

@@ -1,4 +1,4 @@
-"""The main job end to end on a small town: what is published, what is refused, what stays the same."""
+"""The main job end to end on a small file: published, refused and unchanged contents."""
 
 import json
 import logging
@@ -68,7 +68,7 @@ def test_the_loss_is_that_of_the_records_as_published(mixed_release):
     assert found["moments"]["income"]["variance_after"] == pytest.approx(variance, rel=1e-5)
 
 
-def test_a_giant_is_counted_as_dominating_its_cluster_and_refused_where_the_gate_says_so(spark, tmp_path):
+def test_a_dominant_contributor_is_counted_and_refused_if_the_gate_limits_dominance(spark, tmp_path):
     original = persons(90).drop(columns="note").assign(income=lambda frame: 1000 + frame.index % 10)
     original.loc[7, "income"] = 50 * original["income"].max()
     original.to_parquet(tmp_path / "data", index=False)
@@ -142,7 +142,7 @@ def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spa
     pd.testing.assert_frame_equal(published(areas), release.frame)
 
 
-def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
+def test_groups_are_protected_independently_and_the_manifest_states_it(spark, tmp_path):
     persons().to_parquet(tmp_path / "data", index=False)
     groups = [{"name": "who", "variables": ["sex", "age"]}, {"name": "what", "variables": ["income"]}]
     _, areas = run(spark, specification(tmp_path, groups=groups), ("risk",))
@@ -173,7 +173,7 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark, tmp_path, monkeypatch):
+def test_a_run_that_separates_variables_from_their_records_is_refused(spark, tmp_path, monkeypatch):
     persons().to_parquet(tmp_path / "data", index=False)
     recorded = product.Records.protect
 
@@ -191,8 +191,8 @@ def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark,
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_gate_that_is_not_met_says_all_that_it_misses_and_leaves_nothing_but_evidence(spark, tmp_path):
-    """A column that gives a protected one away is refused beside a limit on the loss."""
+def test_a_refused_run_states_all_exceeded_limits_and_leaves_only_evidence(spark, tmp_path):
+    """A column that gives a protected one away is refused next to a limit on the loss."""
     gives_away = persons().assign(note=lambda frame: frame["sex"].str.upper())
     gives_away.to_parquet(tmp_path / "data", index=False)
     limits = {"max_information_loss": 0.0}
@@ -204,7 +204,7 @@ def test_a_gate_that_is_not_met_says_all_that_it_misses_and_leaves_nothing_but_e
     assert list((tmp_path / "evidence").glob("*/quality.json"))
 
 
-def test_a_method_that_cannot_carry_the_variables_is_a_faulty_specification(spark, tmp_path):
+def test_a_method_that_does_not_support_the_variables_is_refused(spark, tmp_path):
     persons().to_parquet(tmp_path / "data", index=False)
     with pytest.raises(SpecificationError):
         run(spark, specification(tmp_path, method={"algorithm": "projection-pv"}))
@@ -312,7 +312,7 @@ def truncate_what_is_left(folder):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(spark, tmp_path, killed):
+def test_changed_files_of_a_killed_run_are_not_used(spark, tmp_path, killed):
     persons().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, NOMINAL)
     with pytest.raises(Killed):
@@ -323,9 +323,7 @@ def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(spark, tmp_
     pd.testing.assert_frame_equal(*killed)
 
 
-def test_blocks_that_failed_or_have_changed_since_are_tried_again_by_the_next_run(
-    spark, tmp_path, monkeypatch, killed
-):
+def test_failed_or_changed_blocks_are_solved_again_by_the_next_run(spark, tmp_path, monkeypatch, killed):
     persons().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
     honest = protect_by_microaggregation._clustering_task
@@ -373,7 +371,7 @@ def test_an_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path
     assert "Published" in run(spark, spec, ())[0].summary()
 
 
-def test_groups_that_together_single_out_everybody_need_a_steward(spark, tmp_path):
+def test_groups_that_jointly_identify_all_records_need_acceptance_by_a_steward(spark, tmp_path):
     persons(60).to_parquet(tmp_path / "data", index=False)
     roles = {"age": ROLES["age"], "income": ROLES["income"]}
     roles |= {name: {"role": "identifier"} for name in ROLES if name not in roles}

@@ -1,4 +1,4 @@
-"""Protection from Python: the frames of a host's session, which goes on as it was."""
+"""Protection from Python uses the session of a frame and does not stop it."""
 
 import json
 import logging
@@ -97,7 +97,7 @@ def test_another_object_is_refused_with_what_is_accepted(spark, tmp_path):
     with pytest.raises(InputRejected, match="values of several types") as rejected:
         protection.check(mixed)
     assert "n1" not in str(rejected.value)
-    with pytest.raises(InputRejected, match="publish takes what protect answered"):
+    with pytest.raises(InputRejected, match="publish: expected the result of protect"):
         protection.publish(persons())
 
 
@@ -105,9 +105,7 @@ def lineage(areas, release_id):
     return json.loads((areas.record(release_id) / "openlineage.json").read_text())
 
 
-def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_that_goes_on(
-    spark, table, tmp_path, sent
-):
+def test_a_table_of_a_catalogue_is_published_without_stopping_the_session(spark, table, tmp_path, sent):
     spec = specification(tmp_path)
     protection, areas = microguard.Protection(spec), areas_of(spec)
     frame = spark.table(table)
@@ -142,7 +140,7 @@ def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_
     assert [len(each["outputs"]) for each in sent()] == [0, 0, 0, 1, 0, 0]
 
 
-def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published(spark, tmp_path):
+def test_a_result_that_the_gate_refuses_can_be_inspected_and_is_not_published(spark, tmp_path):
     spec = specification(tmp_path, quality={"max_information_loss": 0.0})
     protection, areas = microguard.Protection(spec), areas_of(spec)
     result = protection.protect(spark.createDataFrame(persons()))
@@ -165,7 +163,7 @@ def test_a_frame_without_a_declared_column_is_rejected_without_a_value(spark, tm
     assert "CANARY" not in str(rejected.value)
 
 
-def test_a_register_is_not_published_as_if_it_stood_alone(tmp_path):
+def test_a_register_is_not_published_as_a_single_release(tmp_path):
     spec = specification(tmp_path, release={"name": "persons", "k": 3}, publish={"series": "register"})
     with pytest.raises(SpecificationError, match="series"):
         microguard.Protection(spec)

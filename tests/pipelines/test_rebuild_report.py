@@ -1,4 +1,4 @@
-"""Pages say what the ledger holds, also of releases that another one sent away."""
+"""Pages agree with the ledger, also for releases that another release replaced."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
     assert "<strong>Withdrawn</strong>" in page.read_text()
 
 
-def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, monkeypatch):
+def test_no_page_calls_a_release_published_after_a_killed_withdrawal(tmp_path, monkeypatch):
     areas, second = Areas.from_places(tmp_path / "lake", tmp_path / "evidence"), "f" * 32
     for release_id in (ID, second):
         publish(staged(areas, release_id), manifest(release_id), areas, entry(release_id), accepted=True)
@@ -56,7 +56,7 @@ def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, 
     assert index.read_text().count("withdrawn") >= 2
 
 
-def test_a_page_that_cannot_be_drawn_goes(tmp_path):
+def test_a_page_that_cannot_be_rebuilt_is_removed(tmp_path):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     record = areas.record("a" * 32)
     record.mkdir(parents=True)
@@ -65,7 +65,7 @@ def test_a_page_that_cannot_be_drawn_goes(tmp_path):
     assert not (record / "report.html").exists()
 
 
-def test_the_index_says_what_became_of_every_release(tmp_path):
+def test_the_index_states_the_status_of_every_release(tmp_path):
     areas, second, refused, killed = (
         Areas.from_places(tmp_path / "lake", tmp_path / "evidence"),
         *(c * 32 for c in "fed"),
@@ -93,7 +93,7 @@ def test_the_index_says_what_became_of_every_release(tmp_path):
     assert "<b>persons" not in text
 
 
-def test_the_index_is_its_owners_alone_in_a_folder_that_others_may_enter(tmp_path):
+def test_the_index_is_private_in_a_shared_folder(tmp_path):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     areas.evidence.mkdir(mode=0o755)
     publish(staged(areas), manifest(), areas, entry())
@@ -111,13 +111,13 @@ def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
     assert all(line.current for each in (areas, others) for line in index_of(each))
 
 
-def test_a_page_that_finds_no_room_does_not_hide_why_the_verb_ended(tmp_path, monkeypatch):
+def test_a_page_on_a_full_disk_does_not_hide_the_error_of_the_verb(tmp_path, monkeypatch):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     publish(staged(areas), manifest(), areas, entry())
     monkeypatch.setattr("microguard.pipelines.rebuild_report.rebuild_reports", full)
     with pytest.raises(GateRefused, match="too much loss"), at_work(areas):
         raise GateRefused("too much loss")
-    with at_work(areas):  # what was done is done: whoever comes next draws the pages
+    with at_work(areas):  # the verb has done its work, and the next one writes the pages
         pass
 
 

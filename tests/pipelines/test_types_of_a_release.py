@@ -55,7 +55,7 @@ def table():
     )
 
 
-def test_types_and_categories_are_as_they_were(spark, tmp_path, monkeypatch):
+def test_a_release_preserves_types_and_categories(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     original = table()
     pq.write_table(original, "p.parquet")

@@ -1,4 +1,4 @@
-"""Malformed specifications: what is changed in a sound one, and what the report must name."""
+"""Malformed specifications: the change of a valid one, and the key that the report must name."""
 
 from __future__ import annotations
 

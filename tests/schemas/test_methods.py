@@ -1,4 +1,4 @@
-"""What a specification may ask of a method is exactly what the method can carry."""
+"""A specification accepts exactly the settings that a method supports."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_every_row_names_a_function_that_takes_its_parameters() -> None:
                 assert takes == (row.parameters is not None), name
 
 
-def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
+def test_exact_is_refused_if_nothing_is_proved_for_the_whole_file() -> None:
     for name in ("auto", "chi-exact", "local-search", "own-eee"):
         assert build("nominal", algorithm=name, effort="exact")
     for name in ("auto", "safe-exact"):
@@ -106,16 +106,16 @@ def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
             build("nominal", name=method, algorithm=name, effort="exact")
 
 
-def test_an_algorithm_that_does_not_heed_weights_is_refused_where_clusters_are_to() -> None:
+def test_an_algorithm_that_ignores_weights_is_refused_if_clusters_are_weighted() -> None:
     for options in ({"algorithm": "column-generation"}, {"effort": "exact"}):
         with pytest.raises(SpecificationError, match=r"weighted by w; or method\.weighted = false"):
             build("numeric", weights=("w",), **options)
         assert build("numeric", weights=("w",), weighted=False, **options)
         assert build("numeric", **options)
-    assert build("nominal", weights=("w",), effort="exact")  # counts of combinations heed none
+    assert build("nominal", weights=("w",), effort="exact")  # counts of combinations use no weights
 
 
-def test_where_there_are_several_weights_the_one_that_counts_is_named() -> None:
+def test_the_used_weight_is_named_if_there_are_several() -> None:
     both = build("numeric", weights=("w", "w2"), weight="w2")
     assert (both.weight, both.further_weights) == ("w2", ("w",))
     assert both.weighted_by(both.clusterings[0]) == "w2"
@@ -150,7 +150,7 @@ def test_a_section_of_a_specification_is_the_parameters_of_its_algorithm() -> No
         assert build(kinds, **options).method.algorithm_parameters == expected
 
 
-def test_what_decides_a_release_names_a_section_as_far_as_it_is_given() -> None:
+def test_the_identity_of_a_release_contains_specified_parameters_only() -> None:
     given = build("nominal", name="safe", safe={"slice": 2})
     assert given.model_dump(mode="json", exclude_defaults=True)["method"] == {
         "name": "safe",
@@ -199,7 +199,7 @@ def test_limits_of_parameters_are_the_same_in_a_specification_and_in_python() ->
         ({"name": "safe", "safe": {"extra_error_from": [5, 3]}}, "extra_error_from: .*increase"),
     ],
 )
-def test_parameters_that_nothing_would_heed_are_refused_by_name(method: dict[str, Any], named: str) -> None:
+def test_parameters_that_would_be_ignored_are_refused(method: dict[str, Any], named: str) -> None:
     with pytest.raises(SpecificationError, match=named):
         build("nominal", **method)
 
@@ -239,15 +239,13 @@ def run(specification: Specification, kinds: Kinds) -> None:
 
 
 EVERY = tuple(product(EFFORTS, get_args(Representative)))
-#: Each effort and each representative: a third of the time, and all pairs that are carried out.
+#: Pairs that contain each effort and each representative; they take a third of the time of all pairs.
 EACH = tuple(pair for pair in EVERY if pair[0] == "standard" or pair[1] == "auto")
 
 
 @pytest.mark.parametrize("pairs", [EACH, pytest.param(EVERY, marks=pytest.mark.long)], ids=["each", "every"])
 @pytest.mark.parametrize("kinds", COLUMNS)
-def test_whatever_a_specification_accepts_can_be_carried_out(
-    kinds: Kinds, pairs: tuple[tuple[str, str], ...]
-) -> None:
+def test_every_accepted_specification_can_be_run(kinds: Kinds, pairs: tuple[tuple[str, str], ...]) -> None:
     accepted = refused = 0
     for method in ("microaggregation", "safe"):
         for algorithm, (effort, representative) in product(all_algorithms(method), pairs):
@@ -266,7 +264,7 @@ def test_whatever_a_specification_accepts_can_be_carried_out(
     assert refused > 0
 
 
-def test_clusters_of_nominal_variables_take_what_clusters_them() -> None:
+def test_modes_and_medoids_need_an_algorithm_that_clusters() -> None:
     for representative in ("mode", "medoid"):
         assert build("nominal", representative=representative, algorithm="mdav")
         with pytest.raises(SpecificationError, match=r"\[method\] algorithm.*needs clusters"):
@@ -312,12 +310,14 @@ def test_an_algorithm_of_one_variable_is_refused_for_two(algorithm: str) -> None
         ({"algorithm": "mdav", "k_ward": {"ranking": "sz"}}, "k_ward: .*with k-ward or k-ward-projected"),
     ],
 )
-def test_parameters_that_an_algorithm_cannot_carry_are_refused(method: dict[str, Any], named: str) -> None:
+def test_parameters_that_an_algorithm_does_not_support_are_refused(
+    method: dict[str, Any], named: str
+) -> None:
     with pytest.raises(SpecificationError, match=named):
         build("numeric", **method)
 
 
-def test_a_row_is_all_that_an_algorithm_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_algorithm_needs_only_a_row_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(0).normal(size=(RECORDS, 2))
     copied = replace(MICROAGGREGATION["vmdav"], efforts=("fast",))
     monkeypatch.setitem(MICROAGGREGATION, "sweep", copied)

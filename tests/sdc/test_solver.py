@@ -41,7 +41,7 @@ def test_an_integer_program_proves_its_optimum():
     assert solution.bound == pytest.approx(-9)
 
 
-def test_infeasible_and_unbounded_are_told_apart():
+def test_infeasible_and_unbounded_programs_are_distinguished():
     assert solve(program([1], [[1]], [2], [INFINITY], upper=1)).status is Status.INFEASIBLE
     solution = solve(program([-1], [[0]], [-INFINITY], [1]), Limits(options={"presolve": "off"}))
     assert solution.status is Status.UNBOUNDED
@@ -75,7 +75,7 @@ def test_arrays_that_do_not_fit_are_named():
         program([1, 2, 3], [[1, 1]], [0], [1])
 
 
-def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch):
+def test_a_master_is_solved_again_after_a_failed_solve(monkeypatch):
     master = Master(program([10], [[1]], [1], [1]))
     read, answers = master_room.read_solution, []
 
@@ -109,13 +109,13 @@ def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monk
     assert solution.objective == pytest.approx(3)
 
 
-def test_what_every_algorithm_gives_up_is_a_failure_and_no_answer(monkeypatch):
+def test_a_program_that_no_algorithm_solves_has_the_status_failed(monkeypatch):
     read = solving.read_solution
     monkeypatch.setattr(solving, "read_solution", lambda h, i: replace(read(h, i), status=Status.FAILED))
     assert solve(program([1], [[1]], [1], [2])).status is Status.FAILED
 
 
-def test_unbounded_and_infeasible_are_told_apart_with_presolve_on_too():
+def test_unbounded_and_infeasible_programs_are_distinguished_with_presolve():
     free = Program(
         np.array([-1.0, 0.0]), sparse.csc_matrix([[1.0, -1.0]]), np.array([-INFINITY]), np.zeros(1),
         np.zeros(2), np.full(2, INFINITY),
@@ -123,7 +123,7 @@ def test_unbounded_and_infeasible_are_told_apart_with_presolve_on_too():
     assert solve(free).status is Status.UNBOUNDED
 
 
-def test_steps_end_branch_and_bound_alike_on_every_machine():
+def test_branch_and_bound_stops_at_a_counted_number_of_steps():
     rng = np.random.default_rng(0)
     weights = rng.integers(1000, 100000, size=(5, 40))
     half = weights.sum(1) // 2

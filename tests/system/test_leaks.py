@@ -37,7 +37,8 @@ def persons() -> pd.DataFrame:
         {
             "person": [f"CANARYUNIT{i:05d}" for i in range(N)],
             "name": [f"CANARYNAME{i:05d}é" for i in range(N)],
-            "household": np.arange(N) // 2 + 771_000_123,  # no multiple of a step of means
+            "household": np.arange(N) // 2
+            + 771_000_123,  # no multiple of the step to which means are rounded
             "region": pd.Categorical(
                 np.where(np.arange(N) % 2, "north", "south"), categories=["north", "south", "CANARYEMPTY"]
             ),

@@ -1,4 +1,4 @@
-"""What a run loads of microguard: the rooms that its specification needs, and no others."""
+"""A run loads only the modules of microguard that its specification needs."""
 
 from __future__ import annotations
 

@@ -74,7 +74,9 @@ def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
 
 
 def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
-    """Return the cells that are a total of a region (or the file) and differ from the sum of the records."""
+    """Return the cells that are the total of a region (or of the file) and differ from the sum of its
+    records.
+    """
     if table.value not in release.means:
         return np.zeros(0, np.int64)
     cells, total = table.cells, table.total

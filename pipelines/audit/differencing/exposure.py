@@ -88,7 +88,7 @@ class JointExposure:
         return not any((*counted, self.one_value, self.cells, *self.not_compared))
 
     def beyond(self, accepted: JointExposure) -> JointExposure:
-        """Return the exposure in excess of the exposure `accepted` of some of the releases."""
+        """Subtract an accepted exposure, count by count; negative differences become 0."""
         counts = {name: max(0, getattr(self, name) - getattr(accepted, name)) for name in COUNTS}
         lost = tuple(name for name in self.not_compared if name not in accepted.not_compared)
         return replace(self, **counts, not_compared=lost)

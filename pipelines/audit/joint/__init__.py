@@ -1,4 +1,4 @@
-"""Joint audit of an evidence area: one system for every number that was published of related records.
+"""Joint audit of an evidence area: one linear system for all published numbers of related records.
 
 This package reads published files and private evidence, and imports no audited code.
 """

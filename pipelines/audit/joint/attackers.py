@@ -41,18 +41,20 @@ from microguard.pipelines.audit.joint.system import System
 
 #: Largest relative change from one period to the next that the attacker "growth" allows for.
 GROWTH = 0.1
-#: Largest component with exact elimination (0.3 s), and with linear programs.
+#: Largest component that is solved by exact elimination (0.3 s), and by linear programs.
 DENSE, PROGRAMS = 600, 5_000
-#: Unknowns of a component that are examined by linear programs at most, and iterations of these.
+#: Maximum number of unknowns of a component that are examined by linear programs, and their maximum number of
+#: iterations.
 MOST_EXAMINED, ITERATIONS = 64, 200_000
-#: Sums of list values that are enumerated for one number of units at most: of three units and 200 values.
+#: Maximum number of sums of list values that are enumerated for a number of units: as many as three units and
+#: 200 values have.
 MOST_SUMS = 1_500_000
 ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """Numbers of secrets that each attacker learns within 1 %.
+    """Number of secrets that each attacker learns within 1 %.
 
     Attributes
     ----------
@@ -76,7 +78,7 @@ class Learnt:
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Learnt:
-        """Return the counts that were kept as a list of the attributes."""
+        """Return the counts from a stored list of the attributes."""
         known, of, *rest = values
         return cls(tuple(known), tuple(of), *rest)
 
@@ -153,7 +155,7 @@ def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _alone(system: System, known: np.ndarray) -> np.ndarray:
-    """Return those of some unknowns that one release by itself makes known, as its own audit allows."""
+    """Return the unknowns that one release alone determines, which the audit of that release allows."""
     alone = np.zeros(len(system), bool)
     wanted = np.flatnonzero(known)
     if not len(wanted):
@@ -237,7 +239,7 @@ def _second_knows(system: System, upper: np.ndarray) -> np.ndarray:
 
 
 def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
-    """Count sensitive cells that last period's true value narrows to 1 %."""
+    """Count sensitive cells that the true value of the period before determines within 1 %."""
     wanted = np.flatnonzero(system.secret & (system.last > 0) & ~system.whole)
     found = 0
     for unknown in wanted:
@@ -256,7 +258,8 @@ def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[in
 
 
 def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int, int]:
-    """Count sets of units whose values are one multiset of list values, and are not by one release alone.
+    """Count sets of units whose values are determined as a multiset of list values, but not by one release
+    alone.
 
     Returns
     -------

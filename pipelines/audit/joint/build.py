@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import connected_components
 
 @dataclass(frozen=True)
 class Table:
-    """A table, with the units of its cells where its evidence knows them."""
+    """A table, with the units of its cells if its evidence contains them."""
 
     position: int
     release: Release
@@ -49,7 +49,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Built:
-    """A system, and how much of what was published is not in it.
+    """A system, and how much of the published numbers it omits.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndar
 
 
 def _identities(table: Table) -> np.ndarray:
-    """Return the hash of period, codes and true value: cells of other units are not the same."""
+    """Return a hash of period, codes and true value, which distinguishes cells of different units."""
     cells, period = table.cells, table.release.period
     pairs = zip(cells.labels, cells.truth, strict=True)
     return text_hash([f"{period}\x1e{label}\x1e{truth:.12g}" for label, truth in pairs])
@@ -202,7 +202,7 @@ class _CellColumns:
     def collect(
         cls, tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray, count: int
     ) -> _CellColumns:
-        """Merge what tables say of each unknown cell."""
+        """Merge the statements of tables about each unknown cell."""
         key = np.full(count, 2**64 - 1, np.uint64)
         secret = np.zeros(count, bool)
         merged = {name: np.full(count, np.nan) for name in ("truth", "largest", "second")}
@@ -230,7 +230,7 @@ class _CellColumns:
 
 
 def _relation_rows(tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray) -> sparse.csr_matrix:
-    """Return distinct rows "total minus parts", each 0."""
+    """Return the distinct constraints "total minus parts equals 0"."""
     blocks = []
     for t, table in enumerate(tables):
         pairs, number = table.cells.relations, table.cells.relation
@@ -261,7 +261,7 @@ def _totals_said(
     starts: np.ndarray,
     cell_of: np.ndarray,
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return what records say of cells that are the total of a region or of all of them."""
+    """Return the statements of records about cells that are the total of a region or of all of them."""
     parts = [
         pd.DataFrame(
             {

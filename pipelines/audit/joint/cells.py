@@ -1,4 +1,4 @@
-"""Read what a table says of the true value of each of its cells."""
+"""Read the statements of a table about the true value of each of its cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODE, _SEPARATOR = "code_", "\x1f"
 
 @dataclass(frozen=True)
 class TableStatements:
-    """The cells of a table and what is known of them, one row a cell.
+    """The cells of a table and the bounds that are known of them, one row for each cell.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def _known(
     level: np.ndarray,
     noise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return lower and upper end of each true value, and how far a sensitive one is from the published one.
+    """Return the bounds of each true value, and the distance of sensitive cells from their published value.
 
     An unmoved amount is taken as known to be exact, which is more than most readers know.
     """

@@ -11,9 +11,10 @@ from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE, System
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Largest number of units whose values are looked for in a public list.
+#: Largest number of units whose values are searched in a public list.
 MOST_UNITS = 4
-#: Intervals of at most this relative width are one value, and ends that cross by more contradict each other.
+#: Intervals of at most this relative width count as one value. Interval ends that cross by more contradict
+#: each other.
 FIXED, CROSSED = 1e-12, 1e-9
 
 
@@ -33,7 +34,7 @@ class Component:
 
 
 def components(system: System) -> Iterator[Component]:
-    """Return the components with secrets about which at least two releases say something."""
+    """Return the components with secrets and with statements of at least two releases."""
     lower, upper = system.bounds()
     fixed = _is_fixed(lower, upper)
     value = np.where(fixed, (np.where(fixed, lower, 0) + np.where(fixed, upper, 0)) / 2, 0.0)
@@ -47,7 +48,7 @@ def components(system: System) -> Iterator[Component]:
 
 
 def published_secrets(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """Return secret cells that another release, or several together, publish as they are.
+    """Return secret cells whose true value another release, or several together, publish.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def _is_fixed(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _attributed(system: System, fixed: np.ndarray) -> System:
-    """Say of each row with fixed unknowns which releases state it by themselves, a copy for each."""
+    """Copy each row with fixed unknowns for every release that states it alone."""
     releases = 1 + max(int(system.said_release.max(initial=0)), int(system.row_release.max(initial=0)))
     own = _is_fixed(system.said_low, system.said_high)
     shape = (len(system), releases)
@@ -144,7 +145,8 @@ def _row_hashes(system: System) -> np.ndarray:
 
 
 def _name(system: System) -> str:
-    """Return the hash of a component, whatever the order of its rows and unknowns, and numbers of releases.
+    """Return a hash of a component that does not depend on the order of rows and unknowns or on release
+    numbers.
 
     Which statements are of one release is part of it: what one release gives away alone is no news.
     """

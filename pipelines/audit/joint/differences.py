@@ -17,10 +17,11 @@ from microguard.pipelines.audit.joint.cells import TableStatements
 from microguard.pipelines.audit.joint.partitions import Partition, member_hashes
 from scipy import sparse
 
-#: Buckets of a set, a power of two, and the largest number of units by which two sets differ.
+#: Number of hash buckets of a set (a power of two), and the largest number of units by which two sets may
+#: differ.
 BUCKETS = 16
 MOST_APART = BUCKETS - 1
-#: Pairs whose units are compared at most.
+#: Maximum number of pairs whose units are compared.
 MOST_PAIRS = 20_000
 _SHIFT = np.uint64(64 - (BUCKETS - 1).bit_length())
 

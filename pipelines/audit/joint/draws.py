@@ -1,4 +1,4 @@
-"""Compare the secret draws of sensitive cells: two of one cell, and one that two periods share."""
+"""Compare the secret draws of sensitive cells: two draws of one cell, and one draw in two periods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def repeated_draws(system: System) -> int:
 
 @dataclass(frozen=True)
 class SharedDraws:
-    """Sensitive cells whose value follows, and cells that could be compared.
+    """Number of sensitive cells whose value follows, and number of compared cells.
 
     Attributes
     ----------
@@ -46,7 +46,8 @@ class SharedDraws:
 
 
 def shared_draws(tables: Sequence[Table]) -> SharedDraws:
-    """Count sensitive cells whose true value follows from their last period's by the rule of three.
+    """Count sensitive cells whose true value follows from the values of the period before by the rule of
+    three.
 
     Whoever knows last period's true value, and both published ones, estimates this period's. The estimate is
     right if the factor is the same. Tables of several populations can publish a cell. A period therefore

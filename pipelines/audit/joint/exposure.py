@@ -1,4 +1,4 @@
-"""Audit everything that was published of an evidence area: who learns whose value within 1 %, counted."""
+"""Audit all published numbers of an evidence area: count the values that each attacker learns within 1 %."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from microguard.pipelines.audit.joint.system import System
 
 @dataclass(frozen=True)
 class AreaExposure:
-    """What readers of all releases of an evidence area learn, in counts.
+    """Counts of the secrets that readers of all releases of an evidence area learn.
 
     Attributes
     ----------
@@ -101,11 +101,13 @@ class AreaExposure:
         return replace(self, **counts, rates={**self.rates, **other.rates})
 
     def limit(self, attacker: str) -> int:
-        """Return how many secrets an attacker may learn: what chance explains, or a share of all sets."""
+        """Return the maximum number of secrets that an attacker may learn: by chance, or as a share of all
+        sets.
+        """
         return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
-        """Return one phrase for each limit that is passed, with counts, ids and names of variables only."""
+        """Return one phrase for each exceeded limit, with counts, ids and names of variables only."""
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
             f"{name!r} (limit {self.limit(name)}{self._of_variables(name)})"
@@ -125,7 +127,7 @@ class AreaExposure:
         return tuple(phrases)
 
     def within_limits(self) -> tuple[str, ...]:
-        """Return one phrase for each positive count that does not pass its limit."""
+        """Return one phrase for each positive count that does not exceed its limit."""
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
             f"{name!r} (limit {self.limit(name)})"
@@ -141,12 +143,12 @@ class AreaExposure:
         return tuple(phrases)
 
     def _of_variables(self, kind: str) -> str:
-        """Return the names of variables whose own limit is passed, to append to a phrase of `faults`."""
+        """Return the names of variables whose own limit is exceeded, to append to a phrase of `faults`."""
         names = beyond_limits(self.rates, kind) if kind in RATED else []
         return f", passed by {', '.join(names)}" if names else ""
 
     def beyond(self, accepted: AreaExposure) -> AreaExposure:
-        """Return the exposure in excess of that of some releases; what cannot be compared stays.
+        """Return the exposure in excess of that of some releases; releases that cannot be compared remain.
 
         Secrets already learnt from the accepted releases are removed from both counts, so that they do not
         raise the limits.
@@ -172,7 +174,7 @@ class AreaExposure:
 
     @property
     def verdict(self) -> str:
-        """Return "red" if a limit is passed, "amber" if not everything was examined, otherwise "green"."""
+        """Return "red" if a limit is exceeded, "amber" if not everything was examined, otherwise "green"."""
         return "red" if self.faults() else "amber" if self.notes() else "green"
 
     def notes(self) -> tuple[str, ...]:
@@ -242,7 +244,7 @@ def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = 
 def _audit_group(releases: Sequence[Release], kept: Kept) -> AreaExposure:
     try:
         names = [name_of(release, kept) for release in releases]
-    except LOST:  # a file that cannot be read: nothing of an earlier audit is used
+    except LOST:  # the file cannot be read, so nothing of an earlier audit is reused
         kept, names = Kept(None, "", b""), [release.release_id for release in releases]
     whole = hashlib.sha256(json.dumps(names).encode()).hexdigest()
     known = kept.get("exposures", whole)
@@ -328,13 +330,13 @@ def _without_largest(table: Table) -> int:
 
 
 def _rated(variable: str, exposure: AreaExposure) -> AreaExposure:
-    """Note how many of the secrets of a variable attackers learn who may learn some."""
+    """Note how many secrets of a variable attackers learn, if they are allowed to learn some."""
     rates = {kind: (exposure.known[kind], exposure.of[kind]) for kind in RATED if kind in ATTACKERS}
     return replace(exposure, rates={variable: rates})
 
 
 def _beyond_measures(system: System, apart: System, kept: Kept) -> AreaExposure:
-    """Return what a relation adds, of the secrets that it links and that are not known without it.
+    """Count the linked secrets that are known only with a relation between measures.
 
     Parameters
     ----------

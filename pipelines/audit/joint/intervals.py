@@ -9,25 +9,25 @@ from microguard.pipelines.audit.joint.system import System
 from scipy import sparse
 from scipy.optimize import linprog
 
-#: Sweeps of interval propagation at most; each costs one pass over the entries.
+#: Maximum number of sweeps of interval propagation; each costs one pass over the entries.
 SWEEPS = 30
-#: Relative size of a difference that is rounding of floating point.
+#: Relative size of a difference that counts as a floating-point rounding error.
 TOLERANCE = 1e-9
 #: Eigenvalues below this share of the largest are zero; sums of sets have a wide gap there.
 RANK_TOLERANCE = 1e-10
-#: A null space that moves an unknown by less does not move it.
+#: Entries of the null space below this count as zero.
 NULL_TOLERANCE = 1e-6
-#: Half-widths of rows below this share of the widest one weigh alike in least squares.
+#: Rows narrower than this share of the widest row get equal weights in least squares.
 FLATTEST = 1e-4
-#: Random directions in which the ends of the feasible set are computed, and the bounds that an unknown
-#: without bounds then has, in multiples of the largest number.
+#: Number of random directions in which the ends of the feasible set are computed. In them an unknown without
+#: bounds is limited to this multiple of the largest number.
 WITNESSES, FARTHEST = 3, 10.0
 #: Status of a linear program (scipy): stopped by its limit, without a solution, without a bound.
 STOPPED, INFEASIBLE, UNBOUNDED = 1, 2, 3
 
 
 class Contradiction(Exception):
-    """Raised if no values agree with all statements: some of them are not about the same records."""
+    """Raised if no values agree with all statements, because some of them are about different records."""
 
 
 def propagate(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,7 +142,7 @@ def eliminate(system: System, lower: np.ndarray, upper: np.ndarray) -> Eliminati
 
 
 def determined(elimination: Elimination) -> np.ndarray:
-    """Return which unknowns the rows determine but for their width, (n,) bool."""
+    """Return which unknowns the rows determine up to the width of their intervals, (n,) bool."""
     return (elimination.null**2).sum(axis=1) < NULL_TOLERANCE**2
 
 

@@ -24,16 +24,16 @@ import pandas as pd
 import pyarrow as pa
 import scipy
 
-#: Arrays of at least so many bytes have a file of their own, which is mapped to memory and read in parts.
+#: Arrays of at least this many bytes have a separate file, which is mapped to memory and read in parts.
 MAPPED = 1 << 20
-#: A file that changed less than so many nanoseconds before it was read is read again next time, because a
+#: A file that changed less than this many nanoseconds before it was read is read again next time, because a
 #: later change might have the same time.
 SETTLED = 2_000_000_000
 _REST = "rest.npz"
 
 
 class Kept:
-    """What was kept of one population.
+    """Stored results of earlier audits of one population.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Kept:
         return entry
 
     def keep_all(self) -> None:
-        """Keep whatever an earlier audit kept, because its answer still holds."""
+        """Keep all results of an earlier audit, because they are still valid."""
         self.used, self._loaded = self.known, self._arrays
         self._seen = {**self._files, **self._seen}
 
@@ -87,7 +87,7 @@ class Kept:
 
     def _digest(self, path: Path) -> str:
         if self._folder is None:
-            return ""  # nothing is kept
+            return ""  # nothing was stored
         status = path.stat()
         noted = [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
         before = self._files.get(str(path))
@@ -131,7 +131,7 @@ class Kept:
         self._loaded[name] = self.digest(_inside(place))
 
     def write(self) -> None:
-        """Write what this audit used in one step, and remove the rest."""
+        """Write the results that this audit used in one step, and remove all others."""
         if self._folder is None:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -158,7 +158,8 @@ class Kept:
 
 @cache
 def code() -> str:
-    """Return the hash of the code of the audits and of what it computes with; empty if it cannot be read.
+    """Return the hash of the code of the audits and of the libraries that it uses; empty if it cannot be
+    read.
 
     Results of other code are not used. Code in an archive cannot be read.
     """

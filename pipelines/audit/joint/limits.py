@@ -1,4 +1,4 @@
-"""How many secrets an attacker may learn before an area is called unsafe."""
+"""Limits on the number of secrets that an attacker may learn before an area is called unsafe."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from scipy.special import bdtrc
 #: two independent factors of a cell are so near that the rule of three is right. Attackers that are neither
 #: here nor "list" have the limit 0.
 CHANCE = {"growth": 0.02, "draws": 0.1}
-#: Share of the sets of units with a public list of values of which one multiset may remain.
+#: Maximum share of sets of units for which a public list of values leaves only one multiset.
 MULTISETS = 0.05
-#: Chance of an audit of safe releases to pass a limit by such guesses.
+#: Probability that an audit of safe releases exceeds a limit by such guesses.
 FALSE_ALARM = 1e-3
 #: Attackers with a second limit for each variable, and "draws" with one for each period and pair of tables of
 #: a variable. A variable of which much is learnt is therefore not hidden by others.
 RATED = ("growth", "list", "draws")
 
-#: Number of secrets learnt, and number of those that could be learnt; and these by attacker.
+#: Number of secrets that were learnt, and of those that could be learnt; then both numbers by attacker.
 Rate = tuple[int, int]
 Rates = dict[str, Rate]
 

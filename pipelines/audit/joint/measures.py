@@ -1,4 +1,5 @@
-"""Join what everybody knows to be related: turnover less costs is profit, a year is the sum of its months.
+"""Add relations between measures that are public knowledge: turnover less costs is profit, a year is the sum
+of its months.
 
 A relation is recognised by the true values of the cells that tables of several measures, or of several
 periods, have in common. Nothing of the specification is needed, so measures that were derived before they
@@ -19,13 +20,13 @@ from microguard.pipelines.audit.joint.partitions import text_hash
 from microguard.pipelines.audit.joint.system import STRUCTURE, System
 from scipy import sparse
 
-#: Terms of a relation at most, unless it is a sum of all parts of a period; and measures of a period, or
-#: periods of a measure, that are compared (the first ones by name).
+#: Maximum number of terms of a relation, unless it is the sum of all parts of a period; and maximum number of
+#: measures of a period, or periods of a measure, that are compared (the first ones by name).
 MOST_RELATED, MOST_COMPARED = 4, 12
-#: Common cells that are not sums of others by which a relation is recognised, in addition to its terms; of
-#: the sum of the parts of a period, whose coefficients are known, this number alone.
+#: Number of common cells, without sums of others, that a relation needs in addition to its number of terms.
+#: The sum of the parts of a period, whose coefficients are known, needs this number only.
 MORE_CELLS = 2
-#: Cells by which most combinations are found to be unrelated.
+#: Number of cells in a first test, which shows that most combinations are unrelated.
 SAMPLE = 200
 #: Relative error of a relation of sums of rounded numbers.
 ROUNDING = 1e-9
@@ -73,7 +74,7 @@ def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
 
 
 def not_related(built: Mapping[str, Built]) -> int:
-    """Return how many measures in periods are not compared with all others, because there are many."""
+    """Count the measures in periods that are not compared with all others, because there are too many."""
     terms = [
         (name, period)
         for name, each in sorted(built.items())
@@ -94,7 +95,9 @@ def _truths(built: Built) -> pd.Series:
 
 
 def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
-    """Yield few measures of one period, few periods of one measure, and a period with all of its parts."""
+    """Yield combinations: several measures of one period, several periods of one measure, and a period with
+    its parts.
+    """
     for size in range(2, MOST_RELATED + 1):
         for which in (1, 0) if size > 2 else (1,):
             for alike in sorted({term[which] for term in terms}):
@@ -107,7 +110,10 @@ def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
 
 
 def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
-    """Return the combination of the columns of a matrix that is 0, if there is one and no part of it is."""
+    """Return coefficients (columns,) for which the columns of a matrix sum to 0; None if there are none.
+
+    All coefficients differ from 0: the columns are not related without one of them.
+    """
     count = values.shape[1]
     if is_sum:
         error = np.abs(values[:, 0] - values[:, 1:].sum(axis=1)).max(initial=0.0)

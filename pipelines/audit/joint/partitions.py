@@ -112,7 +112,7 @@ class RegionTotals:
 
 @dataclass(frozen=True)
 class RecordStatements:
-    """What a release of records says.
+    """Statements of a release of records.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class RecordStatements:
 
 
 def member_hashes(entities: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the hash of each member of a set: of the entity and its weight."""
+    """Return a hash of each member of a set, computed from the entity and its weight."""
     weights = np.ones(1) if weights is None else weights
     return mix_bits(entities + weights.view(np.uint64), 13)
 

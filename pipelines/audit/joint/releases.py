@@ -1,4 +1,4 @@
-"""Describe the releases of an evidence area for the joint audit, without any code that made them."""
+"""Describe the releases of an evidence area for the joint audit, without the code that made them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pyarrow as pa
 COUNT = "(count)"
 
 
-#: What readers raise if published numbers or evidence of a release are lost or damaged.
+#: Errors that a reader raises if published numbers or evidence of a release are lost or damaged.
 LOST = (OSError, ValueError, LookupError, TypeError, pa.ArrowException)
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How the cells of a table are read, and what a reader knows of their true values.
+    """How the cells of a table are read, and the bounds on their true values that a reader knows.
 
     Attributes
     ----------

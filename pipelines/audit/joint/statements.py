@@ -1,4 +1,4 @@
-"""Read what each release of a population says, or load what an earlier audit read of the same files."""
+"""Read the statements of each release of a population, or load those that an earlier audit read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def name_of(release: Release, kept: Kept) -> str:
 
 
 def _files(release: Release) -> dict[str, Path]:
-    """Return the files that the audit reads of a release, those that are not there left out."""
+    """Return the existing files of a release that the audit reads."""
     folder, public, manifest = release.evidence, release.public, release.manifest
     chosen = [
         folder / CELLS,
@@ -122,7 +122,9 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
 
 
 def _position_of_period(positions: Mapping[str, int], period: str) -> int | None:
-    """Return the position of the records of a period, otherwise the last that can be of it; None without."""
+    """Return the position of the records of a period, otherwise of the last that can belong to it; None
+    without any.
+    """
     alike = [position for other, position in positions.items() if same_period(other, period)]
     return positions.get(period, max(alike, default=None))
 
@@ -183,7 +185,7 @@ def _restored_records(stored: Mapping[str, np.ndarray], position: int) -> Record
 
 
 def _arrays(prefix: str, statements: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a dataclass by name; none if it is None."""
+    """Return the arrays of a dataclass by name; an empty mapping for None."""
     if statements is None:
         return {}
     values = {each.name: getattr(statements, each.name) for each in fields(statements)}
@@ -194,7 +196,7 @@ def _arrays(prefix: str, statements: Any) -> dict[str, np.ndarray]:
 
 
 def _restored(kind: Any, prefix: str, stored: Mapping[str, np.ndarray], **others: Any) -> Any:
-    """Return a dataclass of its arrays, and of other attributes where it has none; None without any."""
+    """Build a dataclass from arrays and, for attributes without one, other values; None without arrays."""
     arrays = {name: stored[f"{prefix}.{name}"] for name in (each.name for each in fields(kind))
               if f"{prefix}.{name}" in stored}  # fmt: skip
     return kind(**{**others, **arrays}) if arrays else None

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-#: Release of a row that follows from the layout of tables alone, and of one that needs several releases.
+#: Release number of a row that follows from the layout of tables alone, and of a row that needs several
+#: releases.
 STRUCTURE, MIXED = -1, -2
 
 
 @dataclass(frozen=True)
 class System:
-    """Unknown numbers, what was published of them, and which of them are secret.
+    """Unknown numbers, the published statements about them, and which of them are secret.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class System:
         return replace(self, rows=self.rows[rows], **columns)
 
     def of_release(self, release: int) -> System:
-        """Return what one release states, with the structure of tables."""
+        """Return the statements of one release, with the structure of tables."""
         rows = np.flatnonzero((self.row_release == release) | (self.row_release == STRUCTURE))
         said = self.said_release == release
         stated = {name: getattr(self, name)[said] for name in _OF_STATEMENTS}

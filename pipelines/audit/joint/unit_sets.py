@@ -1,4 +1,4 @@
-"""Sets of units that were summed over, and their atoms: units that are in the same sets everywhere."""
+"""Sets of units over which releases publish sums, and their atoms: units that are in the same sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from microguard.pipelines.audit.joint.partitions import Partition
 from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE
 from scipy import sparse
 
-#: Memberships of units in published sets up to which all sets of units are part of the system.
+#: Maximum number of memberships of units in published sets for which all sets of units are part of the
+#: system.
 MEMBERSHIPS = 20_000
 #: Largest set of units in a larger system; larger sets are compared by their differences only.
 SMALL_SET = 64
@@ -44,7 +45,8 @@ class UnitSets:
 def distinct_sets(
     partitions: Sequence[Partition], cells_of_table: Mapping[int, np.ndarray]
 ) -> tuple[UnitSets, list[np.ndarray]]:
-    """Merge equal sets of all partitions; return them, and the set that each partition is the first to have.
+    """Merge equal sets of all partitions; return them, and for each partition the sets that occur in it
+    first.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def distinct_sets(
     np.maximum.at(k, of, np.concatenate([*(np.full(len(p.cells), p.k) for p in partitions), none]))
     tied_by = np.full(len(distinct), MIXED, np.int64)
     of_cell = np.flatnonzero(np.concatenate([*cells, none]) >= 0)[::-1]
-    tied_by[of[of_cell]] = release[of_cell]  # the first release of each
+    tied_by[of[of_cell]] = release[of_cell]  # the first release in which each set occurs
     said = pd.DataFrame(
         {
             "set": of,
@@ -112,7 +114,7 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Differences:
-    """Pairs of cells of which the first has units that the second lacks, and perhaps the other way round.
+    """Pairs of cells where the first has units that the second lacks, and possibly vice versa.
 
     Attributes
     ----------
@@ -137,7 +139,7 @@ class Differences:
 
 
 def used_sets(sets: UnitSets) -> tuple[np.ndarray, int]:
-    """Return the sets that are part of the system, and how many are left out because they are large."""
+    """Return the sets that are part of the system, and the number of large sets that are left out."""
     used = sets.sizes > 0
     if int(sets.sizes.sum()) <= MEMBERSHIPS:
         return used, 0

@@ -109,7 +109,9 @@ def computed(
 def _told_by(
     name: str, among: _Values, told: Callable[[_Guesses], bool], guessed: Callable[..., _Guesses]
 ) -> tuple[str, ...]:
-    """Return the column whose rank gives a variable, and the column of categories within which; else None."""
+    """Return the column whose rank determines a variable, and a column of categories if only within these;
+    else None.
+    """
     if told(guessed()):
         return (name,)
     others = (other for other, codes in among.items() if other != name and told(guessed(codes)))
@@ -133,7 +135,7 @@ def _within(values: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray
 def _right(
     values: np.ndarray, hit: Callable[[np.ndarray, np.ndarray], np.ndarray], guessed: _Guesses
 ) -> bool:
-    """Return whether guesses are right for `NEARLY` all records that the commonest value gets wrong.
+    """Return whether guesses are right for `NEARLY` all records whose value is not the commonest one.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def _right(
 
 
 def _copies(number: np.ndarray, values: np.ndarray) -> bool:
-    """Return whether a column is one multiple of a variable (1 included) for too many records."""
+    """Return whether a column is a constant multiple of a variable (1 included) for too many records."""
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     rare = times[place] <= max(1.0, COMMON * len(values))
     known = rare & np.isfinite(number) & np.isfinite(values) & (number != 0.0) & (values != 0.0)
@@ -182,7 +184,8 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
         return None
     mean = np.bincount(inverse, values[places]) / np.bincount(inverse)
     guesses = np.full(len(at), np.nan)
-    between = 1 + np.flatnonzero(of[:-2] == of[2:])  # beyond the ends nothing lies beside
+    # the first and the last position have no neighbours on both sides
+    between = 1 + np.flatnonzero(of[:-2] == of[2:])
     share = (at[between] - at[between - 1]) / (at[between + 1] - at[between - 1])
     guesses[between] = mean[between - 1] + share * (mean[between + 1] - mean[between - 1])
     inside = np.isfinite(guesses[inverse])
@@ -190,7 +193,7 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
 
 
 def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
-    """Guess each category by the commonest one among the records with the nearest other number.
+    """Guess each category as the commonest one among the records with the nearest other number.
 
     With `among` of one category of another column, (n,) codes.
     """
@@ -245,7 +248,7 @@ def _combined(
         return told((places, back(_fitted(terms[places], values[places]))))
 
     if not tells(names):
-        # columns that few records have hide a sum of the others
+        # columns with values in few records prevent the detection of a sum of the others
         names = [name for name in names if np.isfinite(columns[name]).all()]
         if len(names) == len(columns) or not tells(names):
             return []
@@ -263,7 +266,7 @@ def _fitted(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
     terms : (m, p) array
     values : (m,) array
     """
-    order = np.lexsort((*terms.T, values))  # so that the sums are those of any order of records
+    order = np.lexsort((*terms.T, values))  # so that the sums do not depend on the order of records
     scale = np.maximum(np.abs(terms).max(axis=0), np.finfo(float).tiny)
     design = np.column_stack([terms / scale, np.ones(len(terms))])
     rows = order[np.linspace(0, len(order) - 1, min(len(order), FITTED)).astype(int)]

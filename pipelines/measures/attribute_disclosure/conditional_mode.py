@@ -19,7 +19,8 @@ import pandas as pd
 #: Least share of records whose value of the column repeats. A column of unique values (an amount, a weight)
 #: determines every variable in the file, from which a reader learns nothing.
 REPEATED_SHARE = 0.5
-#: Least number of records of a value of the column for a number, or where several values go with it.
+#: Least number of records of a value of the column if the determined variable is numeric or several of its
+#: values occur.
 OFTEN = 10
 #: Least lambda (Goodman and Kruskal 1954) of a column that determines a variable: the share of the errors of
 #: the commonest value that the column removes.
@@ -33,7 +34,7 @@ TRIED_TOGETHER = 3
 
 @dataclass(frozen=True)
 class Dependency:
-    """A published column in which (nearly) every value goes with one value of a protected variable.
+    """A published column whose values nearly always determine the value of a protected variable.
 
     Attributes
     ----------
@@ -87,33 +88,35 @@ class Guessing:
 
     @property
     def _left(self) -> float:
-        """Share of the records that guessing the commonest value gets wrong."""
+        """Share of the records whose value is not the commonest one."""
         return 1.0 - self.commonest / max(self.records, 1)
 
     @property
     def often_enough(self) -> bool:
-        """Whether most records have a value that is judged."""
+        """Whether most records have a value that is frequent enough to be judged."""
         return self.judged >= REPEATED_SHARE * self.records
 
     @property
     def always(self) -> bool:
-        """Whether every value of the column goes with one value of the variable."""
+        """Whether every value of the column determines the value of the variable."""
         return self.commonest < self.records and self.disagreeing == 0 and self.often_enough
 
     @property
     def right(self) -> float:
-        """Share that the column gets right of what the commonest value gets wrong."""
+        """Share of the errors of the commonest value that the column removes (lambda)."""
         varies = self.commonest < self.records and self.judged > 0
         return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
 
     @property
     def nearly_all(self) -> bool:
-        """Whether nearly every value goes with one value of the variable."""
+        """Whether nearly every value of the column determines the value of the variable."""
         return self.right >= NEARLY and self.often_enough
 
     @property
     def nearly(self) -> bool:
-        """Whether nearly every one does, or nearly every one of the values that half of the records have."""
+        """Whether nearly every value determines the variable, or nearly every value that half of the records
+        have.
+        """
         if self.nearly_all:
             return True
         left = self.kept - self.kept_commonest
@@ -132,7 +135,7 @@ def dependencies_among(
     region: str | None,
     whole: Callable[[Dependency], Guessing | None] | None = None,
 ) -> list[Dependency]:
-    """Return the pairs that hold: some records refute most pairs, and the whole file decides the others.
+    """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides the others.
 
     What two columns determine together is looked for at the glance alone, by values that are frequent there.
 
@@ -170,7 +173,7 @@ def _together(
     found: list[Dependency],
     region: str | None,
 ) -> Iterator[Dependency]:
-    """Find variables that two columns determine together and neither does alone; one of them guesses well.
+    """Find variables that two columns determine jointly and neither alone, if one of them guesses well.
 
     Only values that occur often are judged, because the rare ones of two columns are those of a household. A
     pair with the region must guess nearly all of them: in half of the file the region may determine the
@@ -192,7 +195,7 @@ def _together(
 
 
 def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessing:
-    """Count how well values guess those of a protected variable; each record has a number of both, from 0."""
+    """Count how well codes of values guess codes of a protected variable; both are numbers from 0."""
     width = int(protected.max(initial=0)) + 1
     place, cells = pd.factorize(given * width + protected)
     records, of, value = np.bincount(place), cells // width, cells % width

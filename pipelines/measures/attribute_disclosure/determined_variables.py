@@ -24,7 +24,7 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
         for each in comparison.exposure.dependencies:
             together = (each.column, *each.beside)
             if each.beside and not set(together).isdisjoint(specification.publish.accept_dependencies):
-                continue  # they determine it only together, and one of them is accepted
+                continue  # they determine it only jointly, and one of them is accepted
             for name in together:
                 others = ", ".join(other for other in together if other != name)
                 section[name].append(f"{each.determines} (with {others})" if others else each.determines)
@@ -35,7 +35,7 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
         return {MetricKey("determined", name): len(variables) for name, variables in section.items()}
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         for name in specification.published_as_it_is:
             if name not in specification.publish.accept_dependencies:
                 remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"

@@ -1,4 +1,4 @@
-"""Columns published as they are that give a protected variable away: activity A88 determines A21."""
+"""Find unmodified columns that determine a protected variable: activity A88 determines A21."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Records looked at on the driver, drawn by their content: enough to refute nearly every pair.
+#: Number of records that are compared on the driver, drawn by a hash of their content: enough to refute
+#: nearly every pair.
 GLANCE = 20_000
 _PLACES = 1 << 30
 
 
 def dependencies(frame: DataFrame, specification: Specification, records: int) -> list[Dependency]:
-    """Find the dependencies among all pairs: some records refute most, the whole file decides the others.
+    """Find the dependencies among all pairs: a sample refutes most, the whole file decides the others.
 
     Parameters
     ----------
@@ -86,14 +87,16 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
 def _readings(
     frame: DataFrame, names: list[str], as_they_are: list[str], specification: Specification
 ) -> list[dict[str, Column]]:
-    """Return the numbers of columns: as they are, and of texts by their digits in two orders."""
+    """Return the numbers of columns; texts give numbers by their digits in two orders."""
     of_texts = digits_as_numbers(frame, as_they_are)
     in_orders = [{name: orders[i] for name, orders in of_texts.items()} for i in range(2)]
     return [readable_numbers(frame, names, specification), *in_orders]
 
 
 def _mostly_numbers(number: np.ndarray) -> bool:
-    """Whether most of the values are numbers: a mark for missing ones makes no categories of them."""
+    """Whether most of the values are numbers, so that a mark for missing values does not make them
+    categories.
+    """
     return 2 * int(np.isfinite(number).sum()) > int((~np.isnan(number)).sum())
 
 
@@ -108,7 +111,7 @@ def _drawn(names: list[str], records: int) -> Column:
 
 
 class _Whole:
-    """Counts over all records of a larger file, each made once."""
+    """Counts over all records of a larger file, each computed once."""
 
     def __init__(
         self, coded: DataFrame, records: int, place: Mapping[str, str], nominal: Collection[str]

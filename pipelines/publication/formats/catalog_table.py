@@ -65,7 +65,7 @@ class CatalogTable:
         return f"{FOLDER}/{self.name}-{mark}"
 
     def require(self) -> None:
-        """Refuse a catalogue that does not answer, or a table of somebody else, before work is spent.
+        """Refuse a catalogue that does not answer, or a table of another owner, before the run.
 
         Raises
         ------

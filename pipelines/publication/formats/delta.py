@@ -50,7 +50,7 @@ _FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_time,
     pa.types.is_duration,
     lambda kind: pa.types.is_decimal(kind) and not pa.types.is_decimal128(kind),
-    lambda kind: pa.types.is_timestamp(kind) and kind.unit == "ns",  # would lose its last digits
+    lambda kind: pa.types.is_timestamp(kind) and kind.unit == "ns",  # Delta would lose the last digits
 )
 
 

@@ -137,7 +137,8 @@ class StoredDeltaTable:
             footer, size = _footer(store, name)
             schema = schema_of(pq.read_schema(pa.BufferReader(footer)))
             if copy not in sizes:
-                if not self.public.storage.exists(f"{FOLDER}/{copy}"):  # of an earlier version
+                # the copy is missing if an earlier version published the release
+                if not self.public.storage.exists(f"{FOLDER}/{copy}"):
                     obstore.copy(store, name, f"{FOLDER}/{copy}")
                 adds.append(addition(copy, size, pq.read_metadata(pa.BufferReader(footer))))
         if table is None:
@@ -151,14 +152,14 @@ class StoredDeltaTable:
         write(table, [*adds, *leaving], None, release_id)
 
     def _begin_again(self, standing: Sequence[str], removed: str) -> None:
-        """Make each release that stands a version again, oldest first, and begin the log with them.
+        """Write each published release as a version again, oldest first, and begin the log with them.
 
         The commits of the removed release are deleted last, so that a killed run does all of this again; all
         others newest first, so that the first commits of the releases keep their order.
         """
         self._make_current(standing[0], removed)
         table = DeltaTable(self._address)
-        write(table, [], None, standing[0])  # its line does not name removed files
+        write(table, [], None, standing[0])  # the log entry of this commit names no removed files
         first = DeltaTable(self._address).version()
         for each in standing[1:]:
             self._make_current(each, removed)

@@ -246,7 +246,8 @@ def replace_files(
     named = {PROPERTY: release_id}
     with transaction.update_snapshot(snapshot_properties=named, branch=branch).overwrite() as snapshot:
         if leaving:
-            snapshot.delete_by_predicate(AlwaysTrue())  # manifests of any file may name one of these
+            # because any manifest may name one of the removed files
+            snapshot.delete_by_predicate(AlwaysTrue())
         for file in leaving:
             snapshot.delete_data_file(file)
         for path in arriving:

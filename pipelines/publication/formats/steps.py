@@ -112,7 +112,7 @@ def step(public: Path, release_id: str, before: str | None) -> Step:
 
 
 def changes(table: Sequence[str], released: Sequence[str], folder: Path, release_id: str) -> Changes:
-    """Compare a table with a release as multisets of records, and write what the table lacks.
+    """Compare a table with a release as multisets of records, and write the missing records.
 
     A file stays if the release holds each of its records at least as often as this file and earlier ones do.
 
@@ -166,7 +166,7 @@ def _compared(
 
 
 def _records(released: Sequence[str], places: dict[int, np.ndarray] | None) -> Iterator[pa.Table]:
-    """Return the records at some positions of the released files (None: at all), as plain values."""
+    """Return the records at some positions of the released files (None: no positions), as plain values."""
     for number, file in enumerate(released):
         start = 0
         for batch in pq.ParquetFile(file).iter_batches():

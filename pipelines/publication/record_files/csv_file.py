@@ -102,7 +102,7 @@ def write_csv(
 
 
 def _write_part(paths: Sequence[Path], parts: Sequence[Records], schema: pa.Schema, number: int) -> set[str]:
-    """Write one part in one step, because a task may be tried twice; return what `_write` returns."""
+    """Write one part in one step, because a task may run twice; return the result of `_write`."""
     fresh = paths[number].with_name(f"{paths[number].name}.{secrets.token_hex(8)}")
     formulas = _write(fresh, parts[number](), schema, number == 0)
     fresh.replace(paths[number])

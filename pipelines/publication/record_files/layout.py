@@ -1,4 +1,4 @@
-"""The layout of the record files: ``publish.format``, ``partition_by``, ``csv``, and what these exclude."""
+"""The layout of the record files: ``publish.format``, ``partition_by``, ``csv``, and their conflicts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
 
 
 def require_regions(contract: Contract, strata: pa.Table) -> None:
-    """Refuse regions that cannot be the name of a folder, before work is spent on them.
+    """Refuse regions that cannot be the name of a folder, before the records are protected.
 
     Parameters
     ----------

@@ -15,11 +15,12 @@ import pandas as pd
 
 #: Significant digits of a total. With them, one in some thousand totals of other records coincides.
 DIGITS = 4
-#: Codes of each column, those whose hashes are smallest.
+#: Number of codes of each column that are kept: those with the smallest hashes.
 CODES = 1024
-#: Equal totals of common codes from which two columns of totals are of the same records, and their share.
+#: Minimum number of equal totals of common codes, and minimum share of them, for two columns of totals of the
+#: same records.
 FEWEST, SHARE = 3, 0.5
-#: Whole totals below it coincide by chance.
+#: Smaller whole totals are ignored, because they are often equal by chance.
 SMALLEST_WHOLE = 1000
 
 
@@ -45,7 +46,7 @@ class AmountFingerprint:
 def amount_fingerprint(
     measures: np.ndarray, codes: np.ndarray, amounts: np.ndarray, salts: np.ndarray
 ) -> AmountFingerprint:
-    """Return the fingerprint of totals; totals that say nothing are left out.
+    """Return the fingerprint of totals, without totals that carry no information.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def is_numbering(
     other: tuple[CellCounts, CellCounts],
     sizes: tuple[int, int],
 ) -> bool:
-    """Return whether two files agree in one of two columns only, as in running numbers.
+    """Return whether two files agree in only one of two columns, as in running numbers.
 
     Parameters
     ----------

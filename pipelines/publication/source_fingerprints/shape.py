@@ -1,4 +1,4 @@
-"""Find records again whose labels were all recoded and whose numbers were rescaled, under the same names.
+"""Recognise records although all labels were recoded and numbers were rescaled, under the same names.
 
 A recoded label has another hash and the same counts. The table of two columns with few values is read from
 the counts of single values and of ordered pairs of values, whose hash is a sum. Its rows and columns are put
@@ -35,7 +35,7 @@ Subset = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Alike:
-    """How alike the shapes of two sources are.
+    """Similarity of the shapes of two sources.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def pairs_of(names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def ordered_hash(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return the hash of pairs of values, (n,) uint64, which depends on which value is of which column."""
+    """Return a hash of pairs of values, (n,) uint64, that depends on the order of the two columns."""
     return rows + ((columns << np.uint64(1)) | (columns >> np.uint64(63)))
 
 
@@ -89,7 +89,7 @@ def shapes(
 def alike(
     left: Mapping[Subset, np.ndarray], right: Mapping[Subset, np.ndarray], sizes: tuple[int, int]
 ) -> Alike:
-    """Compare the `shapes` of two sources with so many records."""
+    """Compare the `shapes` of two sources, given their numbers of records."""
     if min(sizes) < NEARLY * max(sizes):
         return Alike(0, 0, False)
     common = [pair for pair in left if pair in right]
@@ -105,7 +105,7 @@ def alike(
 
 
 def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarray | None:
-    """Return the counts of two columns together; None if some of them are of no pair of values."""
+    """Return the joint counts of two columns; None if some records have no pair of values."""
     if not len(pair.cells) or len(rows.cells) * len(columns.cells) > 2**20:
         return None
     table = np.zeros((len(rows.cells), len(columns.cells)))
@@ -124,7 +124,7 @@ def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarra
 
 
 def _ordered(table: np.ndarray) -> np.ndarray:
-    """Return the table with rows and columns by their totals, equal ones by their sorted counts."""
+    """Return the table with rows and columns sorted by their totals, ties by their sorted counts."""
     for _ in range(2):
         profile = np.sort(table, axis=1)
         table = table[np.lexsort((*profile.T, table.sum(axis=1)))[::-1]].T

@@ -57,13 +57,13 @@ class SharedEntry:
 
 
 class SharedLedgerDamaged(MicroguardError):
-    """An entry cannot be read; nothing can be published until it can."""
+    """Raised if an entry cannot be read; nothing can be published until it is readable."""
 
     exit_code = 1
 
 
 class SharedLedger:
-    """The releases of all evidence areas that share it.
+    """The releases of all evidence areas that share this ledger.
 
     Parameters
     ----------

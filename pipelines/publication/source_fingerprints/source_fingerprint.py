@@ -165,7 +165,7 @@ class SourceFingerprint:
 
     @cached_property
     def shapes(self) -> dict[Subset, np.ndarray]:
-        """Return the tables of pairs of columns in an order that recoded labels have, too."""
+        """Return the tables of pairs of columns in an order that recoding does not change."""
         return shapes(self.cells, self.pairs)
 
     @cached_property

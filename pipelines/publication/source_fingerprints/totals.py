@@ -21,7 +21,7 @@ _COLUMN, _CODE, _LAST, _RANK = "__column", "__code", "__last", "__rank"
 
 
 def largest_code(cells: CellCounts) -> int:
-    """Return the largest code hash to look at in a column, so that about twice `CODES` are."""
+    """Return a limit for code hashes in a column below which about twice `CODES` of them lie."""
     share = 1.0 if cells.whole else min(1.0, 2 * CODES * cells.end / HASHES / len(cells.cells))
     return min(int(2**64 * share) - 2**63, 2**63 - 1)
 
@@ -77,8 +77,8 @@ def totals_of_cells(frame: DataFrame, table: Table) -> Totals:
         rows = frame
         for name in summed:
             rows = rows.where(column(name).cast("string") == table.total)
-        code = f.lit(0).cast("long")  # of the grand total
-        for name in levels:  # coarse to fine: the finest that is not summed over
+        code = f.lit(0).cast("long")  # code of the grand total
+        for name in levels:  # from coarse to fine: the finest level that is not summed over
             finer = column(name).cast("string") != table.total
             code = f.when(finer, value_hash(name, frame)).otherwise(code)
         found = rows.select(code.alias("code"), column(table.value).cast("double").alias("amount")).toPandas()
@@ -92,7 +92,7 @@ def totals_of_cells(frame: DataFrame, table: Table) -> Totals:
 
 
 def value_hash(name: str, frame: DataFrame) -> Column:
-    """Return the hash of a value, the same in whatever type a file has it: 7, 7.0 and "7" are one value."""
+    """Return a hash of a value that does not depend on its type: 7, 7.0 and "7" are one value."""
     value = column(name)
     if isinstance(frame.schema[name].dataType, t.NumericType):
         return f.xxhash64(_zero(value.cast("double")))

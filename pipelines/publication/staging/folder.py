@@ -40,7 +40,7 @@ class FolderStagingArea:
         return (reader if schema is None else reader.schema(schema)).parquet(str(self.folder / name))
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write a file to the frame's folder, and hash it meanwhile."""
+        """Write a file to the frame's folder, and hash it at the same time."""
         written: list[Part] = []
 
         def hashed(file: BinaryIO) -> None:
@@ -91,7 +91,8 @@ class FolderStagingArea:
         """Write a hidden file, and rename it."""
         path = self.folder / name
         private_folder(path.parent)
-        fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")  # of two attempts of a task
+        # two attempts of a task write different files
+        fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         with open(fresh, "wb") as file:
             write(file)
         fresh.replace(path)

@@ -1,4 +1,4 @@
-"""A staging area in any storage: tasks put their partitions as parts, and a list names the parts that count.
+"""A staging area in any storage: tasks write their partitions as parts, and a list names the valid parts.
 
 A task puts its partition as one file under a name that nobody uses again, and answers with the name and the
 checksum. The driver then puts one list of these parts. What a repeated task, a second copy of a slow task or
@@ -115,7 +115,7 @@ class PartListStagingArea:
     def fetch(self, name: str) -> Path:
         """Fetch the parts into an empty folder, several at a time."""
         target = self.folder / name
-        shutil.rmtree(target, ignore_errors=True)  # of a run that died
+        shutil.rmtree(target, ignore_errors=True)  # remove the parts of a run that died
         private_folder(target)
 
         def fetch(part: Part) -> None:
@@ -128,7 +128,7 @@ class PartListStagingArea:
     def for_each(
         self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
     ) -> list[Any]:
-        """Compute the results in threads: tasks do not reach the folder."""
+        """Compute the results in threads, because tasks cannot reach the folder."""
         return in_threads(function, items)
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:

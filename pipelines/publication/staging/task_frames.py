@@ -30,7 +30,7 @@ TaskOfParts = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, Iterator[
 
 @dataclass(frozen=True)
 class WrittenParts:
-    """What tasks wrote.
+    """Result of tasks that write a frame.
 
     Attributes
     ----------

@@ -144,7 +144,7 @@ class FolderStorage:
         """Copy to a hidden folder, read every copy back, compare its checksum, and rename the folder."""
         self.require_lock()
         incoming = self.folder / f".{name}.incoming"
-        for left in self.folder.glob(".*.incoming"):  # of runs that died while they copied
+        for left in self.folder.glob(".*.incoming"):  # remove trees of runs that died while they copied
             shutil.rmtree(left)
 
         def copy(file: str) -> None:

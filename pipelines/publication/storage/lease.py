@@ -66,7 +66,7 @@ class Lease:
             self._give_back()
 
     def require(self) -> None:
-        """Refuse to continue if another run took the lease over; call this before what cannot be undone.
+        """Refuse to continue if another run took the lease over; call this before irreversible changes.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Lease:
             if found is None or found[0]["holder"] != self._holder:
                 raise AreaTaken(
                     "Another run took over the lock of this one in the object store, because this one did "
-                    "not renew it for some time. What it published is withdrawn. Call it again."
+                    "not renew it for some time. Its release is withdrawn. Run the command again."
                 ) from None
             self._version = self._swap(found[1], held=held)  # the answer to the last change was lost
 

@@ -144,7 +144,7 @@ class MirroredFolder:
         )
 
     def keep(self) -> None:
-        """Store what changed, and then the state; when this returns, both are durable.
+        """Store the changed files, and then the state; when this returns, both are durable.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class MirroredFolder:
         ]
 
     def forget(self, prefix: str) -> None:
-        """Delete what is below a prefix and in no state; the next run deletes what this one cannot."""
+        """Delete files below a prefix that no state lists; the next run deletes what this one cannot."""
         with suppress(MicroguardError):
             self.storage.require_lock()
             for name in self.storage.list_files(prefix):
@@ -265,7 +265,7 @@ class MirroredFolder:
             self._state = None
             raise AreaTaken(
                 "Another run took over the lock of the evidence area, because this one did not renew it for "
-                "some time. Nothing of this one counts from here on. Call it again."
+                "some time. From then on nothing of this run was stored. Run the command again."
             ) from None
         self._state = state
 
@@ -278,7 +278,7 @@ class MirroredFolder:
                 self.storage.delete(name)
 
     def _sweep(self) -> None:
-        """Delete the contents that no state names any more: no later state can name them again."""
+        """Delete the contents that no state names any more; no later state can name them again."""
         assert self._state is not None
         named = set(self._state.files.values())
         for name in self.storage.list_files(OBJECTS):
@@ -293,7 +293,7 @@ class MirroredFolder:
         if not text.isdecimal():
             raise damaged(
                 f"{SEEN} of the private copy of the evidence area",
-                f"Remove the folder {self.folder}: the copy is made anew.",
+                f"Remove the folder {self.folder}: the next run copies it again.",
             )
         return int(text)
 

@@ -64,7 +64,7 @@ def _upwards(address: str) -> Iterator[str]:
 
 
 def _below(address: str, levels: int = 2) -> Iterator[str]:
-    """Return the addresses up to so many levels below one, except releases, of which there are many."""
+    """Return the addresses up to `levels` below an address, except releases, which are numerous."""
     if levels == 0:
         return
     try:

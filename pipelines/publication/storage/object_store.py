@@ -62,7 +62,7 @@ def connected(address: str, key: Key = "path") -> ObjectStore:
 
 
 def _named(method: Callable[Concatenate[ObjectStorage, P], R]) -> Callable[Concatenate[ObjectStorage, P], R]:
-    """Raise what the library raises as an error that names the place."""
+    """Translate errors of the library into errors that name the place."""
 
     @wraps(method)
     def named(self: ObjectStorage, *arguments: P.args, **options: P.kwargs) -> R:
@@ -72,8 +72,8 @@ def _named(method: Callable[Concatenate[ObjectStorage, P], R]) -> Callable[Conca
             denied = isinstance(error, (PermissionDeniedError, UnauthenticatedError))
             raise (StoreDenied if denied else StoreFailed)(
                 f"The object store of the {PLACES[self._key]} failed ({type(error).__name__}), after several "
-                "tries. Check its state, the network and the credentials, and call this again: what is half "
-                "done is finished or undone first."
+                "tries. Check its state, the network and the credentials, and run the command again: it "
+                "first finishes or undoes the interrupted work."
             ) from None
 
     return named

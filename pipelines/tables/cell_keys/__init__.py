@@ -1,1 +1,1 @@
-"""Frequency tables with noise by cell keys: keys, counts, product, measures, and what is read back."""
+"""Frequency tables with noise by cell keys: keys, counts, product, measures, and read-back."""

@@ -129,10 +129,10 @@ def write_noisy_amounts(folder: Path, comparison: AmountComparison) -> None:
 
 
 class AmountNoiseSection(TableSection):
-    """The noise of amounts, and what an attacker learns of sensitive ones."""
+    """The noise of amounts, and the disclosure of sensitive amounts."""
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches among the sensitive amounts."""
+        """Return the posterior that an attacker reaches for the sensitive amounts."""
         if not section["sensitive"]:
             yield 0.0, "No cell is sensitive by the rules of the specification."
             return

@@ -1,4 +1,4 @@
-"""The product "table" of amounts with noise by cell keys: each amount by itself, nothing adds up."""
+"""The product "table" for amounts with noise by cell keys: independent amounts, without additivity."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def amount_noise(specification: Specification) -> AmountNoise:
 
 
 def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmounts:
-    """Return the promise, with the parameters of the noise and what a reader may take from absent cells."""
+    """Return the guarantee, with the parameters of the noise and the meaning of absent cells."""
     noise = amount_noise(specification)
     scaling = noise.scaling
     return NoisyAmounts(
@@ -90,7 +90,7 @@ def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmou
 
 @dataclass(frozen=True, eq=False)
 class PublishedAmounts:
-    """Published amounts, and what they were made by; all in units of the last published digit.
+    """Published amounts and their inputs, in units of the last published digit.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class PublishedAmounts:
 def published_amounts(
     cells: Cells, keys: np.ndarray, noise: AmountNoise, digits: int, variables: np.ndarray, held: np.ndarray
 ) -> PublishedAmounts:
-    """Add the noise, which gives cells of the same amounts the value that they were published with.
+    """Add the noise; cells with the same amounts keep their published value.
 
     Parameters
     ----------
@@ -141,10 +141,10 @@ def published_amounts(
     different = int(np.sum(np.isfinite(earlier) & (earlier != values)))
     if different:
         raise StandingValueFails(
-            f"{different} cell(s) stand published at another value than the noise of this table gives their "
-            "amount, and two values of one amount give its noise away: the source was revised, the p-tables "
-            "or table.noise_scaling were others, or it was another method. Publish with the earlier ones, "
-            "the table of another period, or without these cells"
+            f"{different} cell(s) were published with another value than this table would publish, and two "
+            "values of one amount disclose its noise. The source was revised, or the p-tables, "
+            "table.noise_scaling or the method changed. Publish with the earlier settings, the table of "
+            "another period, or without these cells"
         )
     in_units = replace(noisy, values=noisy.values / unit, first=noisy.first / unit, scale=noisy.scale / unit)
     return PublishedAmounts(values, fall, rise, in_units)
@@ -153,7 +153,7 @@ def published_amounts(
 def attacked(
     amounts: PublishedAmounts, rules: CellTable, variables: np.ndarray, contributors: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute how surely a reader places each sensitive amount within its protection level.
+    """Compute the probability with which a reader locates each sensitive amount within its protection level.
 
     Returns
     -------
@@ -183,7 +183,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[AmountComparison]:
-        """Tabulate, add the noise, and compute what an attacker learns.
+        """Tabulate, add the noise, and compute the disclosure that remains.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
                 known = attacked(amounts, rules, variables, cells.contributors, seed)
             except SdcError as error:
                 raise ProtectionFailed(
-                    f"What the table gives away cannot be judged: {error}. Nothing was published. Name "
+                    f"The disclosure by this table cannot be computed: {error}. Nothing was published. Name "
                     "fewer or smaller tables."
                 ) from error
         related = self._related_amounts(job, cells, amounts)
@@ -241,7 +241,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         )
 
     def _related_amounts(self, job: Job, cells: Cells, amounts: PublishedAmounts) -> RelatedAmounts:
-        """Return what other published variables say; a steward may accept that they are compared."""
+        """Return the posterior given other published variables, unless a steward accepts their comparison."""
         accepted = self.specification.publish.successive == "accept"
         before = () if accepted else published_cells(job.areas)
         return related_amounts(cells, self.table, amounts.noisy, before, self._origin["period"])
@@ -261,7 +261,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         return table_requirements(self.table, bool(section["sensitive"] or section["earlier"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[AmountComparison]) -> None:
-        """Write each cell as it was and became, how surely it is known, and which are new here."""
+        """Write each cell before and after protection, its disclosure probability, and whether it is new."""
         comparison = protected.comparison
         cells, rules, noisy = comparison.cells, comparison.rules, comparison.noisy
         levels = np.where(rules.sensitive, (rules.lower_protection + rules.upper_protection) / 2, 0.0)

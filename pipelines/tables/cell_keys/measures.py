@@ -1,6 +1,6 @@
 """Measure a table published with noise by cell keys.
 
-Beside ``table``, ``changes`` and ``metrics`` as for other tables (`pipelines.tables.measures`):
+Next to ``table``, ``changes`` and ``metrics`` as for other tables (`pipelines.tables.measures`):
 
 noise
     largest, variance, least (the smallest count that is published); by table dimension (columns that are not
@@ -148,10 +148,10 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
 
 
 class Noise(TableSection):
-    """The noise of counts, and what an attacker learns of small ones."""
+    """The noise of counts, and the disclosure of small counts."""
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches among the small counts."""
+        """Return the posterior that an attacker reaches for the small counts."""
         return _attacks(section, k)
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Add noise by cell keys to counts, and compute what an attacker who knows the method learns."""
+"""Add noise by cell keys to counts, and compute the knowledge of an attacker who knows the method."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from microguard.sdc.cta.cell_keys.posterior import candidates, given_all
 from microguard.sdc.cta.counts.count_table import totals
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 
-#: Cells that are looked at beside all others, at most: each costs a solve by a factorisation that is there.
+#: Maximum number of cells that are examined given all other cells: each costs one solve with the existing
+#: factorisation.
 MOST_LINKED = 4000
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
-    """Published counts, and what an attacker who knows all but the keys learns from them.
+    """Published counts, and the knowledge of an attacker who knows everything except the keys.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class NoisyCounts:
     values : (cells,) int64 array, published
     alone : (cells,) array
         Probability of the likeliest true count below the threshold, given the cell's own value.
-    examined : (k,) positions of the cells looked at beside all others
+    examined : (k,) positions of the cells looked at next to all others
     linked : (k,) array
         The same probability given everything that is published.
     intervals : CountIntervals
@@ -79,7 +80,7 @@ def standing_counts(
     Parameters
     ----------
     before : cells of this source and period that were published
-    accepted : whether a steward has decided that tables may stand beside each other unjudged
+    accepted : whether a steward has decided that tables may stand next to each other unjudged
 
     Raises
     ------
@@ -125,9 +126,9 @@ def published_counts(
     impossible = int(np.sum((np.abs(values - counts) > largest) | (odds == 0)))
     if contradicted or impossible:
         raise StandingValueFails(
-            f"{contradicted + impossible} cell(s) stand published at a value that the noise of this table "
-            "cannot give their count, or at two: the source was revised, or they were published by another "
-            "method. Publish the table of another period, or without these cells"
+            f"{contradicted + impossible} cell(s) were published with two different values, or with a value "
+            "that the noise of this table cannot produce from their count. The source was revised, or "
+            "another method published them. Publish the table of another period, or without these cells"
         )
     return np.asarray(values)
 
@@ -173,7 +174,7 @@ def attacked(
 
 
 def drawn_cells(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Return all of the cells, or a sample of them drawn by the seed, in order."""
+    """Return all cells, or a sample of them drawn by the seed, in order."""
     if len(cells) <= most:
         return cells
     return np.sort(np.random.default_rng(seed).choice(cells, size=most, replace=False))

@@ -1,4 +1,4 @@
-"""The product "table" of counts with noise by cell keys: each count by itself, nothing adds up."""
+"""The product "table" for counts with noise by cell keys: independent counts, without additivity."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[NoiseComparison]:
-        """Tabulate, add the noise, and compute what an attacker learns.
+        """Tabulate, add the noise, and compute the disclosure that remains.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
                 noisy = attacked(cells, values, noise, most_cells=most, seed=int.from_bytes(drawn[:8], "big"))
             except SdcError as error:
                 raise ProtectionFailed(
-                    f"What the table gives away cannot be judged: {error}. Nothing was published. Name "
+                    f"The disclosure by this table cannot be computed: {error}. Nothing was published. Name "
                     "fewer or smaller tables."
                 ) from error
         comparison = NoiseComparison(self.table, cells, noisy)
@@ -90,7 +90,9 @@ class NoisyTables(TableProduct[NoiseComparison]):
         return table_requirements(self.table, True)
 
     def write_annex(self, folder: Path, protected: ProtectedTable[NoiseComparison]) -> None:
-        """Write each cell as it was and became, its interval, and which are published first here."""
+        """Write each cell before and after protection, its interval, and whether this table publishes it
+        first.
+        """
         comparison = protected.comparison
         values = comparison.noisy.values.astype(float)
         fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)

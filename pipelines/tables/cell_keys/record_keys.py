@@ -27,7 +27,7 @@ from pyspark.sql import types as t
 
 _KEY = "__key"
 _CONTEXT, _AMOUNTS = b"keys of cells", b"keys of amounts"
-#: Between a unit and its amount.
+#: Separator of a unit and its amount.
 SEPARATOR = "\x1f"
 
 
@@ -87,7 +87,7 @@ def keys_of_amounts(
 
 
 def amount_text(text: str) -> str:
-    """Return unit and amount as one text in which an amount has one spelling, whatever wrote it."""
+    """Return unit and amount as one text, with the amount in the canonical form of a float."""
     unit, amount = text.rsplit(SEPARATOR, 1)
     return f"{unit}{SEPARATOR}{float(amount)!r}"
 
@@ -112,7 +112,7 @@ def _sums_of_keys(
     sums = sums.rename(columns={alias: name for name, alias in names.items()}).fillna(table.total)
     found = cells.codes.merge(sums, how="left", on=list(cells.codes))[places]
     lost = found.isna().any(axis=1).to_numpy() & (cells.units != 0)
-    if lost.any():  # one key for all of them, 0, would be known
+    if lost.any():  # a missing unit would have the key 0, which is known
         raise InputRejected(
             f"{int(lost.sum())} cell(s) have no key: expected cells of records by their own codes. "
             'Choose table.method = "adjustment", or name coarser codes as columns (table.hierarchies).'

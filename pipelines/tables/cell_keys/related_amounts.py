@@ -30,13 +30,14 @@ MOST_TERMS, MOST_COMPARED = 3, 12
 LEAST_CELLS = 3
 #: Relative error of a multiple.
 ROUNDING = 1e-9
-#: Smallest variance of a look, in squared units, and relative to the largest: looks may follow from others.
+#: Smallest variance of an estimate, in squared units and relative to the largest one: some estimates may be
+#: linear combinations of others.
 _LEAST_VARIANCE, _REDUNDANT = 1e-6, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class RelatedAmounts:
-    """What other published variables say of the cells of a table, and it of them.
+    """Further estimates of the cells of a table from other published variables, and of those from the table.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class RelatedAmounts:
         return tuple(names for names, _ in self.relations)
 
     def within_level(self, chosen: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Return the probability of each chosen cell by all looks, 0 where there is no second one."""
+        """Return the probability of each chosen cell given all its estimates; 0 if it has only one."""
         found = np.zeros(len(chosen))
         for looks in self._looks:
             _, here, there = np.intersect1d(chosen, looks.cells, return_indices=True)
@@ -79,7 +80,7 @@ class RelatedAmounts:
 
     @cached_property
     def _looks(self) -> list[_Looks]:
-        """Return each look by itself, and those that cells have together."""
+        """Return each estimate (look) separately, and the estimates that several cells share."""
         variance, entropy = uncertainty(self.noisy)
         errors = np.where(self.noisy.scale > 0, self.noisy.first - self.amounts, 0.0)
         names = sorted({name for measures, _ in self.relations for name in measures})
@@ -105,7 +106,7 @@ class RelatedAmounts:
 
 @dataclass(frozen=True, eq=False)
 class _Looks:
-    """Second looks that some cells have in common, (cells,) arrays and (looks, terms) factors."""
+    """Further estimates (looks) that some cells share: (cells,) arrays and (looks, terms) factors."""
 
     cells: np.ndarray
     factors: np.ndarray
@@ -133,7 +134,7 @@ class _Looks:
 
     @cached_property
     def averaged(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the error and the variance of the best average of the looks."""
+        """Return the error and the variance of the best average of the estimates."""
         ones = np.ones((len(self.cells), len(self.factors), 1))
         weights = np.linalg.solve(self._covariance, ones)[:, :, 0]
         total = weights.sum(axis=1)
@@ -201,7 +202,7 @@ def related_amounts(
         if row is None or not known or cell.period != period or _is_other(cell.measure, table):
             continue
         term = terms.setdefault(cell.measure, _Term.of_no_cell(len(cells)))
-        if np.isnan(term.amounts[row]):  # the first value stands
+        if np.isnan(term.amounts[row]):  # the first value is kept
             term.add(row, cell, unit)
     own = cells.units.astype(float)
     return RelatedAmounts(noisy, own, tuple(_relations(own, terms, noisy.first - own)), terms)
@@ -251,7 +252,7 @@ class _Term:
         return cls(np.full(count, np.nan), *(np.zeros(count) for _ in range(4)))
 
     def add(self, row: int, cell: PublishedCell, unit: float) -> None:
-        """Add a cell; where its noise is not on file, it is taken to be known as well as it was published."""
+        """Add a cell; if its noise is not stored, assume that it is known as exactly as it was published."""
         assert cell.original is not None
         assert cell.value is not None
         error = float(cell.value - cell.original) if cell.error is None else cell.error

@@ -107,7 +107,7 @@ def tabulated(
     groupings: tuple[Grouping, ...] = (),
     members: np.ndarray | None = None,
 ) -> Cells:
-    """Tie cells to their margins, and put them in the order of their codes.
+    """Build the constraints between cells and their margins, and sort the cells by their codes.
 
     Raises
     ------

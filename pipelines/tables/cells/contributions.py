@@ -23,12 +23,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: What a missing category is called in a table; below a coarser code it carries that code's name.
+#: Code of a missing category in a table; below a coarser code it contains that code's name.
 MISSING = "(missing)"
 #: Relative error of a sum of floating-point amounts that is no difference.
 FLOAT_ERROR = 1e-9
-#: Columns of a contribution: weighted and rounded; as it is; who contributes; the share of a cell, in
-#: percent, above which it is protected.
+#: Columns of a contribution: the weighted and rounded amount, the original amount, the contributor, and the
+#: percentage of a cell above which the contributor is protected.
 AMOUNT, CONTRIBUTION, UNIT, THRESHOLD = "__amount", "__contribution", "__unit", "__threshold"
 #: Digits of a record's amount; ten more are left for sums.
 _DIGITS = 28
@@ -69,7 +69,9 @@ def contributions_of(
 
 
 def _identity(table: Table, weight: Column) -> Column:
-    """Return a text for each record, the same in all its rows: its values, and its place among equal ones."""
+    """Return a text for each record that is equal in all its rows: its values, and a number among equal
+    records.
+    """
     given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
     columns = [label(name, table) for name in table.columns if name not in table.parts]
     columns += [column(str(name)).cast("string") for name in sorted(map(str, given))]
@@ -79,7 +81,7 @@ def _identity(table: Table, weight: Column) -> Column:
 
 
 def _codes_above(name: str, table: Table) -> Column:
-    """Return an array of a record's code, the codes that it is a part of, and NULL for the total."""
+    """Return an array of a record's code, the codes above it, and NULL for the total."""
     above: dict[str, list[str]] = {}
     for each, parent in table.parents[name].items():
         chain = [parent]
@@ -87,7 +89,8 @@ def _codes_above(name: str, table: Table) -> Column:
             chain.append(table.parents[name][chain[-1]])
         above[each] = chain
 
-    def chains_of_codes(codes: pa.Array) -> pa.Array:  # in a task: codes of the records stand in no plan
+    # run in a task, so that no plan contains codes of the records
+    def chains_of_codes(codes: pa.Array) -> pa.Array:
         return pa.array([above.get(code) for code in codes.to_pylist()], pa.list_(pa.string()))
 
     code, none = label(name, table), f.array().cast("array<string>")
@@ -99,7 +102,7 @@ def _codes_above(name: str, table: Table) -> Column:
 
 
 def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
-    """Refuse records whose code has parts: its cell would not be the sum of them."""
+    """Refuse records with a code that has parts, because its cell would not be the sum of them."""
     above, code = frozenset(table.parents[name].values()), label(name, table)
 
     def have_parts(codes: pa.Array) -> pa.Array:
@@ -112,7 +115,7 @@ def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
     coarse = frame.where(is_coarse).count()
     if coarse:
         raise InputRejected(
-            f"{coarse} record(s) have a code in {name} that other codes are parts of: expected the finest "
+            f"{coarse} record(s) have a code in {name} that is a parent of other codes: expected the finest "
             "codes. Give them a finer one, or a code of their own in table.parents."
         )
 
@@ -152,7 +155,7 @@ def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> C
 
 
 def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> None:
-    """Refuse records whose value is not the sum of its parts: their total would be of something else."""
+    """Refuse records whose value differs from the sum of its parts."""
     parts = reduce(add, [column(name).cast("double") for name in columns])
     value = column(table.value or "").cast("double")
     half = f.lit(0.5 * 10.0**-table.digits) + f.lit(FLOAT_ERROR) * f.abs(value)

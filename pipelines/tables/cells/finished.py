@@ -1,4 +1,4 @@
-"""Read the cells of a finished table, and sum its margins anew in units of the last published digit."""
+"""Read the cells of a finished table, and sum its margins again in units of the last published digit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.summation import Summation
 from pyspark.sql import DataFrame
 
-#: Relative to a total: what sums of floating-point numbers lose.
+#: Rounding error of floating-point sums, relative to a total.
 _FLOAT_TOLERANCE = 1e-9
 _LEVELS = (
     "lower_protection",
@@ -28,7 +28,7 @@ _LEVELS = (
 
 
 def cells_of_table(frame: DataFrame, table: Table) -> Cells:
-    """Return the cells of an input that is a table.
+    """Return the cells of an input that is a finished table.
 
     Parameters
     ----------
@@ -106,22 +106,23 @@ def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
     if statuses.isna().any():
         raise InputRejected(
             f"{int(statuses.isna().sum())} cell(s) have a code in {table.status} that table.statuses does "
-            "not name. Say what it means."
+            "not name. Add the code with its meaning to table.statuses."
         )
     return statuses.to_numpy(object)
 
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:
-    """Round the cells that are no totals, and sum the totals anew if they differ by rounding only."""
+    """Round the cells that are no totals, and sum the totals again if they differ by rounding only."""
     summation = Summation.from_relations(cells.tabulation.relations)
-    if summation is None:  # linked through totals: no cells are free, so the rounded table must add up
+    # tables are linked through totals, so no cell is free and the rounded table must add up
+    if summation is None:
         units = np.rint(cells.units)
         open_lines = int(np.count_nonzero(cells.tabulation.relations @ units))
         if open_lines:
             raise InputRejected(
                 f"{open_lines} total(s) differ from the sum of their parts. Tables that are linked through "
-                "totals cannot be summed anew, whatever table.tolerance is: give totals that add up to the "
-                "last published digit."
+                "totals cannot be recomputed with any table.tolerance. Correct the totals to add up "
+                "to the last published digit."
             )
         return replace(cells, units=units)
     relations, sizes = cells.tabulation.relations, np.abs(cells.units)
@@ -145,7 +146,8 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
 
 
 def _rounding(cells: Cells, table: Table) -> np.ndarray:
-    """Return the (lines,) differences that rounding explains: half a unit for the total and for each part.
+    """Return for each constraint the largest rounding difference: half a unit for the total and for each
+    part.
 
     The unit of a line is the coarsest power of ten, at most 1, of which all its values are multiples.
     """

@@ -1,4 +1,4 @@
-"""What identifies a cell in every table that has it: measure, codes, contributors and amount.
+"""Identify a cell across tables: by measure, codes, contributors and amount.
 
 The codes are the finest of each dimension that is not summed over, so they do not depend on the table. The
 secret draws of a cell are made for its identity: whatever changes its amount or its contributors gives it
@@ -31,7 +31,7 @@ def origin_of(specification: Specification) -> dict[str, str]:
 
 
 def measures_of(table: Table) -> set[str]:
-    """Return what is added up in the cells of a table."""
+    """Return the measure that is summed in the cells of a table."""
     columns = [table.value or COUNT, *(name for columns in table.parts.values() for name in columns)]
     return {_measure(name, table) for name in columns}
 
@@ -41,7 +41,7 @@ def _measure(column: str, table: Table) -> str:
 
 
 def cell_measures(cells: Cells, table: Table) -> list[str]:
-    """Return what is added up in each cell."""
+    """Return the measure that is summed in each cell."""
     total = _measure(table.value or COUNT, table)
     if not table.parts:
         return [total] * len(cells)
@@ -64,10 +64,10 @@ def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
 
 
 def identical_members(cells: Cells, table: Table) -> np.ndarray:
-    """(cells,) number of the contributors and the value that a cell has under whatever codes, -1 if unknown.
+    """Number the cells (cells,) so that cells with equal contributors and value have equal numbers.
 
-    If empty combinations are cells of the table too, a total and its one part that is not empty are two
-    cells: both are unknown here.
+    The number is -1 if contributors are unknown. It is also -1 if empty combinations are cells, too, because
+    a total and its only part that is not empty then count as two cells.
     """
     if cells.members is None or (table.counts and table.zeros == "all"):
         return np.full(len(cells), -1)

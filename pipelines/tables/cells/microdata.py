@@ -42,7 +42,7 @@ def contributions_needed(table: Table) -> int:
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:
-    """Return the grouping sets of all tables, each once: the columns that a kind of cell has codes of."""
+    """Return the distinct grouping sets of all tables: the columns of which a kind of cell has codes."""
     sets: dict[tuple[str, ...], None] = {}
     for dimensions in table.tables:
         levels = [table.levels_of(dimension) for dimension in dimensions]
@@ -120,7 +120,9 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
 
 
 def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: Mapping[str, str]) -> Cells:
-    """Add who contributes how much to which cell; of very many only those who contribute to small cells."""
+    """Add the contributions of each contributor to each cell; if they are too many, only those to small
+    cells.
+    """
     from microguard.pipelines.tables.suppression.contributors import contributions_of_records
 
     labels = list(names.values())
@@ -139,14 +141,16 @@ def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: M
 
 
 def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
-    """Return `grouping_sets` with the expanded dimensions in each: records have a row for their totals."""
+    """Return `grouping_sets` with the expanded dimensions in each, because records have a row for their
+    totals.
+    """
     expanded = table.expanded
     sets = [(*(name for name in each if name not in expanded), *expanded) for each in grouping_sets(table)]
     return list(dict.fromkeys(sets))
 
 
 def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows that are cells of a table: those of expanded dimensions are in some tables only."""
+    """Return the rows that are cells of a table; rows of expanded dimensions are in some tables only."""
     if not table.expanded:
         return grouped
     labelled = grouped[list(names.values())].notna().to_numpy()
@@ -156,7 +160,7 @@ def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.
 
 
 def _refuse_unknown(records: DataFrame) -> None:
-    """Refuse records whose contributor nobody knows."""
+    """Refuse records without a contributor."""
     unknown = records.where(f.col(UNIT).isNull()).count()
     if unknown:
         raise InputRejected(
@@ -166,7 +170,7 @@ def _refuse_unknown(records: DataFrame) -> None:
 
 
 def _asked_for_protection(aggregates: pd.DataFrame, table: Table) -> dict[str, np.ndarray]:
-    """Return who of the contributors is to be protected, if not all: see `Cells.input_columns`."""
+    """Return the contributors to be protected, if not all: see `Cells.input_columns`."""
     if table.request is None and table.waiver is None:
         return {}
     listed = [[each["threshold"] for each in contributions] for contributions in aggregates[_LARGEST]]
@@ -183,7 +187,7 @@ def _asked_for_protection(aggregates: pd.DataFrame, table: Table) -> dict[str, n
 
 
 def _groupings(frame: DataFrame, table: Table) -> tuple[Grouping, ...]:
-    """Return the codes that each further hierarchy groups, as found in the records."""
+    """Return the codes that each further hierarchy groups, computed from the records."""
     groupings = []
     for finer, coarser in table.groupings:
         labels = [label(name, table).alias(name) for name in (finer, *coarser)]
@@ -206,7 +210,7 @@ def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
 
 
 def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> DataFrame:
-    """Mark records without a unit: their identity is an amount that no other record has."""
+    """Mark records without a unit, whose identity is an amount that no other record has."""
     if table.counts:
         return _marked(records, f.lit(0), f.lit(False))
     alike = Window.partitionBy(*[names[dimension] for dimension in table.expanded], CONTRIBUTION)

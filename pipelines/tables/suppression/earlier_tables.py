@@ -279,7 +279,7 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
 
 
 def amounts_of(problem: SuppressionProblem) -> dict[str, np.ndarray]:
-    """Return values, levels and what everybody knows of each cell beforehand, by `_AMOUNTS`."""
+    """Return the values, levels and public knowledge of each cell, by `_AMOUNTS`."""
     return {
         "units": problem.values,
         "lower": problem.lower_level,

@@ -1,6 +1,6 @@
 """Suppress the cells of a table of a pandas frame in one call, without Spark, files or a ledger.
 
-Nothing is published and no earlier table is heeded: `microguard adjust` does that.
+Nothing is published and no earlier table is used: `microguard adjust` does that.
 """
 
 from __future__ import annotations

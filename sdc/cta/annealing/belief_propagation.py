@@ -42,7 +42,7 @@ INITIAL_SPREAD = 0.1
 #: the square root of the number of cells, and its maximum. On small tables runs with equal weights end alike;
 #: on large ones random factors increase the residuals.
 WEIGHT_SPREAD, MOST_SPREAD = 5.0, 0.3
-#: Decimals of these factors: exponentials may differ in the last bit between processors.
+#: Decimals of the random factors: exponentials may differ in the last bit between processors.
 DECIMALS = 9
 #: Log-odds above which a probability is 1 in floating-point arithmetic.
 _CERTAIN = 30.0
@@ -134,7 +134,7 @@ class BeliefPropagation:
         return cls(problem, rows, _halves(problem, incidence), weights / (TEMPERATURE * scale))
 
     def run(self, rounds: int, seed: int, deadline: Deadline) -> np.ndarray:
-        """Run so many rounds and return the more likely directions (p,).
+        """Run `rounds` rounds and return the more likely directions (p,).
 
         The seed determines the initial beliefs and small random changes of the constraint weights.
         """

@@ -119,7 +119,7 @@ def _anneal(
 
     Parameters
     ----------
-    residuals, directions : of the start; the directions change in place
+    residuals, directions : residuals and directions of the start; the directions change in place
     slopes, cuts : (p, cuts) gradients, and (cuts,) values of the cuts at the start, which change in place
     guess : (a, b) of `_fit`
     """

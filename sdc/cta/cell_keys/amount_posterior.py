@@ -1,4 +1,4 @@
-"""What a reader who lacks only the keys can say of an amount that was published with noise by cell keys.
+"""Posterior of an amount that was published with noise by cell keys, for a reader without the keys.
 
 The reader knows the method, its parameters and tables, the scale of the noise of every cell, and the noise of
 all contributors but the largest; what is left is the draw of the largest contributor. First of each cell
@@ -19,9 +19,11 @@ from scipy.linalg import lapack, solve_triangular
 _ROUNDING = 1e-9
 #: Smallest variance of a cell, in squared units: a cell without noise would make the equations singular.
 _LEAST_VARIANCE = 1e-6
-#: Lines that are searched together, those of the chosen cells first: their equations are dense.
+#: Maximum number of constraints that are searched together, those of the chosen cells first: their equations
+#: are dense.
 _MOST_LINES = 4000
-#: Share of the variance of a line that others leave open: with less it follows from them.
+#: Minimum share of the variance of a constraint that the other constraints do not explain; with less, it is
+#: linearly dependent.
 _REDUNDANT = 1e-12
 
 
@@ -59,7 +61,7 @@ def linked_within_level(
     """
     shifts, odds = _candidates(noisy, cells)
     spread = np.maximum(noisy.scale**2 * (noisy.odds * noisy.noise**2).sum(axis=1), _LEAST_VARIANCE)
-    moving = np.flatnonzero(noisy.scale > 0)  # an amount of 0 is known, and adds nothing to its totals
+    moving = np.flatnonzero(noisy.scale > 0)  # an amount of 0 is known and contributes nothing to its totals
     place = np.full(len(spread), -1)
     place[moving] = np.arange(len(moving))
     expected, variance = linked_estimates(
@@ -102,8 +104,8 @@ def insider_within_level(
 ) -> np.ndarray:
     """Return `within_level` given one line of the cell, for the only contributor of another cell of it.
 
-    The contributor knows that cell, the others of the line are normal. It is the one that had the largest
-    noise, and the line that says most.
+    The contributor knows the true value of the other cell; the remaining cells of the constraint have normal
+    noise. Among all constraints and other cells, the pair with the largest probability is used.
 
     Parameters
     ----------
@@ -196,7 +198,7 @@ def _solved_together(
     deviation = np.sqrt(np.diag(spread)[open_ones])
     correlation = spread[np.ix_(open_ones, open_ones)] / np.outer(deviation, deviation)
     factor, pivots, rank, _ = lapack.dpstrf(correlation, lower=1, tol=_REDUNDANT)
-    chosen = pivots[:rank] - 1  # lines that follow from others say nothing new
+    chosen = pivots[:rank] - 1  # linearly dependent constraints add no information
     factor = np.tril(factor[:rank, :rank])
     off = solve_triangular(factor, (lines[open_ones] @ errors / deviation)[chosen], lower=True)
     log_density = -(off @ off + rank * np.log(2 * np.pi)) / 2
@@ -237,7 +239,7 @@ def uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _candidates(noisy: Perturbed, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what true amounts can be, as differences from the one with noise, and with what odds."""
+    """Return the possible true amounts, as differences from the published one, with their odds."""
     return -noisy.scale[cells, None] * noisy.noise[cells], noisy.odds[cells]
 
 

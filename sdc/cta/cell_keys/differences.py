@@ -13,7 +13,7 @@ import numpy as np
 from microguard.sdc.cta.cell_keys.posterior import Candidates
 from scipy import sparse
 
-#: Odds of 0 are not taken for smaller than this, whose logarithm is a number.
+#: Lower bound of probabilities, so that their logarithms are finite.
 _LEAST_ODDS = 1e-300
 
 

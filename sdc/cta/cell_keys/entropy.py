@@ -10,7 +10,7 @@ _NEVER_DRAWN = 1e-12
 #: Largest error of mean and variance, over the scale of either, left by Newton's method; rounding leaves
 #: 1e-14.
 _TOLERANCE = 1e-12
-#: Newton steps are halved at most so often, and made at most so often: some ten are needed.
+#: Maximum number of halvings of a Newton step, and of Newton steps: about ten are needed.
 _HALVINGS, _STEPS = 60, 200
 
 

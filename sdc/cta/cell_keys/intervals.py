@@ -16,7 +16,7 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits, Master, Program, Status
 from scipy import sparse
 
-#: Ends are whole numbers: what the solver's tolerances add is less.
+#: Ends are whole numbers, and the tolerances of the solver add less than this.
 _SLACK = 1e-6
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from microguard.sdc.cta.cell_keys.entropy import noise_of_largest_entropy
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: How far probabilities of a p-table may be from a sum of 1, and the noise of a count from a mean of 0: files
-#: round them, and optimisers stop.
+#: Tolerances for the probabilities of a p-table, whose sum must be 1, and for the mean noise of a count,
+#: which must be 0: files round them, and optimisers stop early.
 PROBABILITY_ERROR, MEAN_ERROR = 1e-6, 0.01
 #: Keys are integers below this; sums are taken modulo it.
 KEY_SPAN = 1 << 32

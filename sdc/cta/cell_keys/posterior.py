@@ -155,8 +155,8 @@ def linked_estimates(
     parts = len(mean) if summation is None else len(summation.internal)
     if min(parts, relations.shape[0]) > MOST_EQUATIONS:
         raise InvalidParameter(
-            f"the table has {parts} cells that are no totals and {relations.shape[0]} lines: what it says "
-            f"together takes no more than {MOST_EQUATIONS} of either to work out"
+            f"the table has {parts} cells that are no totals and {relations.shape[0]} constraints: expected "
+            f"at most {MOST_EQUATIONS} of one of them, to compute the joint posterior"
         )
     if summation is not None and parts <= relations.shape[0]:
         return _by_parts(mean, spread, summation.matrix, cells)

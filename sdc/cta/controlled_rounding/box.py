@@ -35,7 +35,7 @@ class Box:
         return cls(lower, upper, published_before | (shares == 0))
 
     def widened(self, bases: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return lower and upper bounds widened by so many bases, not below zero."""
+        """Return lower and upper bounds widened by `bases` bases, not below zero."""
         lower = np.where(self.fixed, self.lower, np.maximum(self.lower - bases, 0.0))
         return lower, np.where(self.fixed, self.upper, self.upper + bases)
 

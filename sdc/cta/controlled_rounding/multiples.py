@@ -1,4 +1,4 @@
-"""Compute additive multiples of the base: an unbiased draw, or a keyed random walk and what completes it."""
+"""Compute additive multiples of the base: an unbiased draw, or a keyed random walk and a program."""
 
 from __future__ import annotations
 

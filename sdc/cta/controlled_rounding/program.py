@@ -31,7 +31,7 @@ VIOLATION_COST = 5.0
 
 
 def nearest_start(relations: sparse.csr_matrix, shares: np.ndarray, box: Box, bases: int) -> Solution:
-    """Find the additive values nearest to the true ones, within bounds widened by so many bases.
+    """Find the additive values nearest to the true ones, within bounds widened by `bases` bases.
 
     The first (cells,) values of the solution are these values, in units of the base.
     """

@@ -24,8 +24,8 @@ from scipy.sparse.csgraph import connected_components
 
 #: Largest bias, in bases, that counts as none: the tolerance of the solver.
 NO_BIAS = 1e-6
-#: Number of keyed roundings at the start, and most roundings that may join them. At 4x4x3, 8 to 48 keyed ones
-#: take 0.09 s, 2 of them 0.12 s and 96 0.16 s.
+#: Number of keyed roundings at the start, and maximum number of roundings that are added. At 4x4x3, 8 to 48
+#: keyed ones take 0.09 s, 2 of them 0.12 s and 96 0.16 s.
 KEYED_ROUNDINGS, MOST_ROUNDINGS = 24, 400
 #: Branch-and-bound nodes of a rounding, and `Limits.steps` times the nonzero entries.
 NODES, STEP_ENTRIES = 500, 1e6
@@ -53,7 +53,7 @@ class Draw:
 
 
 def walk_ends_whole(summation: Summation) -> bool:
-    """Return whether the random walk always ends at multiples.
+    """Return whether the random walk always ends at multiples of the rounding base.
 
     Every total is a set of internal cells. If the sets split into two laminar families, their matrix is
     totally unimodular (Edmonds 1970), so that every vertex is whole. That is the case in two dimensions, at

@@ -89,7 +89,7 @@ def _diversify(points, params, length, rng, evaluate) -> list[_Point]:
 
 def _combinations(points: list[_Point], params: ScatterParams, rng: np.random.Generator) -> list[np.ndarray]:
     vectors = []
-    last = 2 * len(points) - 3  # sum of the ranks of the worst pair
+    last = 2 * len(points) - 3  # sum of the ranks of the worst pair of solutions
     for one in range(len(points)):
         for two in range(one + 1, len(points)):
             share = 1 - (one + two - 1) / max(1, last - 1)

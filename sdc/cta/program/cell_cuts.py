@@ -218,7 +218,7 @@ class CellCutSeparation:
 
 
 def _neighbourhoods(problem: Problem, most_constraints: int) -> Iterator[_Neighbourhood]:
-    """Yield neighbourhoods of so many constraints; a small table is a single neighbourhood.
+    """Yield neighbourhoods of `count` constraints; a small table is a single neighbourhood.
 
     Each sensitive cell that occurs in a constraint is a member of one neighbourhood. The change of other
     cells needs no compensation.

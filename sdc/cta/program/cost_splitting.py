@@ -14,7 +14,8 @@ from microguard.sdc.cta.program.plane_cuts import PlaneProgram
 from microguard.sdc.solver import INFINITY, Limits, Master, Program, Status
 from scipy import sparse
 
-#: Half width of the box relative to the cost of a cell: in the first round, factor per round, and minimum.
+#: Half width of the trust region (box) relative to the cost of a cell: in the first round, its factor per
+#: round, and its minimum.
 WIDTH, SHRINKING, LEAST_WIDTH = 0.05, 0.85, 0.012
 
 

@@ -32,7 +32,7 @@ class ImpossibleConstraints(ImpossibleProtection):
 
 
 def check_constraints(problem: Problem) -> None:
-    """Check for each constraint alone that some directions of its sensitive cells let it hold.
+    """Check for each constraint alone that some directions of its sensitive cells satisfy it.
 
     Each direction has its own room: a cell that rises may rise further, and not fall.
 

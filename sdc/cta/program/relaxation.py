@@ -112,9 +112,9 @@ def _may_widen(table: CellTable, step: Step, held: np.ndarray | None) -> np.ndar
 def _extra_capacity(
     table: CellTable, mode: Mode, may_widen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, bool] | None:
-    """Return the extra lower and upper capacity (cells,) that makes the table feasible; is it minimal?
+    """Return the extra lower and upper capacity (cells,) that makes the table feasible.
 
-    Return None if the table remains infeasible.
+    The third value is whether they are proved minimal. Return None if the table remains infeasible.
     """
     lowest = np.inf if np.any(table.values < 0) else table.values
     wide = replace(

@@ -30,7 +30,7 @@ def work_from_nothing(columns: int, constraints: int) -> float:
 
 
 def work_from_basis(columns: int, constraints: int, iterations: int) -> float:
-    """Return the cost of a program solved from the last basis by so many simplex iterations."""
+    """Return the cost of a program that is solved from the last basis by `iterations` simplex iterations."""
     return _WARM_START * columns + _ITERATION_WORK * max(constraints, 1) * iterations
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from microguard.sdc.errors import InvalidParameter
 
-#: Fewest bytes of a key: an attacker can try out all shorter ones.
+#: Minimum number of bytes of a key: an attacker can try out all shorter keys.
 MIN_KEY_BYTES = 16
 
 

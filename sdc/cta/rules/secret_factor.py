@@ -22,14 +22,15 @@ from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
 from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Share of its value at which a level counts for the width of a band: beyond it a band would reach further
-#: than any table carries, and such a level hides the value by itself.
+#: Maximum share of the value of a cell for which its level determines the width of a band. A larger level
+#: hides the value by itself, and a wider band would exceed the capacities of any table.
 LARGEST_SHARE = 0.5
-#: Share of its value by which a sensitive cell falls at most, unless its level asks for more.
+#: Maximum decrease of a sensitive cell as a share of its value, unless its level is larger.
 LARGEST_FALL = 0.6
-#: Of all factors: upwards, at the largest share and a spread of 1.
+#: Largest possible factor: upwards, at the largest share and a spread of 1.
 LARGEST_FACTOR = 7.0
-#: The largest drawn level over that of the rule, in a band at least twice as wide; of 1 it would be known.
+#: Largest drawn level as a multiple of the level of the rule, in a band at least twice as wide. With 1 the
+#: level would be known.
 LARGEST_DRAWN_LEVEL = 1.5
 _FACTOR, _LEVEL = b"microguard/cta/protection-factor", b"microguard/cta/protection-level"
 
@@ -55,7 +56,7 @@ def largest_factors(table: CellTable, spread: float) -> Spread:
 
     def share(level: np.ndarray) -> np.ndarray:
         given = level > 0
-        of_value = level / np.where(given, np.maximum(sizes, level), 1.0)  # of a balance of 0, all
+        of_value = level / np.where(given, np.maximum(sizes, level), 1.0)  # a balance of 0 has no limit
         return np.where(given, np.minimum(of_value, LARGEST_SHARE), 1e-9)
 
     p, q = share(table.lower_protection), share(table.upper_protection)

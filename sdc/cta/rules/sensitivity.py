@@ -31,7 +31,7 @@ class Sensitivity:
     upper: np.ndarray
 
     def only(self, cells: np.ndarray) -> Sensitivity:
-        """Return what the rule finds among some cells, as a (cells,) boolean array."""
+        """Return which cells are sensitive by the rule, as a (cells,) boolean array."""
         return Sensitivity(
             self.sensitive & cells, np.where(cells, self.lower, 0.0), np.where(cells, self.upper, 0.0)
         )

@@ -28,11 +28,12 @@ from scipy import sparse
 
 ALGORITHM = "small count rounding"
 _CONTEXT, _ORDER = b"small counts", b"order of small counts"
-#: Small counts for which pairs are tried too: a matrix of so many rows and columns is held.
+#: Maximum number of small counts for which pairs are tried too: a matrix with as many rows and columns is
+#: stored.
 MOST_PAIRED = 3000
-#: Draws that the search starts from, where pairs are tried.
+#: Number of draws from which the search starts if pairs are tried.
 STARTS = 8
-#: A change that gains less is none: rounding of floating-point sums.
+#: Smaller gains are rounding errors of floating-point sums.
 _LEAST_GAIN = 1e-9
 
 
@@ -129,7 +130,8 @@ def with_room_for_small_counts(table: CellTable, base: int) -> CellTable:
 
 
 def as_known_to_readers(table: CellTable, published: np.ndarray, base: int) -> CellTable:
-    """Describe what whoever knows the method considers possible: 0 and the base hide small counts.
+    """Describe the counts that an attacker who knows the method considers possible: 0 and the base hide small
+    ones.
 
     A published 0 was less than the base, a published base was 1 to the base, a larger count that is no total
     is the true one.
@@ -198,7 +200,7 @@ def _chosen(
     fixed = np.isfinite(held[small])
     sums = sparse.csr_matrix(summation.matrix[:, np.searchsorted(summation.internal, small)])
     kept = np.isfinite(held)
-    weights = 1.0 / np.maximum(counts, 1.0) + np.where(kept, 1e6, 0.0)  # a published total is met first
+    weights = 1.0 / np.maximum(counts, 1.0) + np.where(kept, 1e6, 0.0)  # a published total is satisfied first
     goal = np.where(kept, held - counts, 0.0)
     order = np.lexsort((names, keyed_numbers(key, _ORDER, names)))
     order = order[~fixed[order]]

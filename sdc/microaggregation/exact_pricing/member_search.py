@@ -62,7 +62,7 @@ class Path(NamedTuple):
 
 
 class Members(NamedTuple):
-    """What the clusters of a root are made of.
+    """Data of a root from which its clusters are built.
 
     Attributes
     ----------

@@ -220,7 +220,7 @@ class _Search:
 
 
 def _nearest_sums(distances: np.ndarray, most: int, records: np.ndarray) -> np.ndarray:
-    """Return the sums of the m smallest distances from a record to others, (records, most + 1), m from 0."""
+    """Return the sums (records, most + 1) of the m smallest distances to other records, m = 0, ..., most."""
     others = distances[records]
     others[np.arange(len(records)), records] = np.inf
     nearest = np.sort(np.partition(others, most - 1, axis=1)[:, :most], axis=1)

@@ -72,7 +72,10 @@ def _roots(into):
 
 @kernel
 def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
-    """Continue the chain for a number of distances; return whether all clusters have k records."""
+    """Continue the nearest-neighbour chain until `distances` are computed; return whether it is complete.
+
+    It is complete if all clusters have k records.
+    """
     clusters, p = centroid.shape
     remaining, length, smallest = at
     while distances > 0:

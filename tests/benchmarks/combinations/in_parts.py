@@ -29,8 +29,8 @@ from tests.sdc.nominal.partitions.in_memory import protected_in_parts
 
 K = 3
 NAMES = tuple(QUASI_IDENTIFIERS["nominal"])
-#: Records, regions, combinations of a part, and whether the parts try as many moves as the one process: the
-#: small town is cut as finely as a large one would be, and is too small to be searched in parts otherwise.
+#: Records, regions, combinations per part, and whether the parts try as many moves as one process. The small
+#: file is cut as finely as a large one would be; otherwise it would not be searched in parts.
 TOWNS = ((100_000, 400, 10_000, True), (1_000_000, 2_000, PART, False))
 
 

@@ -24,8 +24,8 @@ from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 
 K = 3
-#: Tables of a town's region by one variable, asked for, have at most this share of the chi-square they have
-#: otherwise, at so many times the national one (1.3 was asked; with `region_weight` 0.2 it is 1.21).
+#: Maximum chi-square of tables of region by one variable that the specification names, as a share of that
+#: without them; and maximum chi-square of the national tables, as a multiple (1.21 with `region_weight` 0.2).
 MOST_BY_REGION, MOST_NATIONAL = 0.1, 1.4
 _COUNTRY, _TOWN = "native_country", "town of 100,000 in 400"
 _CONTROLLED = ("nothing", "region x 1, the default", "region x 2")

@@ -32,7 +32,7 @@ TABLE_6_8 = {
     ("200m5_100percent", "own-h*"): (6.22, 16.80, 942.55),
     ("200m5_100percent", "own-e*"): (5.56, 14.46, 492.82),
 }
-#: An instance beside what each method made of it.
+#: An instance next to what each method made of it.
 Solved = dict[str, list[tuple[Instance, Protected]]]
 
 

@@ -186,7 +186,7 @@ def best_pairs(found: Found) -> Measured:
 
 
 def weights(found: Found) -> Measured:
-    """Return Table 6.6, beside the optimum of our set-partitioning program."""
+    """Return Table 6.6, next to the optimum of our set-partitioning program."""
     rows: list[tuple[object, ...]] = []
     for scenario in SCENARIOS:
         group = found[scenario]

@@ -1,4 +1,4 @@
-"""What anybody sees of a public area, and what the ledgers beside it say; no code of ours is asked."""
+"""Read a public area and the ledgers next to it without code of microguard."""
 
 from __future__ import annotations
 

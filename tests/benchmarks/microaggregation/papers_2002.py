@@ -35,7 +35,8 @@ TABLE_1 = {
     (4, "A"): (9.26, 0.81, 1.14, 2.77, 2.11, 0.70, 3.39, 0.56, 2.79, 2.66, 3.20, 5.60, 6.65),
     (4, "M"): (9.26, 0.81, 1.14, 2.78, 2.11, 0.70, 3.39, 0.56, 2.79, 2.66, 3.20, 5.61, 6.68),
 }
-#: Table 2: mean and deviation of the changes of correlations, 100 x change of weights, 100 x share.
+#: Table 2: mean and standard deviation of the changes of correlations, 100 x the change of the weights on the
+#: first principal component, 100 x the share of variance that it explains.
 TABLE_2 = {
     (3, "F"): (0.0251, 0.0208, 1.7680, 64.3),
     (3, "k-W"): (0.0241, 0.0203, 1.7164, 64.3),

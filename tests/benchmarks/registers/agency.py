@@ -61,8 +61,8 @@ class Agency:
     kind : {"numeric", "nominal", "mixed"}
     k : int
     register : bool
-        Whether the rule of a register holds; otherwise every update is protected anew, and a person accepts
-        it.
+        Whether the rule of a register holds; otherwise every update is protected from scratch, and
+        a person accepts it.
     effort : {"fast", "standard"}
     method, series : mapping
         Further keys of these sections of the specification.

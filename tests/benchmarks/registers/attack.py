@@ -22,7 +22,7 @@ from tests.benchmarks.registers.equations import same_history, solve
 #: Copies that follow each other and are solved together: with more of them more values were corrected in
 #: between, with fewer there are more unknowns than means.
 WINDOW = 5
-#: If a smaller share of the rows of a region stays in their class, the region was protected anew.
+#: If a smaller share of the rows of a region stays in their class, the region was protected from scratch.
 STAYS = 0.5
 
 
@@ -144,7 +144,7 @@ def one_value(followed: MatchedRows) -> int:
 
 
 def removed(followed: MatchedRows) -> pd.DataFrame:
-    """Return totals of few entrants or exits of a region that was protected anew, from its exact totals.
+    """Return totals of few entrants or exits of a region protected from scratch, from its exact totals.
 
     Means preserve totals, so the totals of two copies differ by the total of entrants and exits, except for
     rounding.

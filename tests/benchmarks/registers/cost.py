@@ -128,7 +128,7 @@ def waiting(all_series: Sequence[PublishedRegister]) -> Table:
 
 
 def cost(series: PublishedRegister, anew: PublishedRegister) -> Table:
-    """Compare the loss of each update with protection anew; write a plot."""
+    """Compare the loss of each update with protection again; write a plot."""
     ours, again = losses(series), losses(anew)
     rows: list[tuple[object, ...]] = []
     for night, (tonight, done) in enumerate(zip(series.nights, series.done, strict=True)):

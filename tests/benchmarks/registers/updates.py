@@ -1,6 +1,6 @@
 """Publish many updates of a register with the real job, and attack the releases.
 
-The control is the same register with every update protected anew and accepted: the attack must succeed on it.
+The control is the same register with every update protected from scratch: the attack must succeed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PublishedRegister:
     kind : str
     k : int
     register : bool
-        Whether the rule of a register holds, or every update is protected anew.
+        Whether the rule of a register holds, or every update is protected from scratch.
     nights : tuple of Update
     done : tuple of UpdateResult
     """
@@ -115,7 +115,7 @@ def _same(claimed: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def disclosures_in(all_series: Sequence[PublishedRegister]) -> Table:
-    """Return the disclosures: none with the rule of a register, some if updates are protected anew."""
+    """Return the disclosures: none with the rule of a register, some if each update is protected alone."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
         disclosures, values, totals = attacked(series)

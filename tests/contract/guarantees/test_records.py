@@ -114,7 +114,7 @@ def test_duckdb_counts_records_that_show_the_same_values_as_plain_python_does(tm
         assert f"every record's values are shown by at least {shown:g} records" in count.detail
 
 
-def test_the_smallest_class_is_stated_also_where_a_missing_value_may_be_any(tmp_path):
+def test_the_smallest_class_is_stated_also_if_a_missing_value_matches_any_value(tmp_path):
     records = [{"region": "n", "sex": "f", "income": 1.5}] * 3 + [{"region": "n", "sex": "f"}]
     (count,) = counted_by_duckdb(records, tmp_path, SHOWING)
     assert count.facts["all"]["smallest_class"] == 1
@@ -126,7 +126,7 @@ def test_the_smallest_class_is_stated_also_where_a_missing_value_may_be_any(tmp_
     assert broken == {MetricKey("fewest_showing", name) for name in ("all", "income")}
 
 
-def test_a_missing_value_that_may_be_any_is_stated_and_read_again():
+def test_the_manifest_states_that_a_missing_value_matches_any_value():
     for guarantee in (ANONYMOUS, SHOWING):
         facts = {group.name: {"smallest_class": 3, "median_class": 3.0, "classes": 1} for group in GROUPS}
         assert KAnonymity.from_manifest(guarantee.manifest(Count({}, facts))) == guarantee
@@ -148,7 +148,7 @@ def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path
         path = tmp_path / str(number)
         path.mkdir()
         pq.write_table(pa.Table.from_pylist(records, SCHEMA), path / "part-00000.parquet")
-        for sensitive in ((), ("illness",)):  # in passes of their own, and in those that count classes
+        for sensitive in ((), ("illness",)):  # in separate passes, and in passes that count classes
             files = StagedRecords(spark.read.parquet(str(path)), ["sex"], ["income"], sensitive=sensitive)
             counts = [each.count(files) for each in (ANONYMOUS, DIVERSE)]
             assert tuple(each.metrics for each in counts) == expected(records)

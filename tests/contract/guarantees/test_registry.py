@@ -28,7 +28,7 @@ GROUPS = (Group("all", ("sex",), ("region",)),)
 FACTS = {"all": {"smallest_class": 3, "median_class": 3.0, "classes": 2}}
 COLUMNS = [{"name": "sex", "role": "quasi_identifier"}, {"name": "illness", "role": "sensitive"}]
 TABLE = {"content": "table"}
-#: Each guarantee with what else a manifest says.
+#: Each guarantee with further content of its manifest.
 EXAMPLES: list[tuple[Guarantee, dict]] = [
     (KAnonymity(3, "household", GROUPS, jointly=True), {"columns": COLUMNS, "method": {"min_diversity": 1}}),
     (MeasuredOnly(("sex",)), {"columns": COLUMNS, "method": {"name": "swapping"}}),
@@ -121,7 +121,7 @@ class NothingCounted(AdditiveTable):
 
 
 class CountedByItself(AdditiveTable):
-    """A broken plug-in: it says what it likes, whatever is in the files."""
+    """A broken plug-in: its counts do not depend on the files."""
 
     def count(self, files):
         return Count({each.key: 0.0 for each in (*self.requirements(), *self.private_requirements())})

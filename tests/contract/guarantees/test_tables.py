@@ -139,7 +139,7 @@ def test_a_suppressed_cell_is_never_a_number(tmp_path):
 
 
 def beside(tmp_path, shown, **changes):
-    """Count an additive table of three cells (Total = a + b) beside its original of 30 = 10 + 20."""
+    """Count an additive table of three cells (Total = a + b) next to its original of 30 = 10 + 20."""
     codes = pd.DataFrame({"coarse": [TOTAL, "a", "b"]})
     cells = [
         {"coarse": code, "v": v} for code, v in zip(codes["coarse"], shown, strict=True) if v != "absent"
@@ -189,12 +189,12 @@ def beside(tmp_path, shown, **changes):
         ((30, None, 21), {"guarantee": SuppressedTable()}, (0, 0, 1)),
     ],
 )
-def test_cells_are_counted_beside_their_original_values(tmp_path, shown, changes, found):
+def test_changes_are_counted_by_comparing_cells_with_original_values(tmp_path, shown, changes, found):
     assert beside(tmp_path, shown, **changes) == found
 
 
 @pytest.mark.parametrize("named", ["coarse=a", "region=Total", "fine=a1"])
-def test_folders_named_like_columns_do_not_change_what_is_counted(tmp_path, named):
+def test_folders_named_like_columns_do_not_change_the_counts(tmp_path, named):
     records = [
         {"coarse": "", "fine": fine, "region": region, "v": 5} for fine in ("a1", "a2") for region in "ns"
     ]
@@ -208,7 +208,7 @@ def test_folders_named_like_columns_do_not_change_what_is_counted(tmp_path, name
 
 
 @pytest.mark.parametrize("name", ["code", "parent"])
-def test_a_dimension_with_parents_may_be_called_as_the_count_calls_its_own_columns(tmp_path, name):
+def test_a_dimension_with_parents_may_have_the_name_of_a_column_of_the_count(tmp_path, name):
     rows = [{name: code, "amount": amount} for code, amount in (("1", 1), ("2", 2), ("A", 3), ("Total", 4))]
     (tmp_path / "table").mkdir()
     schema = pa.schema([(name, pa.string()), ("amount", pa.int64())])

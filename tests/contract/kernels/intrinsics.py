@@ -1,4 +1,4 @@
-"""What the intrinsics mean, in Python: so that kernels that call them also run uncompiled."""
+"""Intrinsics in plain Python, so that kernels that call them can run uncompiled."""
 
 from __future__ import annotations
 

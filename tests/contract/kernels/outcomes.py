@@ -1,4 +1,4 @@
-"""What a call of a kernel gives and changes."""
+"""Results and side effects of a call of a kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import numpy as np
 
 from tests.contract.kernels.variations import varied
 
-#: Kernels that return room for a search, which holds anything until it is written: types and shapes compare.
+#: Kernels that return a work array, whose content is arbitrary until it is written: only types and shapes are
+#: compared.
 UNINITIALISED = {
     "microaggregation.exact_pricing.candidate_lists.new_lists",
     "microaggregation.heuristics.mdav.new_free",
@@ -26,7 +27,7 @@ def _seed_all():
 
 
 def outcome(name, kernel, arguments):
-    """What a call gives and leaves in its arguments, or the type of its error."""
+    """Result of a call and contents of its arguments, or the type of its error."""
     _seed_all()
     try:
         result = kernel(*arguments)

@@ -17,7 +17,7 @@ from numba.core.registry import CPUDispatcher
 from tests.contract.kernels.discovery import name_of, reachable_from
 from tests.contract.kernels.intrinsics import MEANINGS
 
-#: Calls recorded of each kernel, and calls of it that run uncompiled at most.
+#: Number of calls of each kernel that are recorded, and maximum number of its uncompiled calls.
 CALLS, UNCOMPILED = 2, 300
 
 

@@ -1,4 +1,4 @@
-"""Every kernel gives the same bits, whatever memory its arrays lie in, or refuses them by name."""
+"""Every kernel returns the same bits for arrays in any memory layout, or names the array that it refuses."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def called():
     return [(name, kernel) for name, kernel in all_kernels().items() if name in entries]
 
 
-def test_every_kernel_is_recorded_or_reached_from_one_that_is(recording):
+def test_every_kernel_is_recorded_or_called_by_a_recorded_kernel(recording):
     kernels = all_kernels()
     reached = {each for name in recording.entries for each in reachable_from(kernels[name])}
     assert called_from_python() - set(recording.entries) == set(), "add a call of them to `calls.py`"
     assert set(kernels) - reached == set(), "no function calls them: remove them, or add a call"
 
 
-def test_what_is_compiled_is_compiled_as_a_kernel():
+def test_every_compiled_function_is_a_kernel():
     """A function compiled in another way would take arrays of any layout past the checks of a kernel."""
     jits = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit"}
     root = Path(sdc.__path__[0])

@@ -48,7 +48,7 @@ def test_every_kernel_is_recorded(recording):
 
 
 @pytest.mark.long
-def test_every_kernel_gives_what_its_python_gives(recording):
+def test_every_kernel_returns_the_result_of_its_python_function(recording):
     wrong = {}
     for name, kernel in all_kernels().items():
         for arguments in recording.arguments.get(name, ()):

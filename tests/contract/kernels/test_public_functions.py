@@ -85,7 +85,7 @@ OF_FRAMES = ("anonymise", "partition", "safe")
 
 
 def outcome(function, arrays):
-    """What a function gives, or the name of its refusal."""
+    """Result of a function, or the name of its error."""
     try:
         return content(function(*arrays))
     except SdcError as error:
@@ -115,7 +115,7 @@ def test_a_public_function_gives_the_same_result_for_integers_of_another_width(n
 
 @pytest.mark.parametrize("records", [0, 1, 2])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_public_function_of_hardly_any_record_gives_a_result_or_a_refusal_by_name(name, records):
+def test_a_public_function_returns_a_result_or_a_named_error_for_very_few_records(name, records):
     """Uncompiled, an index beyond the end is an error; compiled, it would read what lies there."""
     function, *arrays = FUNCTIONS[name]
     few = [array[:records].copy() for array in arrays]

@@ -23,7 +23,7 @@ from tests.contract.methods.installing import install
 from tests.pipelines.microdata import NOMINAL, specification
 
 COUNTS = {"kind": "frequency", "tables": [["sex"]], "zeros": "all"}
-#: A guarantee with a count of its own, in place of that of microguard.
+#: A guarantee that replaces a count of microguard by its own.
 OWN = '(type("Own", (MeasuredOnly,), {})(self'
 KINDS = {"records": RecordMethod, "table": TableMethod}
 
@@ -37,7 +37,7 @@ def replacement(folder, roles=NOMINAL, **method):
     return build_specification(content, folder)
 
 
-def test_names_of_guarantees_are_those_that_microguard_counts():
+def test_every_named_guarantee_is_counted_by_microguard():
     assert set(get_args(GuaranteeName)) == set(GUARANTEES)
 
 
@@ -124,10 +124,10 @@ def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path
             {"adapter": ("return (MeasuredOnly", "return () and (MeasuredOnly")},
             "one guarantee or more, found none",
         ),
-        ({"adapter": ("(MeasuredOnly(self", OWN)}, "found a Own of its own"),
+        ({"adapter": ("(MeasuredOnly(self", OWN)}, "that microguard defines, found Own"),
     ],
 )
-def test_a_third_party_without_a_guarantee_that_is_counted_is_refused_by_name(
+def test_the_refusal_of_a_third_party_without_a_counted_guarantee_names_it(
     tmp_path, monkeypatch, replaced, refused
 ):
     install("replacement", tmp_path, monkeypatch, **replaced)

@@ -1,4 +1,4 @@
-"""Cell suppression end to end: published, verified, refused beside adjusted tables, and refused if broken."""
+"""Cell suppression end to end: published and verified, refused next to adjusted tables and if broken."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def suppressing(folder, name="turnover", **table):
     return spec.model_copy(update={"publish": places})
 
 
-def test_a_suppressed_table_is_published_verified_and_stands_for_ever(adjusting, tmp_path):
+def test_a_suppressed_table_is_published_verified_and_not_published_again_by_another_method(
+    adjusting, tmp_path
+):
     released = adjusting(suppressing(tmp_path))
     release, evidence = Path(released["release"]), Path(released["report"]).parent
     manifest = json.loads((release / "manifest.json").read_text())

@@ -16,7 +16,7 @@ from tests.contract.methods.installing import PLUGINS, install
 from tests.pipelines import turnover
 from tests.pipelines.microdata import NOMINAL, content, persons, published, quality, run
 
-#: Only what a perturbation heeds; `name` and `person` are not published.
+#: Only keys that a perturbation uses; `name` and `person` are not published.
 ROLES = {name: role for name, role in NOMINAL.items() if name != "income"}
 
 
@@ -114,7 +114,7 @@ def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusti
         ),
     ],
 )
-def test_a_suppression_that_gives_a_cell_away_is_not_published(
+def test_a_suppression_that_discloses_a_cell_is_not_published(
     adjusting, tmp_path, monkeypatch, broken, metric
 ):
     install("suppression", tmp_path, monkeypatch, **broken)

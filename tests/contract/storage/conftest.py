@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.storage.places import KINDS, Place, buckets
 
-#: Nothing here rests on a disk.
+#: No state is on a disk.
 MEMORY = Path("/dev/shm")
 
 

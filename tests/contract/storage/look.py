@@ -83,7 +83,7 @@ def changed(before: dict[str, bytes] | None, after: dict[str, bytes] | None, *, 
 
 
 def faults(area: Path, evidence: Path, verified: dict[str, dict[str, str]], lost: set[str]) -> list[str]:
-    """Return the violations of what must hold at any time.
+    """Return the violated invariants of the storage.
 
     Parameters
     ----------

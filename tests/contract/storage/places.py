@@ -17,7 +17,7 @@ from microguard.pipelines.publication.storage.storage import Storage, storage_at
 from tests.contract.storage.bucket import REQUESTS, Bucket
 
 KINDS = ("folder", "object store")
-#: A lease whose holder counts as dead soon.
+#: Lease whose holder counts as dead after a short time.
 IMPATIENT = partial(Lease, beat=60.0, silence=0.005, look=0.001)
 _HOLDER = """
 import sys, time
@@ -58,13 +58,13 @@ class Place:
             yield
         else:
             lock = self.storage().lock()
-            lock.__enter__()  # and no sign of life for longer than anybody waits
+            lock.__enter__()  # and shows no activity for longer than any run waits
             yield
 
 
 @contextmanager
 def buckets(folder: Path):
-    """Let every address of an object store be a folder below one, and leases fall silent soon."""
+    """Map every object store address to a folder, and shorten the silence after which a lease is dead."""
     with (
         patch.object(
             object_store, "connected", lambda address, *_: Bucket(folder / address.partition("://")[2])

@@ -37,7 +37,7 @@ ENDS = (Killed, StoreFailed, AreaTaken, SpecificationError, OSError)
 
 @contextmanager
 def stopped(folder, at, fault):
-    """Stop what is done here at an operation; the disk has the number of operations that it counted."""
+    """Kill the enclosed code at an operation; the disk counts the operations."""
     disk = Disk(folder, at, fault, lambda: None, random.Random(at))
     with suppress(*ENDS), failing(disk):
         yield disk
@@ -67,7 +67,7 @@ def withdrawn(areas):
 
 
 def forget_all_but_the_first_release(areas):
-    """Cut the ledger off after the two lines of the first release: what follows is as it was before."""
+    """Cut the ledger off after the two lines of the first release, as if nothing else had been published."""
     areas.ledger.write_bytes(b"".join(areas.ledger.read_bytes().splitlines(keepends=True)[:2]))
 
 
@@ -204,7 +204,7 @@ def test_wherever_a_run_stops_a_mirrored_folder_has_one_whole_state_and_the_next
     with machine("north").hold():
         write(machine("north"), ledger="1")
     reader = machine("reader")
-    for _ in stops(place.folder, fault, run, least=20):  # what the run itself writes does not fail
+    for _ in stops(place.folder, fault, run, least=20):  # the operations of the run itself do not fail
         reader.fetch()
         assert contents(reader) in states
         following = machine("north")

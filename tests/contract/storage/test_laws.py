@@ -28,7 +28,7 @@ from tests.pipelines.releases import Killed
 
 FILES = {"microdata/part-00000.parquet": b"records", "tables/001.parquet": b"cells"}
 MANY = {f"microdata/part-{number:05d}.parquet": b"records of %d" % number for number in range(12)}
-#: A lease whose holder is waited for.
+#: Lease whose holder is waited for.
 PATIENT = partial(Lease, beat=0.01, silence=10.0, look=0.01)
 
 
@@ -90,7 +90,7 @@ def test_files_that_were_put_are_read_listed_and_deleted(storage, staged):
     assert storage.get("a.json").content == b"other"
     for name in storage.list_files("b"):
         storage.delete(name)
-        storage.delete(name)  # which is no error
+        storage.delete(name)  # deleting a missing file is no error
         assert not storage.exists(name)
         assert name not in storage.list_files()
     assert storage.list_files() == ["a.json"]
@@ -113,7 +113,7 @@ def test_a_place_that_does_not_exist_has_no_files(place, folder):
 def test_put_if_absent_keeps_the_first_of_two_contents(storage):
     assert storage.put_if_absent("a", b"1")
     assert not storage.put_if_absent("a", b"2")
-    assert storage.put_if_absent("a", b"1")  # whose first answer was lost
+    assert storage.put_if_absent("a", b"1")  # repeated, because the answer to the first put was lost
     assert storage.get("a").content == b"1"
 
 
@@ -124,7 +124,8 @@ def test_replace_refuses_a_version_that_is_not_current(storage):
     for version in (None, first):
         with pytest.raises(VersionChanged):
             storage.replace("a", b"3", version)
-    assert storage.replace("a", b"2", first) == second  # whose first answer was lost
+    # repeated, because the answer to the first replace was lost
+    assert storage.replace("a", b"2", first) == second
     assert storage.get("a").content == b"2"
     storage.delete("a")
     with pytest.raises(VersionChanged):
@@ -148,7 +149,7 @@ def together(act, threads=4):
     return results
 
 
-def test_of_several_that_put_at_once_exactly_one_succeeds(place, storage, monkeypatch):
+def test_exactly_one_of_several_concurrent_puts_succeeds(place, storage, monkeypatch):
     one_at_a_time(monkeypatch)
     for round_ in range(5):
         wins = together(lambda n, name=f"a{round_}": place.storage().put_if_absent(name, b"%d" % n))
@@ -156,7 +157,7 @@ def test_of_several_that_put_at_once_exactly_one_succeeds(place, storage, monkey
         assert storage.get(f"a{round_}").content == b"%d" % winner
 
 
-def test_no_update_is_lost_of_several_that_replace_at_once(place, storage, monkeypatch):
+def test_concurrent_replaces_lose_no_update(place, storage, monkeypatch):
     one_at_a_time(monkeypatch)
     storage.put("writers", b"")
 
@@ -173,7 +174,7 @@ def test_no_update_is_lost_of_several_that_replace_at_once(place, storage, monke
 
 
 def one_at_a_time(monkeypatch):
-    """Let the bucket of a test answer one request after the other, as a store orders those of an object."""
+    """Make the bucket of a test process one request at a time, as a store does for one object."""
     mutex = threading.RLock()
 
     def ordered(function):
@@ -188,7 +189,7 @@ def one_at_a_time(monkeypatch):
 
 
 @pytest.mark.parametrize("fault", ["killed", "torn"])
-def test_a_file_is_never_torn_and_a_list_never_names_a_half_written_one(place, storage, folder, fault):
+def test_readers_never_read_or_list_a_half_written_file(place, storage, folder, fault):
     storage.put("a", b"before" * 100)
     for _ in every_death(folder, lambda: place.storage().put("a", b"after" * 100), fault):
         assert storage.get("a").content in (b"before" * 100, b"after" * 100)
@@ -211,7 +212,7 @@ def is_whole(storage, files=FILES):
     return all(storage.checksum(f"tree/{file}")[0] == each for file, each in checksums(files).items())
 
 
-def test_a_tree_that_was_put_has_its_files_and_is_gone_when_removed(place, storage, staged):
+def test_a_stored_tree_has_its_files_until_it_is_removed(place, storage, staged):
     put_tree(place, staged)
     assert storage.list_files("tree") == sorted(f"tree/{name}" for name in (*FILES, "last"))
     assert storage.prefixes() == ["tree"]
@@ -222,9 +223,7 @@ def test_a_tree_that_was_put_has_its_files_and_is_gone_when_removed(place, stora
     assert (storage.list_files("tree"), storage.prefixes()) == ([], [])
 
 
-def test_whoever_finds_the_last_file_of_a_tree_finds_all_of_it_wherever_putting_it_stopped(
-    place, storage, staged, folder
-):
+def test_the_last_file_of_a_tree_is_visible_only_if_all_its_files_are(place, storage, staged, folder):
     deaths = every_death(folder, lambda: put_tree(place, staged))
     for at in deaths:
         assert not storage.exists("tree/last") or is_whole(storage)
@@ -234,9 +233,7 @@ def test_whoever_finds_the_last_file_of_a_tree_finds_all_of_it_wherever_putting_
 
 
 @pytest.mark.parametrize("fault", ["killed", "torn", "EIO", "interrupted"])
-def test_a_tree_of_files_that_are_put_several_at_once_appears_whole_or_not_at_all(
-    place, storage, folder, fault
-):
+def test_a_tree_stored_in_parallel_appears_completely_or_not_at_all(place, storage, folder, fault):
     many = written(folder / "many", MANY)
     for _ in every_death(folder, lambda: put_tree(place, many, MANY), fault, step=7, at_once=4):
         assert not storage.exists("tree/last") or is_whole(storage, MANY)
@@ -245,7 +242,7 @@ def test_a_tree_of_files_that_are_put_several_at_once_appears_whole_or_not_at_al
     assert storage.list_files("tree") == sorted(f"tree/{name}" for name in (*MANY, "last"))
 
 
-def test_of_files_that_are_put_several_at_once_one_that_changed_is_found(place, storage, folder):
+def test_a_changed_file_is_found_when_files_are_stored_in_parallel(place, storage, folder):
     many = written(folder / "many", MANY)
     (many / "microdata/part-00007.parquet").write_bytes(b"records of 8")
     with pytest.raises(ContentChanged, match="part-00007"):
@@ -253,9 +250,7 @@ def test_of_files_that_are_put_several_at_once_one_that_changed_is_found(place, 
     assert not storage.exists("tree/last")
 
 
-def test_a_tree_that_is_being_removed_is_out_of_sight_before_any_file_of_it_is_gone(
-    place, storage, staged, folder
-):
+def test_a_tree_is_hidden_before_its_first_file_is_removed(place, storage, staged, folder):
     put_tree(place, staged)
     for _ in every_death(folder, lambda: place.storage().remove_tree("tree", "last")):
         assert not storage.exists("tree/last") or is_whole(storage)
@@ -274,7 +269,7 @@ def test_a_tree_with_a_file_that_changed_does_not_appear(place, storage, staged,
     assert not storage.exists("tree/last")
 
 
-def test_a_lock_is_held_by_one_at_a_time_and_free_again_when_its_holder_leaves(place, storage, monkeypatch):
+def test_a_lock_has_one_holder_at_a_time_and_is_released_when_the_holder_ends(place, storage, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(object_store, "Lease", PATIENT)
         holder, other = place.storage(), place.storage()
@@ -294,14 +289,14 @@ def test_the_lock_of_a_process_that_died_is_taken_over(place, storage):
         storage.require_lock()
 
 
-def test_a_storage_travels_to_another_process(storage):
+def test_a_storage_can_be_used_in_another_process(storage):
     storage.put("a", b"1")
     object_store._of_process.cache_clear()
     assert pickle.loads(pickle.dumps(storage)).get("a").content == b"1"
 
 
 @pytest.mark.parametrize("key", PLACES)
-def test_a_storage_that_fails_says_which_place_it_is(place, folder, key):
+def test_the_error_of_a_storage_names_its_place(place, folder, key):
     storage = place.storage(key)
     storage.make()
     storage.put("a", b"1")
@@ -319,7 +314,7 @@ def test_a_storage_that_fails_says_which_place_it_is(place, folder, key):
 
 
 @pytest.mark.parametrize("key", PLACES)
-def test_a_place_that_cannot_be_used_is_refused_before_work_is_spent(place, folder, key, monkeypatch):
+def test_an_unusable_place_is_refused_before_the_run(place, folder, key, monkeypatch):
     place.folder.write_text("a file")
     with monkeypatch.context() as patched:
         patched.setattr(object_store, "obstore", obstore)
@@ -328,12 +323,12 @@ def test_a_place_that_cannot_be_used_is_refused_before_work_is_spent(place, fold
             place.storage(key).require_writable()
 
 
-def test_a_place_that_can_be_used_is_left_as_it_was(place, storage):
+def test_the_check_of_a_usable_place_changes_nothing(place, storage):
     before = storage.list_files()
     storage.require_writable()
     assert storage.list_files() == before
 
 
-def test_a_scheme_that_no_row_names_is_an_object_store(folder):
+def test_an_unknown_scheme_is_an_object_store(folder):
     assert storage_at("other://place").folder is None
     assert storage_at(folder).folder == folder

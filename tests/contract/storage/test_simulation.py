@@ -16,7 +16,7 @@ QUICK, LONG = range(150), range(150, 5000)
 
 
 def violations(folder, seeds, kind):
-    """Return by seed what must never be the case, and is."""
+    """Return the violated invariants of a simulation, by seed."""
     found = {}
     for seed in seeds:
         root = folder / str(seed)

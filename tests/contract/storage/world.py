@@ -1,4 +1,4 @@
-"""A world of one public area and one evidence area: its calls fail, and its public area comes and goes."""
+"""A simulated public area and evidence area: calls fail, and the public area disappears and returns."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class World:
             self._agrees(answer, release_id, {"withdrawn", "abandoned"}, event, before.get(release_id))
 
     def recover(self) -> None:
-        """Finish what killed calls left."""
+        """Finish the work of killed calls."""
         self._call(self._recovery, "recover")
 
     def unmount(self) -> None:
@@ -197,7 +197,7 @@ class World:
             return
         self.story.append(f"tear {place}")
         if place == "ledger":
-            with open(path, "ab") as file:  # a line that was about to be written
+            with open(path, "ab") as file:  # the call was about to write this line
                 file.write(b'{"event": "publ')
         else:
             os.truncate(path, self.chance.randint(0, max(0, path.stat().st_size - 1)))
@@ -262,7 +262,7 @@ class World:
             shutil.rmtree(self.lake, ignore_errors=True)  # what a call wrote there while the area vanished
             self.point = None
 
-    # ---------------------------------------------------------- how they are done
+    # ---------------------------------------------------------- how calls are executed
 
     def _call(self, call, told: str, *, fails: bool = True):
         """Return the answer of a call that may fail at one of its operations; None if it was killed."""
@@ -298,7 +298,7 @@ class World:
             self.mounted, self.point = False, {}
 
     def _settle(self, *, vanished: bool) -> None:
-        """Accept what a call wrote while its area disappeared; a new area may replace a lost one."""
+        """Accept files that a call wrote while its area disappeared; a new area may replace a lost one."""
         if self.lost and look.is_known(self.lake, self.evidence) and not vanished:
             shutil.rmtree(self.away)
             self.mounted, self.lost = True, set()
@@ -369,7 +369,8 @@ class World:
         answer = self._call(self._recovery, "the next run", fails=False)
         identity = self.lake / ".area.json"
         if isinstance(answer, MicroguardError) and identity.is_file() and len(identity.read_bytes()) < 44:
-            return  # torn, and nothing stands that proves which area this is: named, and a person decides
+            # torn, and no release proves which area this is: the refusal names it, and a person decides
+            return
         if not isinstance(answer, CommandResult):
             raise Violation(f"the next run does not recover: {in_words(answer)}")
         for release_id in sorted(self.lost & look.visible(self.lake)):

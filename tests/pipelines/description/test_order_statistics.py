@@ -38,7 +38,7 @@ def test_a_bracket_finds_the_number_at_its_place_or_nothing(parts, step, collect
         assert bracket.found() in (expected, None)
 
 
-def test_a_bracket_of_a_large_file_finds_its_number_and_holds_few():
+def test_a_bracket_of_a_large_file_finds_the_order_statistic_and_stores_few_numbers():
     numbers = np.round(np.random.default_rng(2).lognormal(7, 1, 400_000), 1)
     for place in (100_000, 200_000, 300_000):
         bracket = Bracket(np.sort(numbers[::20]), place, len(numbers))
@@ -47,7 +47,7 @@ def test_a_bracket_of_a_large_file_finds_its_number_and_holds_few():
         assert bracket._held < 0.05 * len(numbers)
 
 
-def test_no_pass_holds_more_than_the_part_that_it_reads_and_what_may_be_collected(monkeypatch):
+def test_no_pass_stores_more_than_its_part_and_the_collected_numbers(monkeypatch):
     monkeypatch.setattr(selection, "COLLECTED", 1_000)
     largest = 0
 

@@ -56,11 +56,11 @@ def test_codes_nest_by_their_first_characters_if_the_sums_agree():
     assert neither.open_dimensions == ["nuts"]
 
 
-def test_statuses_and_largest_contributions_are_recognised_by_what_holds_of_them():
+def test_statuses_and_largest_contributions_are_recognised_by_their_values():
     frame = pd.DataFrame({"a": ["T", "x", "y"], "amount": ["9.5", "4.5", "5.0"], "nb_obs": ["5", "2", "3"],
                           "top1": ["3.0", "3.0", "2.5"], "top2": ["2.5", "1.5", "1.0"],
                           "flag": ["S", "U", "S"], "note": ["", "b", "c"]})  # fmt: skip
-    assert recognised(frame) is None  # "T" is no mark that can only be a total
+    assert recognised(frame) is None  # "T" alone does not prove that a code is a total
     table = recognised(frame.replace({"a": {"T": "_T"}}))
     assert (table.value, table.contributors, table.largest) == ("amount", "nb_obs", ["top1", "top2"])
     assert (table.status, dict(table.statuses)) == ("flag", {"S": "safe", "U": "sensitive"})
@@ -122,7 +122,7 @@ def test_numbers_of_units_are_counts_unless_they_are_in_thousands(power, counts)
     assert (table.value is None) == counts
 
 
-def test_counts_and_sdmx_csv_are_drafted_as_what_they_are(tmp_path):
+def test_draft_recognises_counts_and_sdmx_csv(tmp_path):
     path = tmp_path / "flow.csv"
     path.write_text("DATAFLOW,SEX,AGE,OBS_VALUE\n" + "".join(
         f"X:F(1.0),{sex},{age},{value}\n" for sex, age, value in (

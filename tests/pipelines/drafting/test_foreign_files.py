@@ -55,7 +55,7 @@ def test_draft_refuses_a_damaged_gzip_file(cut, tmp_path):
     whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i % 977, i) for i in range(2_000)))
     damaged = whole[: len(whole) // 2] if cut == "truncated" else whole[:10] + b"\xff" * 400
     (tmp_path / "d.csv.gz").write_bytes(damaged)
-    require_input(specification(tmp_path, path="d.csv.gz"))  # left to the reader
+    require_input(specification(tmp_path, path="d.csv.gz"))  # the reader decides
     with pytest.raises(InputRejected, match="file is complete"):
         draft(str(tmp_path / "d.csv.gz"))
 

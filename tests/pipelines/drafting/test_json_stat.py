@@ -115,7 +115,7 @@ def test_draft_takes_the_parents_of_the_source_if_sums_do_not_show_them(tmp_path
 
 
 @pytest.mark.parametrize("place", [7, 8])
-def test_a_part_of_a_total_that_has_no_value_is_not_taken_for_0(tmp_path, place):
+def test_a_missing_part_of_a_total_is_not_read_as_0(tmp_path, place):
     """The 1 at place 7 would be explained by rounding."""
     values = [None if i == place else value for i, value in enumerate(VALUES)]
     cells = tmp_path / "cells.csv"
@@ -208,7 +208,7 @@ def test_draft_does_not_replace_a_file_of_cells(tmp_path):
     assert cells.read_text() == "mine"
 
 
-def test_a_json_file_without_the_option_is_named_with_what_to_do(tmp_path, capsys):
+def test_draft_of_a_json_file_without_the_option_says_what_to_do(tmp_path, capsys):
     assert run_command(["draft", str(written(tmp_path, dataset()))]) == 3
     assert "a JSON file" in capsys.readouterr().err
     for text, what in (

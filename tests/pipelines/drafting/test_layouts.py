@@ -79,7 +79,7 @@ def test_draft_leaves_out_coarser_levels_of_protected_codes(tmp_path):
     assert drafted(tmp_path / "d.csv", tmp_path)[0]["isco2"]["role"] != "identifier"
 
 
-def test_what_a_numbering_of_sampling_units_determines_is_no_coarser_level(tmp_path):
+def test_columns_determined_by_a_numbering_of_sampling_units_are_no_coarser_levels(tmp_path):
     rng, frame = np.random.default_rng(1), people(3_000)
     frame["HH1"] = rng.integers(1, 151, 3_000)
     frame["area"] = rng.integers(1, 3, 151)[frame["HH1"]]
@@ -239,7 +239,7 @@ def test_draft_keeps_two_amounts_of_the_same_households(tmp_path):
     assert not any("duplicate" in found[name]["why"] for name in amounts)
 
 
-def test_padded_numbers_are_amounts_by_name_and_else_codes_or_amounts_to_choose(tmp_path):
+def test_padded_numbers_are_amounts_by_name_or_a_choice_of_codes_or_amounts(tmp_path):
     """Fields of fixed places have leading zeros, whether they are codes or amounts."""
     rng, frame = np.random.default_rng(3), people(3_000)
     rounded = (rng.lognormal(8, 0.5, len(frame)) / 100).round() * 100

@@ -1,4 +1,4 @@
-"""What names of columns say: a quantity is no code, and kilograms are no sampling weight."""
+"""Concepts of column names: a quantity is no code, and kilograms are no sampling weight."""
 
 import pytest
 from microguard.pipelines.drafting.names import concepts_of
@@ -21,7 +21,9 @@ from microguard.pipelines.drafting.names import concepts_of
         ("weight_kg", "weight", False),
         ("carcass_weight_kg", "weight", False),
         ("weightkg", "weight", False),
+        ("Kreis", "place", True),
+        ("Krankheit", "sensitive", True),
     ],
 )
-def test_words_of_a_name_are_read_together(name, concept, says):
+def test_concepts_of_reads_the_words_of_a_name_together(name, concept, says):
     assert (concept in concepts_of(name)) == says

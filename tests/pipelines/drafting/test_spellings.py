@@ -159,17 +159,17 @@ def differences(written: list[Spelling], folder: Path) -> list[str]:
     return wrong
 
 
-def test_every_way_to_spell_one_thing_is_read_as_the_clean_file(tmp_path):
+def test_every_spelling_is_read_like_the_clean_file(tmp_path):
     single = [Spelling(**{key: value}) for key, values in CHOICES.items() for value in values]
     assert not differences([each for each in single if each.is_possible], tmp_path)
 
 
-def test_a_draft_reads_spellings_drawn_at_random_as_the_clean_file(tmp_path):
+def test_draft_reads_random_spellings_like_the_clean_file(tmp_path):
     assert not differences(spellings(1), tmp_path)
 
 
 @pytest.mark.long
-def test_a_draft_reads_many_spellings_as_the_clean_file(tmp_path):
+def test_draft_reads_many_spellings_like_the_clean_file(tmp_path):
     assert not differences([each for seed in range(2, 18) for each in spellings(seed)], tmp_path)
 
 

@@ -105,6 +105,9 @@ def test_draft_shows_the_result_of_the_trial_for_each_variable(tmp_path):
     assert "of its variance" in lines["income"]
     assert "are in classes with one value of it" in lines["diagnosis"]
     assert "of the records are unique, above the limit" in lines["weight"]
+    assert "or accept it in [quality] (microguard check prints the line)" in lines["weight"]
+    assert 'lines with "above the limit" say what to do' in answer["draft"]
+    assert "homogeneous: records in classes with one value" in answer["draft"]
 
 
 @pytest.mark.parametrize("zeros", [0, 40])

@@ -1,4 +1,4 @@
-"""The OpenLineage event: as the specification wants it, and no number of what was found."""
+"""The OpenLineage event is valid by its specification and contains no measured value."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DATASETS = {
         "properties": dict.fromkeys(("facets", "inputFacets", "outputFacets"), FACETS),
     },
 }
-#: What OpenLineage 2-0-2 asks of a run event.
+#: Keys that OpenLineage 2-0-2 requires in a run event.
 EVENT = {
     "type": "object",
     "required": ["eventTime", "producer", "schemaURL", "run", "job"],
@@ -76,7 +76,7 @@ def evidence():
     )
 
 
-def test_the_event_is_one_of_the_specification_and_names_what_was_read_and_made(evidence):
+def test_the_event_is_valid_openlineage_and_names_inputs_and_outputs(evidence):
     event = lineage_event(evidence, "/data/persons.parquet", AT)
     jsonschema.validate(event, EVENT, format_checker=jsonschema.FormatChecker())
     (read,), (made,) = event["inputs"], event["outputs"]
@@ -87,7 +87,7 @@ def test_the_event_is_one_of_the_specification_and_names_what_was_read_and_made(
     assert lineage_event(evidence, None, AT)["inputs"] == []
 
 
-def test_each_verdict_is_an_assertion_that_says_whether_and_never_how_much(evidence):
+def test_each_verdict_is_an_assertion_without_the_measured_value(evidence):
     event = lineage_event(evidence, "/data", AT)
     assertions = [
         event["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"],
@@ -105,8 +105,8 @@ def test_each_verdict_is_an_assertion_that_says_whether_and_never_how_much(evide
 
 
 @pytest.mark.parametrize("state", ["COMPLETE", "FAIL"])
-def test_the_event_says_how_the_run_ended_and_counts_only_what_was_published(evidence, tmp_path, state):
-    settle_lineage(tmp_path, state)  # of a release without one
+def test_the_event_has_the_end_state_and_counts_published_records_only(evidence, tmp_path, state):
+    settle_lineage(tmp_path, state)  # for a release without an event
     assert list(tmp_path.iterdir()) == []
     write_lineage(tmp_path, evidence, None)
     settle_lineage(tmp_path, state)

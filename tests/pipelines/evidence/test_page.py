@@ -78,7 +78,7 @@ QUALITY = {
         "certified": {"all": {"blocks": 0.5, "records": 0.4, "gap": 0.01}},
     },
 }  # fmt: skip
-#: Without what takes a plot.
+#: Evidence without the measures that have plots.
 PLAIN = {name: QUALITY[name] for name in ("release", "counts", "verdicts", "uniques_published")} | {
     "stages": {}
 }
@@ -91,7 +91,7 @@ def page_of(folder, quality=QUALITY, entry=PUBLISHED):
     return Page(folder, evidence, measures_of("records")).write(entry).read_text()
 
 
-def test_evidence_that_was_read_is_written_as_it_was(tmp_path):
+def test_evidence_is_unchanged_by_reading_and_writing(tmp_path):
     evidence = read_evidence_of(tmp_path)
     write_evidence(tmp_path / "again", evidence)
     assert json.loads((tmp_path / "again" / "quality.json").read_text()) == json.loads(json.dumps(QUALITY))
@@ -102,7 +102,7 @@ def read_evidence_of(tmp_path):
     return read_evidence(tmp_path, {measure.name: measure.section for measure in measures_of("records")})
 
 
-def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
+def test_the_page_shows_every_section_and_loads_no_other_file(tmp_path):
     page = page_of(tmp_path)
     for heading in (
         "What was found",
@@ -132,7 +132,7 @@ def test_a_page_whose_template_is_missing_is_refused(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("report.html"))
 
 
-def test_a_refused_run_says_so_first(tmp_path):
+def test_the_page_of_a_refused_run_begins_with_the_refusal(tmp_path):
     refused = PLAIN | {"verdicts": [QUALITY["verdicts"][0] | {"passed": False}]}
     page = page_of(tmp_path, refused, None)
     assert "<strong>Refused.</strong>" in page
@@ -168,14 +168,14 @@ def test_the_page_begins_with_the_worst_figure_an_attacker_reaches(tmp_path):
     assert listed.index(worst) < listed.index("finds one record alone in 9\N{NO-BREAK SPACE}% of the cases")
 
 
-def test_who_is_in_a_dominated_cluster_is_an_attacker(tmp_path):
+def test_the_page_lists_contributors_of_dominated_clusters_as_attackers(tmp_path):
     page = page_of(tmp_path, PLAIN | {"dominance": QUALITY["dominance"]})
     assert "In 10\N{NO-BREAK SPACE}% of the clusters its largest contributor exceeds 85" in page
     nobody = {"income": QUALITY["dominance"]["income"] | {"failing": 0}}
     assert "of the clusters" not in page_of(tmp_path, PLAIN | {"dominance": nobody})
 
 
-def test_a_limit_on_what_the_file_lacks_is_not_missed(tmp_path):
+def test_a_limit_on_an_absent_measure_is_not_reported_as_exceeded(tmp_path):
     keys = ("max_t", "min_entropy_diversity", "dominance", "max_information_loss", "max_new")
     specified = QUALITY["release"]["specification"] | {"quality": dict.fromkeys(keys)}
     release = {"release": QUALITY["release"] | {"specification": specified}}
@@ -189,7 +189,7 @@ def test_a_limit_on_what_the_file_lacks_is_not_missed(tmp_path):
     )
 
 
-def test_what_small_counts_became_is_shown_where_there_were_any(tmp_path):
+def test_the_page_shows_how_small_counts_changed_if_there_were_any(tmp_path):
     kept = [[0] * 12 for _ in range(12)]
     kept[11][11] = 4
     moved = [list(row) for row in kept]
@@ -202,7 +202,7 @@ def test_what_small_counts_became_is_shown_where_there_were_any(tmp_path):
     assert re.findall(r"<tr><td>(\d+\+?)</td>", matrix) == ["2", "11+"]
 
 
-def test_where_nothing_on_disclosure_was_limited_the_page_is_not_green(tmp_path):
+def test_the_page_is_not_green_without_limits_on_disclosure(tmp_path):
     limit = QUALITY["verdicts"][0] | {"metric": "unique_jointly", "promised": False}
     accepted = dict.fromkeys(("max_unique_published", "max_unique_jointly", "max_homogeneous"), "the board")
     release = QUALITY["release"]
@@ -222,7 +222,7 @@ def test_where_nothing_on_disclosure_was_limited_the_page_is_not_green(tmp_path)
         assert ("No limit on disclosure held" not in page) is green
 
 
-def test_what_a_table_says_in_one_row_is_not_drawn(tmp_path):
+def test_a_histogram_of_one_bin_is_not_drawn(tmp_path):
     alone = QUALITY["blocks"] | {"records": {"edges": [40, 50], "counts": [1]}}
     page = page_of(tmp_path, QUALITY | {"blocks": alone})
     assert page.count("<svg") == 6
@@ -259,7 +259,7 @@ def test_a_share_is_never_a_power_of_ten(share, shown):
     assert evidence_page._percent(share).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
 
 
-def test_a_limit_is_told_in_plain_words_and_by_its_sense(tmp_path):
+def test_a_limit_is_stated_in_plain_words_with_its_direction(tmp_path):
     metric = {"metric": "unique_published", "variable": "weight", "found": 0.004, "limit": 0.01}
     limit = QUALITY["verdicts"][0] | metric | {"promised": False, "sense": "at most"}
     page = page_of(tmp_path, PLAIN | {"verdicts": [limit]})
@@ -267,7 +267,7 @@ def test_a_limit_is_told_in_plain_words_and_by_its_sense(tmp_path):
     assert '<td class="n">at most 0.01</td>' in page
 
 
-def test_a_table_is_told_of_its_own_limits_and_cells(tmp_path):
+def test_the_page_of_a_table_states_its_limits_and_cells(tmp_path):
     specified = {"quality": {"max_t": None}, "table": {"quality": {"max_gap": None, "min_interval": 1.0}}}
     release = PLAIN["release"] | {"content": "table", "specification": specified}
     page = page_of(tmp_path, PLAIN | {"release": release})

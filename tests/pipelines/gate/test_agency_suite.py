@@ -1,4 +1,4 @@
-"""An agency's own suite: what cannot be judged is refused early, what is not met rejects, no value leaks."""
+"""An agency's suite: unusable expectations are refused, failed ones reject the input, no value leaks."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ def between(column, **limits):
 
 
 def written(folder, *expectations, **changes):
-    """A specification with a suite beside it."""
+    """A specification with a suite next to it."""
     content = {"name": "ours", "expectations": list(expectations), "meta": {}, "notes": None} | changes
     (folder / "suite.json").write_text(json.dumps(content))
     return specification(folder, input=SUITE)
@@ -102,7 +102,7 @@ def test_records_are_judged_without_a_value_in_answers_results_or_logs(spark, tm
         assert "77123" not in text
 
 
-def test_an_answer_that_is_missing_lets_nothing_pass(spark, tmp_path, monkeypatch):
+def test_a_missing_result_of_an_expectation_fails_the_suite(spark, tmp_path, monkeypatch):
     from microguard.pipelines.gate import agency_expectations
 
     suite = agency_suite(written(tmp_path, between("age", min_value=0), between("age", max_value=9)))
@@ -123,7 +123,8 @@ def test_the_original_records_must_meet_the_suite_to_be_published(spark, tmp_pat
     assert not (tmp_path / "lake").exists()
     spec = written(tmp_path, between("age", max_value=29))
     bands = spec.variables["age"].model_copy(update={"kind": "nominal", "bands": (20.0, 25.0)})
-    spec = spec.model_copy(update={"variables": spec.variables | {"age": bands}})  # judged as it was read
+    # judged by the original values
+    spec = spec.model_copy(update={"variables": spec.variables | {"age": bands}})
     _, areas = run(spark, spec, ())
     verdicts = [row for row in quality(areas)["verdicts"] if row["metric"].startswith("expect_")]
     assert [(row["check"], row["variable"], row["passed"]) for row in verdicts] == [("input", "age", True)]

@@ -1,4 +1,4 @@
-"""Judging metrics: what is not met is named, and what is kept of it is read by people and programs."""
+"""The gate names failed requirements, and its results are readable for people and programs."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def test_a_metric_that_was_not_measured_is_not_met(found):
     assert not judge("release", [LOSS], found).passed
 
 
-def test_data_docs_show_what_was_found_in_plain_words_and_open_offline(tmp_path):
+def test_data_docs_show_results_in_plain_words_and_open_offline(tmp_path):
     judge("release", [CLASS, LOSS], {CLASS.key: 77123, LOSS.key: 0.0771}, tmp_path)
     results = json.loads((tmp_path / "release.json").read_text())
     assert results["success"] is True

@@ -1,4 +1,4 @@
-"""No guarantee of tables lets a sensitive cell pass whose interval is narrower than the unit of publication.
+"""Guarantees of tables refuse sensitive cells whose interval is narrower than the unit of publication.
 
 Whatever its level is, and whatever method and input it comes from: each guarantee is counted on a table that
 leaves its sensitive zero as it is, and on one that protects it.
@@ -41,7 +41,9 @@ def published(cells: OriginalCells, change: np.ndarray) -> Published:
 
 @pytest.mark.parametrize("guarantee", [AdditiveTable(), AdditiveTable(drawn_counts=True), RoundedTable(5)])
 @pytest.mark.parametrize("levels", [(0.0, 0.0), (0.0, 5.0), (5.0, 0.0), (0.3, 0.4), (5.0, 5.0)])
-def test_a_sensitive_cell_at_its_own_value_is_unprotected_whatever_its_levels(guarantee, levels) -> None:
+def test_a_sensitive_cell_published_with_its_true_value_is_unprotected_with_any_levels(
+    guarantee, levels
+) -> None:
     cells = original(lower=levels[0], upper=levels[1])
     assert guarantee.compare(published(cells, NOTHING), cells)[0] == 1
     moved = np.array([5.0, 5.0, 0.0, 0.0])

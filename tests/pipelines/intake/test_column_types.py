@@ -53,13 +53,13 @@ def test_joint_types_merges_types_that_hold_the_same_values(columns, expected, t
     ],
     ids=str,
 )
-def test_joint_types_refuses_types_without_a_common_type_by_column(other, tmp_path):
+def test_joint_types_names_the_column_without_a_common_type(other, tmp_path):
     first = pa.array(range(12), pa.int64()) if pa.types.is_integer(other.type) else MOMENTS
     with pytest.raises(SchemaConflict, match=rf"x is {first.type} and {other.type}".replace("[", r"\[")):
         joint(first, other, folder=tmp_path / "data")
 
 
-def test_joint_types_refuses_a_column_that_a_file_lacks_by_name(tmp_path):
+def test_joint_types_names_the_column_that_a_file_lacks(tmp_path):
     paths = written(tmp_path / "data", TEXT, TEXT)
     pq.write_table(pa.table({"q": TEXT}), paths[1])
     with pytest.raises(SchemaConflict, match="x is missing in 1 of 2 files"):

@@ -28,7 +28,7 @@ def _orc(path: Path) -> None:
 
 
 def _rds(path: Path) -> None:
-    path.write_bytes(gzip.compress(b"X\n\0\0\0\3\0\4\3\2"))  # as saveRDS begins
+    path.write_bytes(gzip.compress(b"X\n\0\0\0\3\0\4\3\2"))  # the first bytes that saveRDS writes
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def _rds(path: Path) -> None:
         (lambda path: path.write_bytes(b"%PDF-1.7"), "a PDF document"),
     ],
 )
-def test_a_file_of_another_program_is_named(write, named: str, tmp_path: Path) -> None:
+def test_foreign_format_names_the_program_of_a_file(write, named: str, tmp_path: Path) -> None:
     write(tmp_path / "persons")
     found = foreign_format(tmp_path / "persons")
     assert found is not None
     assert found[0] == named
 
 
-def test_control_parquet_and_csv_are_of_no_other_program(tmp_path: Path) -> None:
+def test_foreign_format_is_none_for_parquet_and_csv(tmp_path: Path) -> None:
     pq.write_table(RECORDS, tmp_path / "persons.parquet")
     assert foreign_format(tmp_path / "persons.parquet") is None
     for header in ("ORCHARD", "RDX_CODE", "FEA1", "$FLAG", "X"):

@@ -1,4 +1,4 @@
-"""Snapshots of Delta and Iceberg tables: exactly their records, recounted by another engine, and refusals."""
+"""Snapshots of Delta and Iceberg tables have the records that another engine counts, or are refused."""
 
 import json
 import os

@@ -88,7 +88,7 @@ def test_a_run_reads_a_table_of_sparks_catalogue_once_and_names_it_in_the_eviden
         spec = of(tmp_path, table="office.persons")
         staging = FolderStagingArea(tmp_path / "private")
         microdata = read(spark, spec, lambda: staging)
-        shutil.rmtree(tmp_path / "stored")  # what was read does not need the table any more
+        shutil.rmtree(tmp_path / "stored")  # the records that were read do not need the table any more
         assert microdata.frame.count() == 200
         assert "person_id" not in microdata.raw.columns
         frame.write.mode("overwrite").option("path", str(tmp_path / "stored")).saveAsTable("office.persons")
@@ -101,7 +101,7 @@ def test_a_run_reads_a_table_of_sparks_catalogue_once_and_names_it_in_the_eviden
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "gs", "abfss"])
-def test_an_object_store_without_connector_is_refused_by_the_name_of_the_connector(spark, scheme, tmp_path):
+def test_the_refusal_of_an_object_store_names_the_missing_connector(spark, scheme, tmp_path):
     spec = specification(tmp_path, ROLES, input={"path": f"{scheme}://bucket@host/persons"})
     with pytest.raises(
         InputRejected, match=f"expected a Spark with the connector for {scheme}://"

@@ -34,14 +34,14 @@ def told(target, *names, n=N, seed=1, **changed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_tells_another_that_follows_from_it(seed):
+def test_an_amount_determines_another_that_is_computed_from_it(seed):
     assert told("income", "after_tax", "rent", seed=seed) == [Dependency("after_tax", "income")]
     copied = amounts(seed=seed)["income"]
     assert told("income", "rent", seed=seed, rent=copied) == [Dependency("rent", "income")]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_is_told_by_its_parts_and_by_its_factors(seed):
+def test_an_amount_is_determined_by_its_terms_and_by_its_factors(seed):
     parts = [Dependency("wage", "income", ("profit",))]
     assert told("income", "wage", "rent", "profit", "hours", seed=seed) == parts
     assert told("earned", "wage", "hours", "rent", "pay", seed=seed) == [
@@ -49,7 +49,7 @@ def test_an_amount_is_told_by_its_parts_and_by_its_factors(seed):
     ]
 
 
-def test_some_miscoded_records_hide_nothing():
+def test_a_dependency_is_found_despite_some_miscoded_records():
     values = amounts()
     values["profit"][:8] *= 3
     values["after_tax"][:4] *= 3
@@ -58,7 +58,7 @@ def test_some_miscoded_records_hide_nothing():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_only_goes_along_tells_nothing(seed):
+def test_a_correlated_amount_determines_nothing(seed):
     random = np.random.default_rng(seed + 100)
     values = amounts(seed=seed)
     about = values["income"] * random.lognormal(0, 0.05, N)
@@ -71,13 +71,13 @@ def test_what_only_goes_along_tells_nothing(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_tells_the_class_that_it_falls_into(seed):
+def test_an_amount_determines_the_band_that_contains_it(seed):
     income = amounts(seed=seed, n=2000)["income"]
     classes = np.searchsorted([1000.0, 3000.0, 6000.0], income)
     assert computed({"income": income}, {}, {"class": classes}) == [Dependency("income", "class")]
 
 
-def test_what_is_known_already_is_not_told_again():
+def test_a_known_dependency_is_not_reported_again():
     values = amounts()
     known = Dependency("after_tax", "income")
     assert not computed({"after_tax": values["after_tax"]}, {"income": values["income"]}, {}, [known])
@@ -93,7 +93,7 @@ def test_the_answer_does_not_depend_on_the_order_of_the_records():
     )
 
 
-def test_missing_amounts_are_left_out_and_mostly_missing_ones_tell_nothing():
+def test_missing_amounts_are_ignored_and_mostly_missing_columns_determine_nothing():
     values = amounts()
     curve = np.round(100 * np.sqrt(values["income"]), 2)
     some, most = (np.where(np.arange(N) % 10 < share, np.nan, curve) for share in (2, 8))
@@ -102,7 +102,7 @@ def test_missing_amounts_are_left_out_and_mostly_missing_ones_tell_nothing():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_that_is_another_for_some_records_tells_it(seed):
+def test_an_amount_that_equals_another_for_some_records_determines_it(seed):
     """A household of one has the income of its person, an enterprise of one establishment its turnover."""
     values = amounts(seed=seed)
     alone = np.random.default_rng(seed).random(N) < 0.2
@@ -113,7 +113,7 @@ def test_an_amount_that_is_another_for_some_records_tells_it(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_common_values_that_are_equal_tell_nothing(seed):
+def test_equal_common_values_are_no_dependency(seed):
     random = np.random.default_rng(seed)
     rooms, persons = random.integers(1, 7, N).astype(float), random.integers(1, 7, N).astype(float)
     earned, lent = (np.where(random.random(N) < 0.5, 0.0, random.lognormal(8, 1, N)) for _ in range(2))
@@ -122,7 +122,7 @@ def test_common_values_that_are_equal_tell_nothing(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_tells_another_among_those_of_one_category(seed):
+def test_an_amount_determines_another_within_one_category(seed):
     """A share of the total of one's town, a class that begins elsewhere in every region."""
     random, n = np.random.default_rng(seed), 1000
     income, region = amounts(n, seed)["income"], random.integers(0, 50, n)

@@ -1,4 +1,4 @@
-"""What is proved of a file from what is proved of its blocks."""
+"""Bounds of a file follow from the bounds of its blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of protected records beside what cell keys would make of them: expected over all keys, exactly."""
+"""Tables of protected records next to what cell keys would make of them: expected over all keys, exactly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_one_record_is_published_as_0_or_3_and_its_chi_square_is_the_variance() 
     assert "dimension 1" in next(iter(CellKeysMeasure().headline(found, 3)))
 
 
-def test_what_is_expected_is_the_mean_over_keys() -> None:
+def test_expected_measures_are_the_means_over_keys() -> None:
     counts = np.array([1, 2, 3, 7, 40, 900])
     before = tables(*counts.tolist())
     found = cell_keys_beside(before, table_errors(before, before), 5)

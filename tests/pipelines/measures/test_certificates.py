@@ -1,4 +1,4 @@
-"""What was proved reaches the evidence: by step, of the whole file, and for whatever method."""
+"""The evidence contains certificates by step and of the whole file, for every method."""
 
 import json
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ def report(block, **certificates):
     }
 
 
-def test_blocks_and_the_whole_file_each_say_what_their_bound_is_of():
+def test_certificates_state_whether_the_bound_is_of_blocks_or_of_the_file():
     whole = report(0) | {"whole_file": True, "bound_of": OF_FILE}
     del whole["block"]
     reports = collected([json.dumps(each) for each in (report(0), report(1), whole)], 0)
@@ -69,7 +69,7 @@ def taken(*blocks, records=9, variables=(), **whole):
     return (CertificatesMeasure().compute(comparison) or {}).get("all")
 
 
-def test_steps_add_up_over_blocks_and_have_no_bound_where_one_block_has_none():
+def test_steps_add_up_over_blocks_and_have_no_bound_if_one_block_has_none():
     blocks = (
         report(0, partition=(5.0, 4.0), aggregation=(3.0, 2.0)),
         report(1, partition=(7.0, 5.0), aggregation=(2.0, None)),
@@ -81,7 +81,7 @@ def test_steps_add_up_over_blocks_and_have_no_bound_where_one_block_has_none():
     assert partition.bound_of == OF_BLOCK
 
 
-def test_the_largest_error_of_blocks_is_their_maximum_and_that_of_the_file_stands_beside_it():
+def test_the_certificate_has_the_largest_error_of_blocks_and_of_the_file():
     blocks = [report(number, safe=(2.0, 2.0)) for number in (0, 1)]
     for block in blocks:
         step = block["certificates"][0]
@@ -89,7 +89,7 @@ def test_the_largest_error_of_blocks_is_their_maximum_and_that_of_the_file_stand
     (_, together) = taken(*blocks, variables=("sex",))
     assert (together.value, together.lower_bound, together.gap) == (2.0, 2.0, 0.0)
     assert (together.file_value, together.blocks, together.bound_of) == (6.0, 2, OF_BLOCK)
-    assert not together.optimal  # each block is, and the file is not
+    assert not together.optimal  # each block is optimal, and the file is not
     (_, alone) = taken(blocks[0], variables=("sex",))
     assert (alone.optimal, alone.blocks) == (True, 1)
 
@@ -102,14 +102,14 @@ def test_a_sum_of_weights_is_that_of_the_file_and_a_chi_square_is_not():
     assert (aggregation.value, aggregation.file_value) == (6.0, 9.0)
 
 
-def test_what_was_proved_optimal_stays_so_although_its_bound_is_below_by_the_tolerance():
+def test_a_proved_optimum_is_kept_if_its_bound_is_lower_by_the_tolerance():
     (whole,) = taken(objective=4.0, lower_bound=4.0 - 1e-9, optimal=True)
     assert (whole.optimal, whole.gap) == (True, 0.0)
     (whole,) = taken(objective=4.0, lower_bound=3.0, optimal=False)
     assert (whole.optimal, whole.gap) == (False, 0.25)
 
 
-def test_what_was_proved_of_tonights_records_is_not_said_of_a_release_that_has_others():
+def test_a_proof_for_the_records_of_one_update_is_not_stated_for_the_whole_release():
     assert taken(records=9) is not None
     assert taken(records=10) is None
 
@@ -142,7 +142,7 @@ def test_a_nominal_release_keeps_the_certificates_of_its_steps(spark, tmp_path):
     assert_certified(areas, ["partition", "aggregation"])
 
 
-def test_of_many_reasons_why_blocks_failed_the_commonest_are_named():
+def test_the_most_frequent_reasons_of_failed_blocks_are_named():
     reports = [report(block) | {"status": "failed", "why": f"reason {block // 2}"} for block in range(9)]
     with pytest.raises(ProtectionFailed) as failed:
         collected([json.dumps(each) for each in reports], 0)

@@ -1,4 +1,4 @@
-"""One pass over the records of a file says of its classes what a count by hand does."""
+"""Statistics of classes from one pass over the records equal a count by hand."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_records_alone_with_further_columns_are_counted_by_each_list(spark):
     assert 0 < by_hand[0] < by_hand[2]
 
 
-def test_a_unit_that_repeats_does_not_hide_in_itself(spark):
+def test_records_of_one_unit_count_once_in_a_class(spark):
     frame = file()
     twice = pd.concat([frame, frame], ignore_index=True)
     groups = twice.assign(one=classes(twice)).groupby(["one", "note"])["home"]
@@ -90,7 +90,7 @@ def test_a_unit_that_repeats_does_not_hide_in_itself(spark):
     assert by_hand > 0
 
 
-def test_what_classes_give_away_is_that_of_every_sensitive_variable(spark):
+def test_homogeneity_is_computed_for_every_sensitive_variable(spark):
     frame = file()
     found = looked_at(spark, frame, 3, sensitive=["illness", "home"]).homogeneity
     for name in ("illness", "home"):
@@ -125,7 +125,7 @@ def test_classes_whose_values_are_withheld_are_not_homogeneous_and_leave_the_oth
     assert counted.guessed == plain.guessed == as_answers.guessed - 30
 
 
-def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(spark):
+def test_close_numbers_make_a_class_homogeneous_and_different_dates_do_not(spark):
     frame = pd.DataFrame(
         {
             "region": np.repeat(["a", "b", "c", "d", "e"], 3),
@@ -137,7 +137,8 @@ def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(s
     )
     asked = {"sensitive": ["wage", "born"]}
     exactly = looked_at(spark, frame, 3, **asked).homogeneity
-    assert (exactly["wage"].homogeneous, exactly["born"].homogeneous) == (6, 3)  # a missing one is none
+    # a missing value does not count as a value
+    assert (exactly["wage"].homogeneous, exactly["born"].homogeneous) == (6, 3)
     numbers = {name: f.col(name).cast("double") for name in asked["sensitive"]}
     closely = looked_at(spark, frame, 3, **asked, numbers=numbers).homogeneity
     assert (closely["wage"].homogeneous, closely["born"].homogeneous) == (9, 3)
@@ -146,7 +147,7 @@ def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(s
     assert with_category_code(frame, "wage", "category").where("category is null").count() == 1
 
 
-def test_no_partitioning_changes_them_and_of_no_records_there_are_none(spark):
+def test_class_statistics_do_not_depend_on_partitions_and_are_empty_without_records(spark):
     frame, asked = file(), {"further": [["note"]], "sensitive": ["illness"], "weight": "weight"}
     first, other = (looked_at(spark, frame, parts, **asked) for parts in (1, 5))
     assert first == other

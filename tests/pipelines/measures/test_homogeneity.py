@@ -1,4 +1,4 @@
-"""What classes give away, against a count by hand in pandas."""
+"""Homogeneity of classes equals a count by hand in pandas."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_homogeneity_and_uniques_are_those_of_the_published_records(kind, reques
 
 
 @pytest.mark.parametrize("kind", ["mixed", "nominal"])
-def test_how_many_of_the_population_share_a_published_combination_is_counted(kind, request):
+def test_population_units_are_counted_for_each_published_combination(kind, request):
     release = request.getfixturevalue(f"{kind}_release")
     people = release.frame.merge(release.population, how="left")["people"].fillna(0)
     section = release.found["k_map"]["after"]
@@ -53,7 +53,7 @@ def test_how_many_of_the_population_share_a_published_combination_is_counted(kin
     assert "Held by few of the population" in (release.record / "report.html").read_text()
 
 
-def test_limits_on_disclosure_hold_although_no_specification_asks_for_them(spark, tmp_path):
+def test_limits_on_disclosure_apply_by_default(spark, tmp_path):
     persons(90).to_parquet(tmp_path / "data", index=False)
     with pytest.raises(GateRefused) as refused:
         run(spark, specification(tmp_path, quality={"accept": {}}))
@@ -62,7 +62,7 @@ def test_limits_on_disclosure_hold_although_no_specification_asks_for_them(spark
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
+def test_a_release_with_good_roles_and_diversity_passes_the_default_limits(spark, tmp_path):
     persons(90).drop(columns=["weight", "note"]).to_parquet(tmp_path / "data", index=False)
     roles = {name: role for name, role in ROLES.items() if name not in ("weight", "note")}
     spec = specification(
@@ -78,14 +78,12 @@ def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
     assert areas.public.current() == entry["release_id"]
 
 
-def test_what_a_steward_accepts_by_name_stands_in_the_ledger(mixed_release):
+def test_the_ledger_records_what_a_steward_accepts_by_name(mixed_release):
     entry = json.loads(mixed_release.areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"]["max_homogeneous"] == "a test of something else"
 
 
-def test_who_knows_one_of_two_sensitive_variables_reads_the_other_and_the_page_says_of_how_many(
-    spark, tmp_path
-):
+def test_the_page_counts_records_whose_sensitive_value_follows_from_another_one(spark, tmp_path):
     persons(60).to_parquet(tmp_path / "data", index=False)
     roles = ROLES | {"note": {"role": "sensitive"}, "weight": {"role": "identifier"}}
     _, areas = run(spark, specification(tmp_path, roles), ("uniques_published",))
@@ -136,8 +134,8 @@ SPELT = {name: role for name, role in ROLES.items() if name not in ("note", "wei
 
 
 @pytest.mark.parametrize("wanted", [1, 2])
-def test_spellings_and_missing_values_hide_no_diagnosis(spark, tmp_path, wanted):
-    """Five spellings of one diagnosis, or one diagnosis beside unknown ones, passed as diverse classes."""
+def test_homogeneity_ignores_spellings_and_missing_values(spark, tmp_path, wanted):
+    """Five spellings of one diagnosis, or one diagnosis next to unknown ones, passed as diverse classes."""
     spelt(180, 0.9).to_parquet(tmp_path / "data", index=False)
     method = {"effort": "fast", "min_diversity": wanted}
     release = specification(tmp_path, SPELT, method=method, quality={"accept": {}})

@@ -12,7 +12,7 @@ from microguard.sdc.risk.individual import class_risk
 from tests.pipelines.microdata import ROLES, specification
 
 
-def test_household_risk_is_left_out_where_a_register_keeps_no_household(tmp_path):
+def test_household_risk_is_omitted_for_registers_without_households(tmp_path):
     roles = ROLES | {"home": {"role": "household"}}
     spec = specification(tmp_path, roles, publish={"series": "register"})
     comparison = SimpleNamespace(specification=spec, protected=SimpleNamespace(columns=["sex", "age"]))
@@ -21,7 +21,7 @@ def test_household_risk_is_left_out_where_a_register_keeps_no_household(tmp_path
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("tasks", [1, 3])
-def test_household_risk_is_that_of_finding_any_member_whatever_the_tasks(tasks, weighted):
+def test_household_risk_is_the_risk_of_any_member_for_any_number_of_tasks(tasks, weighted):
     random = np.random.default_rng(5)
     n = 200
     records = {CLASS: random.integers(0, 60, n), HOUSEHOLD: random.integers(0, 70, n)}

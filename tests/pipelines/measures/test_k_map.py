@@ -48,7 +48,7 @@ def held_by_hand(frame, counts, k):
 
 
 @pytest.mark.spark
-def test_records_are_told_apart_by_how_many_of_the_population_have_their_combination(spark, tmp_path):
+def test_records_are_counted_by_the_population_frequency_of_their_combination(spark, tmp_path):
     before, after = records(200, 1), records(150, 2)
     after["sex"] = after["sex"].replace({"m": "x"}).where(after["age"].fillna(0) != 20, "m")
     lines = pd.concat([before, before.sample(60, random_state=1)])[KEY].drop_duplicates().iloc[2:]
@@ -77,7 +77,7 @@ def test_records_are_told_apart_by_how_many_of_the_population_have_their_combina
 
 
 @pytest.mark.spark
-def test_a_check_says_how_few_of_the_population_have_a_record_s_combination(spark, tmp_path):
+def test_check_reports_the_least_population_frequency_of_a_combination(spark, tmp_path):
     frame = records(200, 4)
     (tmp_path / "data").mkdir()
     frame.to_parquet(tmp_path / "data" / "0.parquet", index=False)
@@ -112,7 +112,7 @@ def without_population(spark, folder, areas):
     ],
     ids=["no age", "no counts"],
 )
-def test_counts_that_cannot_be_trusted_reject_the_run_without_their_values(text, fault, spark, tmp_path):
+def test_invalid_population_counts_reject_the_input_without_their_values(text, fault, spark, tmp_path):
     (tmp_path / "counts.csv").write_text(text)
     old = spark.createDataFrame([("n", "f", 18)], "region string, sex string, age smallint")
     with pytest.raises(InputRejected, match=fault) as rejected:
@@ -130,12 +130,12 @@ def test_counts_that_cannot_be_trusted_reject_the_run_without_their_values(text,
     ],
     ids=["a limit on nothing", "a number", "a variable twice", "its own count"],
 )
-def test_what_no_population_can_be_counted_by_is_refused(sections, tmp_path):
+def test_a_population_section_that_cannot_be_counted_is_refused(sections, tmp_path):
     with pytest.raises(SpecificationError, match="population"):
         specification(tmp_path, VARIABLES, **sections)
 
 
-def test_a_release_is_limited_by_the_population_where_its_specification_says(tmp_path):
+def test_population_frequency_is_limited_only_if_specified(tmp_path):
     limited = {"max_below_k_in_population": 0.1}
     (limit,) = KMapMeasure().limits(specification(tmp_path, VARIABLES, population=COUNTED, quality=limited))
     assert (limit.key.metric, limit.at_most) == ("below_k_in_population", 0.1)

@@ -59,7 +59,7 @@ def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release
     )
     shifts = found["estimates"]["age"]["unweighted"]["quantile_shifts"]
     assert shifts == pytest.approx((new - old) / both["age"].std(), abs=0.006)
-    assert all(shift == round(shift, 2) for shift in shifts)  # no more than tells no record's value
+    assert all(shift == round(shift, 2) for shift in shifts)  # two decimals do not disclose a record's value
 
 
 def test_means_keep_the_weighted_totals_of_every_region_and_no_others(release):
@@ -85,7 +85,7 @@ def test_individual_risk_is_added_up_over_the_classes_of_each_file(release):
     assert section["weighted"]
 
 
-def test_linkage_looks_among_all_protected_records_of_the_region(release):
+def test_linkage_compares_all_protected_records_of_the_region(release):
     both, found, _ = release
     scale = both[NUMBERS].std().to_numpy()
     expected = 0.0
@@ -107,7 +107,8 @@ def test_special_uniques_are_those_of_region_and_nominal_variables(release):
     section = found["special_uniques"]
     assert section["variables"] == ["region", "sex"]
     assert section["sampled"] == len(both)
-    assert len(section["by_size_before"]) == 1  # alone on both together, and not on one, is not special
+    # a record that is unique on both together, and not on one, is not special
+    assert len(section["by_size_before"]) == 1
 
 
 def test_the_page_shows_the_measures_and_the_release_does_not(release):

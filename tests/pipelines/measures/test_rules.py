@@ -7,7 +7,7 @@ from microguard.schemas.specification.rules import parse_rule
 pytestmark = pytest.mark.spark
 
 
-def test_a_record_breaks_a_rule_where_the_condition_holds_and_the_rest_does_not(spark):
+def test_a_record_breaks_a_rule_if_the_condition_holds_and_the_consequence_does_not(spark):
     records = [
         ("child", "single", 5),
         ("child", "married", 5),

@@ -29,7 +29,7 @@ def section(regions, before, after):
     return SpecialUniquesMeasure().compute(SimpleNamespace(pairs=pairs, specification=specification))
 
 
-def test_of_two_variables_who_is_alone_on_one_is_special_and_who_is_alone_on_both_is_not():
+def test_a_record_unique_on_one_of_two_variables_is_special_and_on_both_only_is_not():
     # the last record has a category of its own; the one before it is alone in its region with its category
     found = section([0, 0, 0, 0, 1, 1], [[0], [0], [1], [1], [0], [2]], [[0], [0], [1], [1], [0], [0]])
     assert found.variables == ("region", "a")
@@ -37,7 +37,7 @@ def test_of_two_variables_who_is_alone_on_one_is_special_and_who_is_alone_on_bot
     assert (found.by_size_after, found.records_after, found.score_after) == ((0,), 0, 0.0)
 
 
-def test_of_three_variables_one_that_suffices_is_worth_twice_what_two_are():
+def test_the_score_of_a_unique_variable_is_twice_that_of_a_unique_pair():
     # the last record has a category of its own: 2 * 1; four others are alone on one pair of variables each: 1
     before = [[0, 0], [0, 0], [1, 0], [1, 1], [1, 1], [0, 0], [0, 1], [2, 0]]
     found = section([0, 0, 0, 0, 1, 1, 1, 1], before, [[0, 0]] * 8)

@@ -70,7 +70,7 @@ def compared(spark, before, after, folder):
 
 
 @pytest.mark.spark
-def test_weighted_counts_are_off_by_what_groups_and_sums_in_pandas_are(spark, tmp_path):
+def test_errors_of_weighted_counts_equal_those_of_pandas(spark, tmp_path):
     before = records(300, 5)
     after = moved(before)
     section = WeightedTablesMeasure().compute(compared(spark, before, after, tmp_path))
@@ -97,7 +97,7 @@ def test_weighted_counts_are_off_by_what_groups_and_sums_in_pandas_are(spark, tm
 
 
 @pytest.mark.spark
-def test_what_protection_leaves_alone_has_no_error_whatever_the_order_of_its_records(spark, tmp_path):
+def test_unchanged_variables_have_no_error_in_any_order_of_records(spark, tmp_path):
     before = records(400, 6)
     shuffled = before.sample(frac=1, random_state=1)
     for part in WeightedTablesMeasure().compute(compared(spark, before, shuffled, tmp_path)).values():
@@ -117,7 +117,7 @@ def test_files_without_weights_have_no_weighted_tables(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_release_with_weights_shows_what_its_weighted_tables_are_off_by(mixed_release):
+def test_a_weighted_release_shows_the_errors_of_its_weighted_tables(mixed_release):
     release = mixed_release
     section = release.found["weighted_tables"]
     assert list(section) == ["1", "1 by region"]

@@ -63,7 +63,7 @@ def suppressed(spark, spec, frame):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("missing", ["category", "any_value"])
-def test_local_suppression_publishes_what_spark_duckdb_and_plain_python_count(spark, tmp_path, missing):
+def test_counts_of_local_suppression_agree_in_spark_duckdb_and_plain_python(spark, tmp_path, missing):
     before = persons()
     before.to_parquet(tmp_path / "data")
     _, areas = run(spark, spec_of(tmp_path, missing=missing))
@@ -122,7 +122,7 @@ def test_specification_refuses_parameters_of_local_suppression_that_do_not_fit(c
         spec_of(tmp_path, **change)
 
 
-def test_specification_refuses_what_local_suppression_does_not_heed(tmp_path):
+def test_specification_refuses_keys_that_local_suppression_ignores(tmp_path):
     numeric = ROLES | {"place": {"role": "quasi_identifier", "kind": "numeric"}}
     with pytest.raises(
         SpecificationError, match="nominal, ordinal, hierarchical with method local_suppression"

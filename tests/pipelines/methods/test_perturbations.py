@@ -81,7 +81,7 @@ def test_a_perturbation_does_not_depend_on_order_or_partitions(spark, tmp_path, 
 
 
 @pytest.mark.spark
-def test_pram_is_published_as_measured_only_with_what_it_changed(spark, tmp_path):
+def test_pram_is_published_as_measured_only_with_the_changed_shares(spark, tmp_path):
     frame = population()[["sex", "job", "note"]].assign(note=np.arange(RECORDS))
     frame.loc[:9, "job"] = None
     frame.to_parquet(tmp_path / "data")
@@ -119,7 +119,7 @@ def test_rank_swapping_keeps_every_value_and_moves_none_beyond_its_window(spark,
         above = np.searchsorted(order, before, "left") - (np.searchsorted(order, values, "right") - 1)
         assert max(below.max(), above.max()) <= 0.1 * len(before) + 1e-9
         assert (values != before).mean() > 0.7
-    monkeypatch.setattr(rank_swapping, "RANGE_RECORDS", 60)  # how ranks are counted decides nothing
+    monkeypatch.setattr(rank_swapping, "RANGE_RECORDS", 60)  # the size of ranges has no effect on the result
     pd.testing.assert_frame_equal(after, perturbed(spark, spec, spark.createDataFrame(frame)))
 
 
@@ -135,7 +135,7 @@ def test_limits_of_ranges_are_not_in_the_plan_that_spark_shows(spark):
 
 
 @pytest.mark.spark
-def test_who_knows_the_exchanges_of_one_file_does_not_know_those_of_another(spark, tmp_path):
+def test_exchanges_of_one_file_do_not_reveal_those_of_another(spark, tmp_path):
     def exchanges(frame):
         """The partner of each rank, of whoever has the original records."""
         spec = chosen(tmp_path, "rank_swapping", window=0.1)
@@ -181,7 +181,7 @@ def test_correlated_noise_is_published_as_measured_only_with_its_loss(spark, tmp
 
 
 @pytest.mark.spark
-def test_two_releases_with_other_noise_do_not_give_the_values_away(spark, tmp_path):
+def test_two_releases_do_not_disclose_values_by_different_noise(spark, tmp_path):
     """With the same draws, x follows from x + z and x + 2 z; then the estimate below is off by rounding."""
     frame = population().assign(note=np.arange(RECORDS))[["age", "income", "wealth", "note"]]
     first, second = (
@@ -197,7 +197,7 @@ def test_two_releases_with_other_noise_do_not_give_the_values_away(spark, tmp_pa
 
 
 @pytest.mark.spark
-def test_noise_does_not_hang_on_the_last_bit_and_fits_the_type_of_its_column(spark, tmp_path, monkeypatch):
+def test_noise_does_not_depend_on_the_last_bit_and_fits_the_type_of_its_column(spark, tmp_path, monkeypatch):
     frame = population().assign(note=np.arange(RECORDS), age=0.35)[["age", "income", "wealth", "note"]]
     frame["wealth"] = np.round(990 + 9 * np.random.default_rng(0).random(RECORDS), 2)
     given = spark.createDataFrame(frame).withColumn("wealth", f.col("wealth").cast("decimal(5,2)"))
@@ -227,7 +227,7 @@ def test_a_sample_of_a_perturbed_file_of_few_distinct_records_has_the_size_of_an
     assert 0.1 < np.mean([row.job != row[ORIGINAL]["v1"] for _, row in drawn.iterrows()]) < 0.3
 
 
-def test_the_largest_number_of_a_decimal_type_fits_it():
+def test_largest_is_a_number_that_the_type_can_represent():
     from pyspark.sql.types import DecimalType, DoubleType, ShortType
 
     assert correlated_noise.largest(DecimalType(5, 2)) == 999.99
@@ -248,7 +248,7 @@ def test_two_releases_of_pram_with_other_parameters_have_other_draws(spark, tmp_
 
     seldom, often = moved(0.7), moved(0.5)
     assert (moved(0.7) == seldom).all()
-    assert often[seldom].mean() < 0.8  # with the same draws: 1
+    assert often[seldom].mean() < 0.8  # with the same draws the mean would be 1
 
 
 @pytest.mark.spark
@@ -267,7 +267,7 @@ def test_pram_refuses_a_transition_to_a_category_that_does_not_occur(spark, tmp_
         perturbed(spark, chosen(tmp_path, "pram", transitions=[["sex", "f", "x", 0.5]]), frame)
 
 
-def test_an_attacker_without_the_key_of_pram_learns_what_the_matrix_says():
+def test_an_attacker_without_the_key_of_pram_learns_only_the_probabilities_of_the_matrix():
     """Draws of a guessed key exclude no category; draws of the right one give most records away."""
     n, counts = 21_000, np.full(3, 7_000)
     codes = np.repeat(np.arange(3), counts)
@@ -311,7 +311,7 @@ def test_specification_refuses_parameters_of_a_perturbation_that_do_not_fit(
         chosen(tmp_path, method, **parameters)
 
 
-def test_specification_refuses_groups_and_kinds_that_a_perturbation_does_not_carry(tmp_path):
+def test_specification_refuses_groups_and_kinds_that_a_perturbation_does_not_support(tmp_path):
     roles = {"sex": {"role": "quasi_identifier", "kind": "nominal"}, "age": {"role": "quasi_identifier"}}
     method = {"name": "pram", "effort": "standard"}
     with pytest.raises(SpecificationError, match="no groups with method pram"):

@@ -68,7 +68,7 @@ def swapped(spark, spec, frame):
 
 
 @pytest.mark.spark
-def test_swapping_exchanges_whole_households_and_publishes_what_it_measured(spark, tmp_path):
+def test_swapping_exchanges_whole_households_and_publishes_its_measures(spark, tmp_path):
     before = census()
     before.to_parquet(tmp_path / "data")
     spec = spec_of(tmp_path)
@@ -120,7 +120,7 @@ def test_swapping_does_not_depend_on_order_or_partitions(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_numbers_of_units_do_not_show_their_key_in_a_plan(spark, tmp_path):
+def test_plans_do_not_contain_the_key_of_unit_numbers(spark, tmp_path):
     key, frame = b"a key of the area", spark.createDataFrame(census(10))
     as_literal = frame.select(f.sha2(f.concat(f.lit(key.hex()), "ward"), 256))
     assert key.hex() in as_literal._jdf.queryExecution().toString()
@@ -139,7 +139,7 @@ def test_protected_records_outlast_the_input_of_a_call_from_python(spark, tmp_pa
 
 
 @pytest.mark.spark
-def test_a_published_household_size_is_a_profile_of_its_own(spark, tmp_path):
+def test_a_published_household_size_is_a_profile_variable(spark, tmp_path):
     """Persons of a file without households are exchanged within their published size of household."""
     roles = {name: role for name, role in ROLES.items() if name not in ("home", "region")}
     frame = census(120).drop(columns=["home", "region"])
@@ -197,7 +197,7 @@ def test_levels_that_do_not_nest_and_supplied_risks_decide_who_is_exchanged(spar
 
 
 @pytest.mark.spark
-def test_swapping_that_moved_nobody_is_refused_unless_nobody_is_at_risk(spark, tmp_path):
+def test_swapping_without_an_exchange_is_refused_unless_no_unit_is_at_risk(spark, tmp_path):
     frame = census(60)
     one_area = frame.assign(region="north", ward="w00")
     with pytest.raises(GateRefused, match=r"none that moved, and [1-9][0-9]* at risk"):
@@ -228,7 +228,7 @@ def test_supplied_risks_are_counted_in_the_evidence_and_in_no_public_file(spark,
         assert b"0.875" not in content, path.name
 
 
-def test_a_risk_is_a_number(tmp_path):
+def test_supplied_risks_must_be_numbers(tmp_path):
     assert is_number(Variable(role="risk"))
     with pytest.raises(SpecificationError, match="a risk is a number"):
         spec_of(tmp_path, ROLES | {"chance": {"role": "risk", "kind": "nominal"}},

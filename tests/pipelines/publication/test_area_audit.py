@@ -60,7 +60,7 @@ def office(tmp_path):
 
 
 @pytest.mark.parametrize("withdrawn", [False, True])
-def test_a_table_of_all_units_but_one_is_refused_by_count_and_id(office, tmp_path, withdrawn):
+def test_the_refusal_of_a_table_of_all_units_but_one_has_count_and_id(office, tmp_path, withdrawn):
     first, second = whole_and_part(tmp_path / "leak", 3, True)
     office.publish(IDS[0], first)
     if withdrawn:
@@ -123,7 +123,7 @@ def test_tables_of_other_periods_or_units_of_one_source_have_other_values_and_ar
     assert (outcome.content["cells"], outcome.content["area"]["verdict"]) == (0, "green")
 
 
-def test_the_verb_names_what_a_source_and_what_its_area_discloses_in_one_report(office, tmp_path):
+def test_audit_reports_the_disclosure_of_a_source_and_of_its_area_together(office, tmp_path):
     for release_id, release in zip(IDS, whole_and_part(tmp_path / "leak", 3, True), strict=True):
         office.publish(release_id, release, source="persons", successive="accept")
     _, records = region_totals_of_records(tmp_path / "records", 3, False)
@@ -137,7 +137,7 @@ def test_the_verb_names_what_a_source_and_what_its_area_discloses_in_one_report(
 
 
 @pytest.mark.parametrize("verdict", ["green", "amber"])
-def test_an_area_in_which_attackers_learn_within_limits_is_not_said_to_determine_nothing(verdict):
+def test_the_audit_states_what_attackers_learn_below_the_limits(verdict):
     counts = dict.fromkeys(ATTACKERS, 0)
     area = AreaExposure(IDS, known=counts | {"growth": 3}, of=counts | {"growth": 200}, shared_draws=2,
                         comparable_draws=40, sampled=int(verdict == "amber"))  # fmt: skip
@@ -154,7 +154,7 @@ def test_tables_of_two_sources_share_no_unknowns(office, tmp_path):
     assert audit_source(office.specification).content["area"]["components"] == 0
 
 
-def test_lost_evidence_of_an_earlier_table_refuses(office, tmp_path):
+def test_a_table_is_refused_if_evidence_of_an_earlier_table_is_lost(office, tmp_path):
     first, second = whole_and_part(tmp_path / "safe", 3, False)
     office.publish(IDS[0], first)
     (office.evidence / IDS[0] / "cells.parquet").unlink()

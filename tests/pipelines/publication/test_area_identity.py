@@ -125,7 +125,7 @@ def test_withdraw_checks_the_area_even_if_the_ledger_says_withdrawn(released, re
     Ledger(released).append(replace(entry(), event="withdrawn", public=released.public.name))
     assert "is withdrawn" in withdraw(str(record)).text
     assert contents(released) == set()
-    assert "is withdrawn" in withdraw(str(record)).text  # which looked again
+    assert "is withdrawn" in withdraw(str(record)).text  # the second call examined the area again
 
 
 def test_publish_begins_no_second_area_while_the_first_is_not_mounted(unmounted):

@@ -1,4 +1,4 @@
-"""Areas, lock, key and ledger: who may write where, and what a second release meets."""
+"""Areas, lock, key and ledger: permissions, and the refusal of a second release."""
 
 import errno
 import os

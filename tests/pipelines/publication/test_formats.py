@@ -99,7 +99,7 @@ def test_a_delta_table_is_the_files_of_the_release_and_reads_as_they_do(areas, m
     [registered] = (areas.public.folder / "delta").rglob("*.parquet")
     assert registered.read_bytes() == released.read_bytes()
     assert registered.samefile(released) == links
-    assert registered.stat().st_nlink == 1 + links  # no name in the private area
+    assert registered.stat().st_nlink == 1 + links  # the private area has no link to it
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])

@@ -1,4 +1,4 @@
-"""The id of a release comes from what decides the answer, and from nothing else."""
+"""The release id depends only on inputs that determine the published values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release that waits for approval cannot be seen by readers, whatever was published before."""
+"""Readers cannot see a release that is pending approval."""
 
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.ledger import Ledger

@@ -1,4 +1,4 @@
-"""A public area in an object store: whole releases whatever dies, one current one whoever else writes."""
+"""A public area in an object store has complete releases and one current release after kills and races."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_release_in_an_object_store_is_found_by_its_address_and_gone_when_with
 def test_set_current_refuses_a_run_whose_lease_was_taken_over(areas, store, tmp_path):
     other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     published(areas)
-    with areas.public.lock():  # and not a sign of life for longer than anybody waits
+    with areas.public.lock():  # and shows no activity for longer than any run waits
         with pytest.raises(GateRefused, match="differenced"):
             published(other, SECOND)
         published(other, SECOND, accepted=True)
@@ -93,14 +93,14 @@ def test_a_lease_is_not_taken_over_while_its_holder_renews_it(store):
     holder = Lease(storage, beat=0.01, silence=0.1, look=0.01)
     waiting = Lease(storage, beat=0.01, silence=0.1, look=0.01)
     with holder.hold():
-        waiting._silence = 0.0  # the control: who does not wait gets it
+        waiting._silence = 0.0  # control: a run that does not wait gets the lock
         waiting._take()
         with pytest.raises(AreaTaken):
             holder.require()
         waiting._give_back()
     with holder.hold():
         waiting._silence, seen = 0.1, []
-        for _ in range(30):  # three times what it waits for
+        for _ in range(30):  # three times the silence that the other run waits for
             seen.append(obstore.get(store, lease.LEASE).meta["e_tag"])
             lease.time.sleep(0.01)
         assert len(set(seen)) > 3

@@ -48,7 +48,7 @@ def test_publish_removes_the_incoming_folder_of_a_killed_run(areas, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setattr(folder.Path, "rename", kill)
-        patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)  # nor does it tidy up
+        patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)  # and nothing is cleaned up
         with pytest.raises(KeyboardInterrupt):
             publish.publish(staged(areas), manifest(), areas, entry())
     assert contents(areas) == {f".{ID}.incoming"}
@@ -89,7 +89,8 @@ def test_a_rerun_makes_its_release_current_next_to_other_names(tmp_path, monkeyp
     persons = Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
     firms = Areas.from_places(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
-        patched.setattr(PublicArea, "set_current", lambda *_: None)  # killed before it
+        # the run is killed before it sets the current release
+        patched.setattr(PublicArea, "set_current", lambda *_: None)
         publish.publish(staged(persons), manifest(), persons, entry())
     other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
     publish.publish(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
@@ -161,7 +162,7 @@ def test_a_release_that_was_only_intended_is_removed_by_the_next_run(released, m
         publish.finish_what_died(released)
     assert not released.public.release(second).exists()
     assert released.public.current() == ID
-    assert second in Ledger(released).ever_published("persons")  # somebody may have read it
+    assert second in Ledger(released).ever_published("persons")  # a reader may have read it
     publish.publish(staged(released, third), manifest(third), released, entry(third), accepted=True)
     assert released.public.current() == third
 

@@ -1,4 +1,4 @@
-"""Retention: only the newest releases of a name stand, whatever dies or fails on the way."""
+"""Retention keeps only the newest releases of a name, also after kills and failures."""
 
 import json
 from types import SimpleNamespace
@@ -76,7 +76,8 @@ def test_retain_without_keep_withdraws_nothing_and_a_larger_keep_restores_nothin
 def test_retain_keeps_the_current_release_even_if_it_is_old(areas, monkeypatch):
     published(areas, A)
     with monkeypatch.context() as patched:
-        patched.setattr(PublicArea, "set_current", lambda *_: None)  # killed before it
+        # the run is killed before it sets the current release
+        patched.setattr(PublicArea, "set_current", lambda *_: None)
         published(areas, B, keep=1)
     assert retain(areas, "persons").withdrawn == ()
     assert folders(areas) == [A, B]

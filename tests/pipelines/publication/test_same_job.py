@@ -94,4 +94,5 @@ def test_refuse_same_job_names_the_earlier_default_of_decimals(areas) -> None:
     published(areas, made_from(None))
     message = refusal(areas, made_from(NOW, decimals=0), chosen())
     assert "table.decimals was 2 by default" in message
-    refuse_same_job(areas, made_from(NOW, decimals=0), chosen(decimals=0), "another")  # a change by a person
+    # a person edits the file
+    refuse_same_job(areas, made_from(NOW, decimals=0), chosen(decimals=0), "another")

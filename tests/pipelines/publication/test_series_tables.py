@@ -1,4 +1,4 @@
-"""Tables of a series: one commit a night, what did not change stays, nothing of a withdrawn night is left."""
+"""Tables of a series: one commit per update, unchanged files stay, withdrawn updates are removed."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def records(values):
 
 
 def put(areas, night, values, table="delta", **series):
-    """Publish a night of a series."""
+    """Publish an update of a series."""
     rows = values if isinstance(values, pa.Table) else records(values)
     columns = [{"name": each.name, "type": str(each.type)} for each in rows.schema]
     made = manifest(night, records=len(rows), format=table, columns=columns, series=series)
@@ -54,7 +54,7 @@ def versions(areas, table):
             night: [task.file.file_path for task in last.scan(snapshot_id=number).plan_files()]
             for night, number in commits
         }
-    assert len(files) == len(commits)  # one commit a night
+    assert len(files) == len(commits)  # one commit for each update
     hours = {path: pq.read_table(path)["hours"].to_pylist() for each in files.values() for path in each}
     return {night: {path: hours[path] for path in paths} for night, paths in files.items()}
 
@@ -64,7 +64,7 @@ def held(files):
 
 
 def as_published(areas, table, night):
-    """Whether the table is what `verify` expects beside a release; a publication has asked that already."""
+    """Whether the table is what `verify` expects next to a release; a publication has asked that already."""
     made = json.loads((areas.public.release(night) / "manifest.json").read_text())
     return AUDITS[table].faults(areas.public.folder, made) == []
 
@@ -85,9 +85,9 @@ def test_a_register_release_is_one_commit_of_the_files_that_changed(register, ta
     first, second, third = (versions(register, table)[night] for night in NIGHTS[:3])
     assert [held(each) for each in (first, second, third)] == [sorted(values) for values in REGISTER]
     (begun,) = first
-    assert begun in second  # who came made no file of before another one
+    assert begun in second  # the records of entrants are in no file of an earlier update
     (arrived,) = set(second) - {begun}
-    assert set(third) & set(second) == {arrived}  # of the first night's records three left
+    assert set(third) & set(second) == {arrived}  # three of the records of the first update left
 
 
 def test_no_table_version_has_a_withdrawn_release_and_files_depend_on_published_releases_only(
@@ -152,7 +152,7 @@ def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_again(areas, m
     for night, values in zip(NIGHTS, REGISTER[:2], strict=False):
         put(areas, night, values, "delta", kind="register")
     with monkeypatch.context() as patched:
-        if step == "rename":  # the old table is out of the way, the new one not yet in its place
+        if step == "rename":  # the old table was moved, and the new one is not yet in its place
             rename = Path.rename
             patched.setattr(
                 Path,

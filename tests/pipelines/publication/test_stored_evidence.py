@@ -1,4 +1,4 @@
-"""Evidence in an object store: what the ledger says is there with it, wherever a run stops."""
+"""Evidence in an object store is complete for the ledger wherever a run stops."""
 
 from __future__ import annotations
 

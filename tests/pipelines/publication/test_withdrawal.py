@@ -1,4 +1,4 @@
-"""Withdrawal: a transaction that whoever comes next can finish."""
+"""Withdrawal is a transaction that the next command can finish."""
 
 import json
 import shutil
@@ -75,18 +75,19 @@ def test_repeating_a_killed_withdrawal_withdraws_no_other_release(
     answer = withdraw(argument)
     assert (answer.content["release_id"], answer.content["current"]) == (second, ID)
     assert contents(released) == {ID, "current.json"}
-    assert withdraw(str(release)).content["release_id"] == second  # which is gone already
+    # a second withdrawal of the same release is accepted
+    assert withdraw(str(release)).content["release_id"] == second
     argument = argument.replace(second, ID)
     with monkeypatch.context() as patched:
         patched.setattr(PublicArea, step, killed)
         with pytest.raises(Killed):
             withdraw(argument)
-    assert withdraw(argument).content["release_id"] == ID  # of an area that has no current release any more
+    assert withdraw(argument).content["release_id"] == ID  # the area no longer has a current release
     assert contents(released) == set()
 
 
 def test_withdraw_refuses_a_copy_of_a_release(released):
-    """The ledger would say that it is gone, and let another be published beside it."""
+    """The ledger would say that it is gone, and let another be published next to it."""
     copy = released.public.folder.parent / "copy" / ID
     shutil.copytree(released.public.release(ID), copy)
     for place in (copy, copy.parent.parent / "nowhere" / ID):

@@ -1,4 +1,4 @@
-"""A variable with an order beside one of the same values without: how far protection moves each."""
+"""A variable with an order next to one of the same values without: how far protection moves each."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""One block in, one block out, and what it says when it fails."""
+"""Protection of one block, and its report if it fails."""
 
 import json
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_four_records_become_two_pairs_at_their_means():
     assert protected.schema.field("income").type == pa.int32()
     assert report["status"] == "done"
     assert report["clusters"] == 2
-    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # on the values as written
+    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # computed from the written (rounded) values
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_variable_missing_in_the_whole_block_stays_missing():
 
 
 @pytest.mark.parametrize("counted", [None, "home"])
-def test_a_block_without_any_number_is_one_class_where_records_weigh_or_units_are_counted(counted):
+def test_a_block_without_numbers_is_one_class_if_records_are_weighted_or_units_are_counted(counted):
     table = pa.table({"rent": pa.nulls(4, pa.float64()), "weight": [9.0, 1.0, 1.0, 1.0], BLOCK: [0] * 4})
     table = table.append_column("home", pa.array(["a", "b", "b", "c"]))
     weighs = sampling_weights(name="weight" if counted is None else None, counted=counted)
@@ -128,7 +128,7 @@ def test_a_block_of_a_long_run_is_searched_no_longer_than_its_share_allows():
     assert moves[300] > 2 * moves[300_000]
 
 
-def test_a_mixed_block_takes_modes_that_occur_together():
+def test_a_mixed_block_publishes_an_occurring_combination_of_modes():
     table = block([1.0, 1.1, 1.2, 9.0, 9.1, 9.2], sex=["f", "f", "m", "m", "m", None])
     protected, _, _ = protect_block(table, clustering(k=3, nominal=("sex",)))
     assert protected["sex"].to_pylist() == ["f", "f", "f", "m", "m", "m"]
@@ -140,7 +140,7 @@ def weighted(**weights):
     return Plan(pa.table({"records": [4], "__first": [0], "__tree": [-1]}), (), coordinates, 1)
 
 
-def test_records_stay_with_those_alike_in_what_weighs_more():
+def test_records_are_clustered_by_the_variable_with_the_larger_weight():
     table = block([0.0, 1.0, 0.0, 1.0], sex=["f", "f", "m", "m"])
     for weight, kept in ((4.0, "sex"), (0.25, "income")):
         task = clustering(plan=weighted(sex=weight), nominal=("sex",), algorithm="mdav")
@@ -168,7 +168,7 @@ def test_means_losses_and_clusters_are_weighted_and_weighted_totals_stay():
     assert report["trimmed"] == 0
 
 
-def test_a_record_with_nearly_all_the_weight_is_not_published_as_it_is(monkeypatch):
+def test_a_record_with_nearly_all_the_weight_is_not_published_unchanged(monkeypatch):
     """The attack: read the heaviest record of each class off its mean, and off its modes."""
     random = np.random.default_rng(5)
     income, sex = random.normal(0.0, 100.0, 60).round(), random.choice(["f", "m", "x"], 60)
@@ -201,7 +201,7 @@ def test_the_weights_of_a_unit_are_one_share():
         assert protected["income"].to_pylist() == pytest.approx([shown] * 4)
 
 
-def test_a_unit_of_many_records_is_not_its_class():
+def test_a_unit_with_many_records_is_not_a_class_by_itself():
     """Eight records of one unit and one each of two others are three units, and most of them one's own."""
     table = block([100.0] * 8 + [0.0, 50.0], sex=["f"] * 8 + ["m", "m"], home=["a"] * 8 + ["b", "c"])
     own = {
@@ -215,10 +215,10 @@ def test_a_unit_of_many_records_is_not_its_class():
         assert protected["income"].to_pylist() == pytest.approx([shown] * 10)
         assert protected["sex"].to_pylist() == ["m"] * 10
         assert report["trimmed"] == 8
-        assert moments.records.tolist() == [10]  # losses are of records, as ever
+        assert moments.records.tolist() == [10]  # losses always count records
 
 
-def test_blocks_of_other_weights_are_solved_anew(tmp_path):
+def test_blocks_with_changed_weights_are_solved_again(tmp_path):
     task = clustering(resume=(FolderStagingArea(tmp_path), "blocks"), sampling_weights=sampling_weights())
     for weights, resumed in (([1.0] * 4, False), ([1.0] * 4, True), ([1.0, 1.0, 1.0, 2.0], False)):
         _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0], weight=weights), task)
@@ -249,13 +249,13 @@ def test_the_loss_is_not_weighted_and_the_objective_is():
     assert report["file_bound"] == pytest.approx(7.0 * plain["file_bound"])
 
 
-def test_records_all_alike_are_one_cluster():
+def test_a_block_of_equal_records_is_one_cluster():
     protected, report, _ = protect_block(block([3.0] * 5), clustering())
     assert protected["income"].to_pylist() == [3.0] * 5
     assert report["optimal"] is True
 
 
-def test_too_small_a_block_comes_back_empty_and_says_so():
+def test_a_block_that_is_too_small_returns_no_record_and_reports_it():
     protected, report, moments = protect_block(block([1.0]), clustering())
     assert (len(protected), report["status"], moments) == (0, "too few", None)
 
@@ -274,7 +274,7 @@ def test_a_failing_method_falls_back_and_is_named(monkeypatch):
     assert len(set(protected["income"].to_pylist())) == 2
 
 
-def test_a_block_that_cannot_be_protected_tells_no_value(monkeypatch):
+def test_the_error_of_a_block_that_cannot_be_protected_has_no_value(monkeypatch):
     def failing(points, k, **options):
         raise ZeroDivisionError(CANARY)
 
@@ -284,7 +284,7 @@ def test_a_block_that_cannot_be_protected_tells_no_value(monkeypatch):
     assert CANARY not in json.dumps(report)
 
 
-def test_what_no_method_can_carry_is_not_replaced_by_a_fallback():
+def test_unsupported_variables_are_refused_without_a_fallback():
     _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), clustering(algorithm="nonsense"))
     assert report["status"] == "unsupported"
 
@@ -305,7 +305,7 @@ def test_a_block_without_its_sensitive_values_need_not_be_diverse_if_they_are_wi
     assert "diversity" not in report
 
 
-def test_households_are_known_and_sensitive_values_are_hidden(monkeypatch):
+def test_diversity_requirements_are_hidden_and_household_requirements_are_not(monkeypatch):
     table = block(range(12), home=[*range(6)] * 2, diagnosis=["a", "b", "c"] * 4)
     asked = {}
 
@@ -327,7 +327,7 @@ def test_a_block_that_lacks_every_number_is_one_cluster():
     assert protected["income"].null_count == 4
 
 
-def test_where_k_counts_households_no_cluster_is_of_fewer():
+def test_every_cluster_has_k_households_if_k_counts_households():
     incomes, homes = [1, 1, 1, 2, 5, 6, 9, 9, 10, 11], [1, 1, 1, 2, 3, 4, 5, 5, 5, 6]
     records = block(incomes, pa.int32(), home=homes)
     by_record, _, _ = protect_block(records, clustering(sensitive=()))
@@ -337,7 +337,7 @@ def test_where_k_counts_households_no_cluster_is_of_fewer():
     assert by_household["home"].equals(records["home"])
 
 
-def test_merged_clusters_are_reported_as_they_are_and_not_as_what_was_proved_of_their_parts():
+def test_the_report_of_merged_clusters_states_no_proof_of_their_parts():
     incomes, homes = [1, 2, 4, 9, 12, 17], [1, 1, 2, 3, 3, 4]
     records = block(incomes, pa.float64(), home=homes)
     _, proved, _ = protect_block(records, clustering(effort="exact"))

@@ -37,7 +37,7 @@ def block(values, **others):
 @pytest.mark.parametrize("tied", [False, True])
 def test_cut_to_limit_leaves_no_part_above_the_limit_and_no_record_out(records, tied):
     values = np.random.default_rng(1).lognormal(size=(records, 2))
-    values[: records if tied else records // 10] = 2.0  # as many are equal in all variables
+    values[: records if tied else records // 10] = 2.0  # number of records that are equal in all variables
     parts = list(cut_to_limit(block(values, row=np.arange(records)), limited(20)))
     assert all(10 <= len(part.records) <= 20 for part in parts)
     assert sorted(row for part in parts for row in part.records["row"].to_pylist()) == list(range(records))

@@ -52,7 +52,7 @@ def test_a_block_is_as_large_as_its_points_fit_memory():
 
 
 @pytest.mark.spark
-def test_records_alike_by_now_are_ordered_by_what_they_were(spark, tmp_path):
+def test_equal_records_are_ordered_by_their_original_values(spark, tmp_path):
     roles = {"sex": {"role": "quasi_identifier", "kind": "nominal"}}
     rows = [{"sex": "f", PATTERN: 0, ORIGINAL: {"v0": before}} for before in ("m", "f", "x", "f", "m", "u")]
     strata = pa.table({PATTERN: [0], "records": [len(rows)], "__first": [0], "__tree": [-1]})
@@ -79,7 +79,7 @@ def test_a_block_and_its_hashes_sort_alike_as_one_number(spark, blocks):
 
 
 @pytest.mark.parametrize(("records", "most"), [(300_000, 1_000), (150_000, 20_000)])
-def test_no_block_of_a_sampled_tree_is_larger_than_asked(records, most):
+def test_no_block_of_a_sampled_tree_is_above_the_limit(records, most):
     rng = np.random.default_rng(3)
     values, keys = rng.lognormal(size=(records, 3)), rng.integers(-(2**63), 2**63 - 1, records)
     (leaves,), share = leaves_of(np.array([records]), most)
@@ -89,14 +89,15 @@ def test_no_block_of_a_sampled_tree_is_larger_than_asked(records, most):
     assert leaves <= 1.5 * records / most
 
 
-def test_the_sample_of_trees_grows_with_the_number_of_blocks_up_to_what_a_driver_holds():
+def test_the_sample_of_trees_grows_with_the_number_of_blocks_up_to_its_maximum():
     def sampled(records, most):
         return leaves_of(np.array([records]), most)[1] * records
 
     assert sampled(10**6, 100_000) == pytest.approx(LEAST_SAMPLED)
     assert sampled(10**7, 10_000) == pytest.approx(10**6)
     assert sampled(10**9, 10_000) == pytest.approx(MOST_SAMPLED)
-    assert leaves_of(np.array([50_000, 900]), 10_000)[0].tolist() == [5, 1]  # grown on all records
+    # the tree is grown on all records
+    assert leaves_of(np.array([50_000, 900]), 10_000)[0].tolist() == [5, 1]
 
 
 @pytest.mark.spark

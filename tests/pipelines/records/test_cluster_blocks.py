@@ -11,7 +11,7 @@ from microguard.pipelines.records.cluster_blocks import blocks_of
 
 
 @given(st.lists(st.integers(1, 5), max_size=8), st.lists(st.integers(1, 7), max_size=12))
-def test_a_block_that_straddles_batches_comes_out_whole(sizes, cuts):
+def test_a_block_across_batches_is_processed_as_a_whole(sizes, cuts):
     ids = np.repeat(np.arange(len(sizes)), sizes)
     table = pa.table({BLOCK: ids, "place": np.arange(len(ids))})
     edges = [0, *np.cumsum(cuts)[np.cumsum(cuts) < len(ids)], len(ids)]

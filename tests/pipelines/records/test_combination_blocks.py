@@ -30,7 +30,7 @@ def test_blocks_are_runs_of_one_region_with_at_least_k_records_each():
         assert 3 <= found.counts[members].sum() <= 90
 
 
-def test_a_combination_that_fills_many_blocks_is_one():
+def test_a_combination_larger_than_a_block_is_not_cut():
     one, _ = collapse(np.zeros((500, 1), int), np.array([1]), ("a",))
     assert [members.tolist() for members in cut(one, 3, 60)] == [[0]]
 
@@ -50,7 +50,7 @@ def test_every_block_keeps_its_records_and_is_k_anonymous(algorithm):
     assert report["bound_of"] == OF_BLOCK
 
 
-def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monkeypatch):
+def test_the_report_of_a_failed_block_names_the_fallback_and_the_reason(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("a value")
 
@@ -64,7 +64,7 @@ def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monke
 
 
 @pytest.mark.parametrize("counts", [[4, 1], [4, 2], [9, -3]], ids=["lost", "below k", "negative"])
-def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch, counts):
+def test_counts_of_a_method_below_k_are_replaced_by_a_fallback(monkeypatch, counts):
     wrong = ProtectedCounts(np.array(counts), "work")
     monkeypatch.setattr(combination_blocks, "protect_counts", lambda *_, **__: wrong)
     part = FrequencyVector(np.array([[0], [1]]), np.array([4, 2]), np.array([2]), ("a",))
@@ -73,14 +73,14 @@ def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch, counts):
     assert report["why"] == "ArithmeticError"
 
 
-def test_what_an_algorithm_cannot_carry_ends_the_run_in_its_own_words(spark):
+def test_unsupported_input_of_an_algorithm_ends_the_run_with_its_message(spark):
     file = frequencies(200, 3)
     task = ProtectionTask(file, 3, ControlTables.of(file, TABLES), effort="exact")
     with pytest.raises(InvalidParameter, match="algorithm random cannot carry effort"):
         solved_by_block(spark, task, "random", 60)
 
 
-def test_blocks_keep_their_totals_and_the_file_has_a_report_beside_them(spark):
+def test_blocks_keep_their_totals_and_the_file_has_its_own_report(spark):
     file = frequencies(200, 3)
     counts, reports = solved_by_block(
         spark, ProtectionTask(file, 3, ControlTables.of(file, TABLES)), "random", 60

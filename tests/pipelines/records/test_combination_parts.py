@@ -64,9 +64,7 @@ def divided(spark, frame, folder, asked):
     return parts, report, pq.read_table(folder / "moves")
 
 
-def test_every_partitioning_and_row_order_gives_the_same_moves_which_are_those_of_one_process(
-    spark, tmp_path
-):
+def test_moves_do_not_depend_on_partitions_or_row_order_and_equal_those_of_one_process(spark, tmp_path):
     frame, asked, answers = persons(), asked_for(tmp_path), []
     for number, partitions in enumerate((1, 5)):
         shuffled = frame.sample(frac=1, random_state=number)
@@ -90,7 +88,7 @@ def test_every_partitioning_and_row_order_gives_the_same_moves_which_are_those_o
     assert report["clusters"] == np.count_nonzero(counts)
 
 
-def test_a_release_in_parts_is_k_anonymous_by_region_and_moves_nobody_across(spark, tmp_path):
+def test_a_release_in_parts_is_k_anonymous_and_moves_no_record_between_regions(spark, tmp_path):
     frame = persons()
     frame.to_parquet(tmp_path / "data")
     spec = asked_for(tmp_path)

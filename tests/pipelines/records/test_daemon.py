@@ -8,7 +8,7 @@ from zipimport import zipimporter
 import pyarrow as pa
 
 
-def test_worker_has_the_methods_loaded_before_it_is_told_what_to_do(spark):
+def test_worker_has_loaded_the_methods_before_its_first_task(spark):
     def loaded(batches):
         for _ in batches:
             needed = {"microguard.sdc.microaggregation", "microguard.pipelines.records.cluster_blocks"}
@@ -17,7 +17,7 @@ def test_worker_has_the_methods_loaded_before_it_is_told_what_to_do(spark):
     assert spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]
 
 
-def test_worker_reads_no_archive_anew_before_each_task(spark):
+def test_worker_does_not_read_archives_again_before_each_task(spark):
     def archives(batches):
         for _ in batches:
             found = [type(each) for each in sys.path_importer_cache.values()]

@@ -20,10 +20,10 @@ def release(spark, folder, roles, original, **sections):
     return frame, quality(areas)
 
 
-def test_what_weighs_more_loses_less(spark, tmp_path):
+def test_a_variable_with_a_larger_weight_loses_less(spark, tmp_path):
     rng = np.random.default_rng(4)
     original = persons(120).assign(age=lambda all: rng.uniform(size=len(all)))
-    original["income"] = rng.permutation(original["age"])  # so that nothing but the weight tells them apart
+    original["income"] = rng.permutation(original["age"])  # so that they differ only in their weights
     roles = ROLES | {"age": ROLES["age"] | {"variable_weight": 50.0}}
     frame, measured = release(spark, tmp_path, roles, original)
     assert len(frame) == len(original)
@@ -31,7 +31,7 @@ def test_what_weighs_more_loses_less(spark, tmp_path):
     assert loss["age"] < 0.5 * loss["income"]
 
 
-def test_ordinal_values_move_to_their_neighbours_and_strange_ones_reject_their_record(spark, tmp_path):
+def test_ordinal_values_move_to_neighbours_and_unknown_values_reject_their_record(spark, tmp_path):
     rng = np.random.default_rng(4)
     original = with_orders(persons(150).drop(columns=["age", "income"]), rng)
     original.loc[7, "size"] = "CANARY"
@@ -44,9 +44,7 @@ def test_ordinal_values_move_to_their_neighbours_and_strange_ones_reject_their_r
     assert steps["size"] < 0.8 * steps["grade"]
 
 
-def test_values_stay_in_their_section_and_near_by_their_costs_and_strange_ones_reject_their_record(
-    spark, tmp_path
-):
+def test_hierarchical_values_move_at_low_cost_and_unknown_values_reject_their_record(spark, tmp_path):
     rng = np.random.default_rng(4)
     codes = [f"{section}{number}" for section in "abc" for number in range(4)]
     lines = [f"{code},{code[0]}" for code in codes]

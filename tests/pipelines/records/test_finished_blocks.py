@@ -1,4 +1,4 @@
-"""Blocks that an earlier attempt of a run finished: taken if nothing changed, else solved anew."""
+"""Blocks that an earlier attempt finished are reused if nothing changed, else solved again."""
 
 from dataclasses import replace
 
@@ -22,12 +22,14 @@ def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
     assert report["resumed"] is True
     assert again.equals(first)
     changed, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.5]), kept)
-    assert (len(changed), report["status"]) == (0, "failed")  # other content: not the kept labels
+    # stored labels of a block with other content are not used
+    assert (len(changed), report["status"]) == (0, "failed")
     longer = replace(kept, plan=plan({"income": Scale(2.0, 1.0, 4)}, 9_000))
-    assert protect_block(table, longer)[1]["status"] == "failed"  # of a longer run: searched less
+    # a block of a longer run gets less work, so its labels differ
+    assert protect_block(table, longer)[1]["status"] == "failed"
 
 
-def test_a_block_that_another_solver_finished_is_solved_anew(tmp_path, monkeypatch):
+def test_a_block_that_another_solver_finished_is_solved_again(tmp_path, monkeypatch):
     table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     _, first, _ = protect_block(table, resuming)
     assert first["software"] == in_words(deciding_versions())
@@ -37,7 +39,7 @@ def test_a_block_that_another_solver_finished_is_solved_anew(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
-def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_path):
+def test_a_damaged_finished_block_is_solved_again(damage, tmp_path):
     table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     first, _, _ = protect_block(table, resuming)
     (path,) = tmp_path.glob("blocks/*.npz")

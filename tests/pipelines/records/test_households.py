@@ -1,4 +1,4 @@
-"""Where k counts households: what is published, refused and suppressed, and that nothing else decides."""
+"""Protection with k households: published, refused and suppressed regions."""
 
 import json
 from dataclasses import replace
@@ -49,9 +49,7 @@ def assert_household_risk(section, original, released, variables):
         assert section[f"largest_{when}"] == pytest.approx(by_home.max(), rel=1e-8)
 
 
-def test_where_k_counts_records_fewer_households_may_share_a_combination_and_are_exposed_by_it(
-    spark, tmp_path
-):
+def test_a_combination_may_have_fewer_than_k_households_if_k_counts_records(spark, tmp_path):
     """Without weights a household is as exposed as its classes in the file are small."""
     original = families()
     original.to_parquet(tmp_path / "data", index=False)
@@ -85,7 +83,7 @@ def by_households(spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kinds", ["mixed", "nominal"])
-def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(by_households, kinds):
+def test_every_combination_has_k_households_if_k_counts_households(by_households, kinds):
     original, areas = families(), by_households(kinds)
     variables = ("sex", "age", "income") if kinds == "mixed" else ("sex", "age")
     assert fewest_homes(original, areas, variables) >= 3
@@ -104,7 +102,7 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(by_h
     assert_household_risk(found["household_risk"], original, published(areas), list(variables))
 
 
-def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path, by_households):
+def test_protection_of_households_does_not_depend_on_record_order(spark, tmp_path, by_households):
     families().sample(frac=1, random_state=0).to_parquet(tmp_path / "data", index=False)
     _, areas = run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}), ())
     pd.testing.assert_frame_equal(published(areas), published(by_households("mixed")))
@@ -124,7 +122,7 @@ def test_a_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path
     assert quality(areas)["counts"]["suppressed"] == 6
 
 
-def test_a_household_that_fills_blocks_does_not_stand_alone(spark, tmp_path):
+def test_a_household_larger_than_a_block_shares_its_class_with_others(spark, tmp_path):
     original = families().assign(region="north")
     home = (
         original.iloc[:1]

@@ -61,7 +61,7 @@ def test_every_class_has_k_records_and_a_combination_that_occurred_in_its_region
     )
 
 
-def test_the_tables_of_the_regions_are_measured_as_they_are(releases):
+def test_chi_square_by_region_equals_that_of_pandas(releases):
     original, found = releases
     frame, measured = found["auto"]
     chi2 = 0.0

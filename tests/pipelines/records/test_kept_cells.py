@@ -1,4 +1,4 @@
-"""Cells that a specification keeps: by the search on combinations, or refused where nothing can heed them."""
+"""Cells that a specification keeps: by the search on combinations, or refused where nothing can use them."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ QUASI = {"role": "quasi_identifier", "kind": "nominal"}
 
 
 @pytest.mark.parametrize(("kept_dimension", "kept"), [(0, False), (1, True)])
-def test_a_rare_category_is_kept_where_the_specification_says_so(kept_dimension, kept, tmp_path):
+def test_a_rare_category_is_kept_if_specified(kept_dimension, kept, tmp_path):
     frame = pd.DataFrame([("x", b) for b in "pqrst"] * 10 + [("y", b) for b in "pqrst"], columns=["a", "b"])
     tables = {"kept_dimension": kept_dimension}
     method = {"effort": "fast", "control_tables": tables}
@@ -26,7 +26,7 @@ def test_a_rare_category_is_kept_where_the_specification_says_so(kept_dimension,
     assert bool(counts[frequencies.codes[:, 0] == 1].any()) == kept
 
 
-def test_more_records_than_are_chosen_together_refuse_to_keep_cells(tmp_path):
+def test_kept_cells_are_refused_for_too_many_records(tmp_path):
     roles = {"a": QUASI, "b": QUASI, "n": {"role": "quasi_identifier", "kind": "numeric"}}
     free, kept = (
         specification(tmp_path, roles, method={"control_tables": {"kept_dimension": dimension}})

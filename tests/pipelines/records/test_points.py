@@ -1,4 +1,4 @@
-"""Distances of points are those that the specification asks for; those of trees never exceed them."""
+"""Distances of points are those of the specification; distances of trees never exceed them."""
 
 import itertools
 
@@ -86,7 +86,7 @@ def test_levels_of_a_tree_share_the_cost_of_a_mismatch():
     assert (squares(coordinates.points(table)) <= expected + 1e-12).all()
 
 
-def test_what_a_cluster_loses_is_what_its_pairs_cost():
+def test_the_loss_of_a_cluster_is_the_cost_of_its_pairs():
     rng = np.random.default_rng(3)
     way = CostMatrix(("train", "tram", "walk"), np.array([[0.0, 1, 5], [1, 0, 4], [5, 4, 0]]))
     names = [*way.categories, None]

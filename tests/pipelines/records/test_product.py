@@ -1,4 +1,4 @@
-"""What a clustering is asked of: draws that nobody can guess."""
+"""Draws of a clustering cannot be guessed."""
 
 from types import SimpleNamespace
 

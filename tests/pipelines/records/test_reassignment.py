@@ -1,4 +1,4 @@
-"""Moves: which records take the values of another combination, whatever order they come in."""
+"""Reassignment of records to key combinations does not depend on their order."""
 
 from collections import Counter
 
@@ -53,7 +53,7 @@ def collapsed(spark, tmp_path):
     ],
     ids=["to a value", "to a missing one", "to one that only takes"],
 )
-def test_records_move_within_their_region_until_counts_are_as_protected(collapsed, counts, left):
+def test_records_move_within_their_region_until_counts_equal_the_protected_ones(collapsed, counts, left):
     frame, found, carried = collapsed(RECORDS)
     assert found.frequencies.counts.tolist() == [4, 1, 1, 3]
     back = carried(counts)
@@ -67,7 +67,7 @@ def test_records_move_within_their_region_until_counts_are_as_protected(collapse
     assert sorted(row.note for row in rows) == sorted(row[3] for row in RECORDS)
 
 
-def test_the_same_records_move_whatever_order_they_come_in(collapsed):
+def test_moves_do_not_depend_on_record_order(collapsed):
     moved = []
     for records in (RECORDS, RECORDS[::-1]):
         _, _, carried = collapsed(records)
@@ -75,7 +75,7 @@ def test_the_same_records_move_whatever_order_they_come_in(collapsed):
     assert moved[0] == moved[1]
 
 
-def test_what_keeps_all_its_records_is_in_no_move(collapsed, tmp_path):
+def test_combinations_that_keep_all_records_are_in_no_move(collapsed, tmp_path):
     _, found, _ = collapsed(RECORDS)
     place = FolderStagingArea(tmp_path)
     write_moves(place, "moves", 0, found, np.array([6, 0, 0, 3]))

@@ -1,4 +1,4 @@
-"""Distances of a specification between combinations: scaled alike, whole, and heeded where records move."""
+"""Distances of a specification between combinations: scaled alike, whole, and used where records move."""
 
 import numpy as np
 import pandas as pd
@@ -52,7 +52,7 @@ def test_levels_of_a_tree_share_a_mismatch_and_weights_multiply(tmp_path):
     assert found[0].tolist() == [0, PARTS, 2 * PARTS, 2 * PARTS, PARTS]
 
 
-def test_the_dearest_mismatch_of_a_cost_matrix_costs_what_others_do(tmp_path):
+def test_the_largest_cost_of_a_matrix_equals_a_nominal_mismatch(tmp_path):
     (tmp_path / "ways.csv").write_text(",train,tram,walk\ntrain,0,1,5\ntram,1,0,4.5\nwalk,5,4.5,0\n")
     roles = {
         "way": QUASI | {"kind": "nominal", "costs": "ways.csv"},
@@ -64,7 +64,7 @@ def test_the_dearest_mismatch_of_a_cost_matrix_costs_what_others_do(tmp_path):
     assert found[1, 2] == 9 * PARTS // 10
 
 
-def test_very_unlike_weights_stay_within_what_distances_can_hold(tmp_path):
+def test_very_different_weights_do_not_overflow_distances(tmp_path):
     roles = {
         "a": QUASI | {"kind": "nominal", "variable_weight": 1e6},
         "b": QUASI | {"kind": "nominal"},

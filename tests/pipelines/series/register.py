@@ -31,7 +31,7 @@ def key(unit: int) -> bytes:
 
 @dataclass
 class Register:
-    """A series in memory; every night goes through the functions of the room."""
+    """A series in memory; every update goes through the functions of the room."""
 
     spark: object
     settings: SeriesSettings
@@ -44,7 +44,7 @@ class Register:
         self.moved = self.spark.createDataFrame([], f"{CLASS} bigint")
 
     def go_on(self, persons: pd.DataFrame) -> UpdateCounts:
-        """One night: `persons` has unit (int), region and income."""
+        """One update: `persons` has unit (int), region and income."""
         number = len(self.nights) + 1
         keyed = persons.assign(**{UNIT: [bytearray(key(unit)) for unit in persons["unit"]]})
         tonight = (
@@ -79,7 +79,7 @@ class Register:
         return self.counts[-1]
 
     def _settled(self, frame):
-        """The frame as a table of its own, so that plans do not grow from night to night."""
+        """The frame as a table of its own, so that plans do not grow from update to update."""
         return self.spark.createDataFrame(frame.toArrow())
 
 
@@ -94,7 +94,7 @@ def clustered(frame: pd.DataFrame, k: int) -> pd.DataFrame:
 
 
 def streams(random: np.random.Generator, number: int, nights: int, most: int = 30) -> list[pd.DataFrame]:
-    """Nights of many small registers, one a region: arrivals, departures, returns, corrections."""
+    """Updates of many small registers, one a region: arrivals, departures, returns, corrections."""
     parts: list[list[pd.DataFrame]] = [[] for _ in range(nights)]
     for stream in range(number):
         size = int(random.integers(6, most + 1))

@@ -1,5 +1,4 @@
-"""A series that is solved anew: refused, or accepted by a steward, and then no more is added to what it
-exposes."""
+"""A series that is protected from scratch is refused, or accepted by a steward without further exposure."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 
 
 class Stream:
-    """A specification whose input is replaced every night; no measures are computed."""
+    """A specification whose input is replaced at every update; no measures are computed."""
 
     def __init__(self, spark, folder, roles=ROLES, table="parquet", **sections):
         self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
@@ -60,7 +60,7 @@ class Stream:
 
 @pytest.fixture(scope="module")
 def stream(spark, tmp_path_factory):
-    """Two nights: 60 events, then 60 new ones and five that were published before."""
+    """Two updates: 60 events, then 60 new ones and five that were published before."""
     append = Stream(spark, tmp_path_factory.mktemp("append"), table="iceberg")
     everybody = population()
     append.first = append.night(everybody.iloc[:60])["release_id"]
@@ -103,7 +103,8 @@ def test_a_unit_that_was_published_before_is_rejected_with_that_reason(stream):
     assert quality["counts"]["rejected"] == {"unit published before": 5}
     with pytest.raises(InputRejected, match="unit published before: 80"):
         stream.night(population().iloc[:80])
-    in_floats = population().iloc[:80].astype({"person": "float64"})  # as where a tool met a missing one
+    # as tools convert integers if a value is missing
+    in_floats = population().iloc[:80].astype({"person": "float64"})
     with pytest.raises(InputRejected, match="unit published before: 80"):
         stream.night(in_floats)
 

@@ -56,7 +56,7 @@ def test_unknown_original_values_count_as_possibly_equal(spark):
 
 
 def solved(nights, published):
-    """Units whose income follows from the means of all nights, for a reader who can follow every row."""
+    """Units whose income follows from the means of all updates, for a reader who can follow every row."""
     incomes, equations = nights[0].set_index("person")["income"], []
     for night, release in zip(nights, published, strict=True):
         alike = release.merge(night[["person", "weight"]], on="weight").groupby(["region", "sex", "income"])

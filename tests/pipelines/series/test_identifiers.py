@@ -97,7 +97,7 @@ def prefixed(frame):
 
 
 def anew(series, frame, **publish):
-    """A night of a register that is solved from the start."""
+    """An update of a register that is solved from the start."""
     frame.to_parquet(series.folder / "persons.parquet", index=False)
     spec = series.specified(**publish)
     with series.areas.lock():

@@ -43,7 +43,7 @@ def test_updates_of_a_register_are_published_in_folders_by_region(spark, tmp_pat
     describes = source.Members.describes
     monkeypatch.setattr(source.Members, "describes", lambda *each: asked.append(each) or describes(*each))
     reports.append(register.night(third))
-    assert len(asked) == 1  # the nights before are known to describe their files
+    assert len(asked) == 1  # maps of earlier updates are recorded as verified
     folders = register.folders()
     assert [len(rows(folder)) for folder in folders[:2]] == [80, 120]
     for folder in folders:

@@ -33,7 +33,7 @@ def entry(release_id, kind="register", name=NAME):
 
 
 def made(areas, release_id, kind="register", nights=()):
-    """A night as a run leaves it before it is published: staged, with its map and its sealed generation."""
+    """An update as a run leaves it before it is published: staged, with its map and its sealed generation."""
     folder = areas.record(release_id)
     (folder / MEMBERS).mkdir(parents=True)
     (folder / MEMBERS / "members.json").write_text("{}")
@@ -57,7 +57,7 @@ def latest(areas):
 
 @pytest.fixture
 def areas(tmp_path, monkeypatch):
-    """A register whose first night is published and whose second one waits."""
+    """A register whose first update is published and whose second one waits."""
     monkeypatch.setattr("microguard.pipelines.approval.rebuild_reports", lambda areas, each: None)
     monkeypatch.setattr(publish, "refuse_joint_exposure", lambda *_: None)  # the maps of units are empty
     register_areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")

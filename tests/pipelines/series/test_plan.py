@@ -1,4 +1,4 @@
-"""What a series fixes when it begins: a plan of an earlier version goes on, another one is refused."""
+"""The plan of a series: plans of earlier versions continue, different plans are refused."""
 
 from __future__ import annotations
 

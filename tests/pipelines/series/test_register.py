@@ -56,7 +56,7 @@ def population(n=120):
             "sex": np.array(["f", "m"])[random.integers(0, 2, n)],
             "income": np.round(random.lognormal(7, 1, n), 2),
             "diagnosis": np.array(["a", "b", "c"])[random.integers(0, 3, n)],
-            "weight": random.uniform(1, 5, n),  # tells rows apart: a reader can follow each of them
+            "weight": random.uniform(1, 5, n),  # identifies rows, so that a reader can follow each of them
         }
     )
 
@@ -68,8 +68,8 @@ def alike(first=120, n=12):
     return last_comers.assign(sex=np.array(["f", "m"])[place], diagnosis=np.array(["a", "b"])[place])
 
 
-#: Who is in the register each night: 40 come, 70 leave, whole classes among them, and one is corrected; then
-#: nothing changes; then so few come that they are alike in their diagnosis, and that it tells their sex.
+#: Units in the register at each update: first 40 enter, 70 leave (whole classes among them) and one is
+#: corrected; then nothing changes; then the few entrants have one diagnosis, and it determines their sex.
 NIGHTS = (range(80), range(120), range(70, 120), range(70, 120), range(70, 132))
 
 
@@ -81,7 +81,7 @@ def nights(everybody):
 
 
 class Series:
-    """A specification whose input is replaced every night; `measures` as in `microdata.run`."""
+    """A specification whose input is replaced at every update; `measures` as in `microdata.run`."""
 
     measures: tuple[str, ...] | None = None
 
@@ -107,7 +107,7 @@ class Series:
             ).content
 
     def approved_night(self, frame):
-        """A night that waits until a person approves it."""
+        """An update that waits until a person approves it."""
         report = self.night(frame, approval="required")
         assert self.areas.public.current() != report["release_id"]
         self.approve(report)
@@ -123,7 +123,7 @@ class Series:
 
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
-    """Five nights, and two that are refused: under other identifiers, and while the second one waits."""
+    """Five updates, and two that are refused: under other identifiers, and while the second one waits."""
     register = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
     first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
     register.reports = [register.night(first)]
@@ -137,7 +137,7 @@ def series(spark, tmp_path_factory):
 
 
 def refused(register, frame):
-    """The reason why a night is refused, which leaves the release before it current."""
+    """The reason why an update is refused, which leaves the release before it current."""
     served = register.areas.public.current()
     with pytest.raises(GateRefused) as reason:
         register.night(frame)
@@ -182,7 +182,7 @@ def test_risk_is_measured_of_all_records_of_a_release_and_not_of_the_new_ones_al
 
 def test_information_loss_is_measured_of_every_present_unit(series):
     everybody = nights(pd.concat([population(), alike()], ignore_index=True))
-    begun = everybody[0]["income"]  # whose mean and deviation are the scale of every night
+    begun = everybody[0]["income"]  # whose mean and deviation are the scale of every update
     for night, release in zip((0, 1, 2, 4), series.folders(), strict=True):
         tonight, published = everybody[night], rows(release)
         stands = tonight.merge(published, on="weight", suffixes=("", "_published"))
@@ -192,7 +192,8 @@ def test_information_loss_is_measured_of_every_present_unit(series):
         mean, weights = np.average(before, weights=stands["weight"]), stands["weight"]
         loss = sum(weights * (after - before) ** 2) / sum(weights * (before - mean) ** 2)
         assert quality["loss"]["all"]["information_loss"] == pytest.approx(loss, rel=1e-9)
-        assert (quality["loss"]["all"]["objective"] is None) == (night > 0)  # the births' alone is known then
+        # at an update, only the objective of new classes is known
+        assert (quality["loss"]["all"]["objective"] is None) == (night > 0)
         counts = [frame["sex"].value_counts().sort_index() for frame in (tonight, published)]
         of_sex = next(each for each in quality["tables"] if each["variables"] == ["sex"])
         assert of_sex["max_absolute_error"] == max(abs(counts[1] - counts[0]))
@@ -277,7 +278,7 @@ def test_a_map_with_exchanged_units_counts_as_not_compared(series):
     assert audit_source(series.spec).content["smallest_history"] >= 3
 
 
-def test_the_same_reader_identifies_exits_if_every_update_is_protected_anew(tmp_path):
+def test_the_same_reader_identifies_exits_if_every_update_is_protected_from_scratch(tmp_path):
     everybody = population()
     folders = [solved_anew(tmp_path, name, everybody.iloc[first:]) for first, name in enumerate(("1", "2"))]
     found = joint_exposure(align_releases([read_records(folder) for folder in folders]))

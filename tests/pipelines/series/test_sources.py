@@ -58,7 +58,7 @@ def named(name, **release):
     return {"release": {"name": name, **release}, "publish": {"path": f"lakes/{name}"}}
 
 
-def test_a_release_writes_the_sketch_of_its_source_to_its_evidence(agency):
+def test_a_release_writes_the_fingerprint_of_its_source_to_its_evidence(agency):
     assert (agency.folder / "evidence" / agency.first / FILE).is_file()
 
 
@@ -72,7 +72,7 @@ CASES = {
 @pytest.mark.parametrize(
     "case", ["other columns", *(pytest.param(case, marks=pytest.mark.long) for case in list(CASES)[:2])]
 )
-def test_the_same_records_are_refused_by_the_id_of_their_release(agency, case):
+def test_the_refusal_of_the_same_records_names_their_release(agency, case):
     message = agency.refused(frame=CASES[case](persons()), **named("people", k=2))
     assert agency.first in message
     assert str(agency.folder / "lake" / agency.first) in message

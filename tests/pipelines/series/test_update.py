@@ -25,7 +25,7 @@ def persons(region, *units, **incomes):
     return pd.DataFrame({"unit": units, "region": region, "income": values})
 
 
-#: Regions whose nights a reader can follow, beside the random ones.
+#: Regions whose updates a reader can follow by hand, next to the random ones.
 BY_HAND = [
     [
         persons("n", 1, 2, 3, 4, 5, 6),
@@ -88,7 +88,7 @@ def of_region(register, region):
 
 
 def audited(nights, k):
-    """The joint audit of nights; rows of a region with equal values are a class."""
+    """The joint audit of updates; rows of a region with equal values are a class."""
     records = pd.Index(pd.unique(pd.concat([night["unit"] * 100 + night[VERSION] for night in nights])))
     classes = []
     for i, frame in enumerate(nights):
@@ -111,7 +111,7 @@ def audited(nights, k):
 
 
 def histories(nights):
-    """Units by the set of (night, region, published value) they were ever in: brute force."""
+    """Units by the set of (update, region, published value) they were ever in: brute force."""
     classes_of = {}
     for i, frame in enumerate(nights):
         for unit, region, value in zip(frame["unit"], frame["region"], frame["income"], strict=True):
@@ -133,21 +133,21 @@ def test_entrants_wait_until_there_are_enough_and_join_no_published_class(keepin
 
 
 def test_records_of_exits_are_retained_until_their_class_is_suppressed(keeping):
-    assert 6 in shown(keeping, 1, "n")  # left, and its class stands
-    assert not {1, 2, 3} & set(shown(keeping, 3, "n"))  # all three left in one night
+    assert 6 in shown(keeping, 1, "n")  # the unit left, and its class is still published
+    assert not {1, 2, 3} & set(shown(keeping, 3, "n"))  # all three left at one update
 
 
 def test_a_unit_that_returns_to_a_suppressed_class_waits_for_half_of_it(keeping):
     assert 1 not in shown(keeping, 4, "n")
     assert {1, 2, 3} <= set(shown(keeping, 5, "n"))
-    assert 20 not in shown(keeping, 5, "n")  # waits alone since the night before
+    assert 20 not in shown(keeping, 5, "n")  # a single unit has waited since the update before
 
 
 def test_a_suppressed_class_is_republished_when_half_of_it_has_returned(keeping):
     first = shown(keeping, 0, "r")
     assert set(first) == {201, 202, 203, 204, 205}
     assert not shown(keeping, 3, "r")
-    assert shown(keeping, 4, "r") == shown(keeping, 5, "r") == first  # three of five are back
+    assert shown(keeping, 4, "r") == shown(keeping, 5, "r") == first  # three of five have returned
 
 
 def test_a_unit_that_returns_with_other_values_is_published_as_before(keeping):
@@ -173,14 +173,15 @@ def test_corrections_are_published_if_enough_units_of_one_history_have_them(repu
     first = shown(republishing, 0, "c")
     assert shown(republishing, 1, "c") == shown(republishing, 2, "c") == first
     assert shown(republishing, 3, "c") == first | {101: 10250.0, 102: 10250.0, 103: 10250.0}
-    assert {count.stale for count in republishing.counts} == {0}  # their new values are published that night
+    # their new values are published at that update
+    assert {count.stale for count in republishing.counts} == {0}
 
 
 def test_a_reversed_correction_restores_the_published_version(republishing):
     state = of_region(republishing, "c")
     assert len(state.query("__status == 'standing'")) == 6
     standing = set(state.query("__status == 'standing'")["__version"])
-    assert standing == {0, 4}  # the first, or of the night that corrected it
+    assert standing == {0, 4}  # the first version, or that of the update that corrected it
 
 
 def test_corrections_of_one_unit_have_different_versions_when_an_earlier_one_is_reversed(spark):

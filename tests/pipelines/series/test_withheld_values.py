@@ -65,7 +65,7 @@ def test_batches_that_lack_values_or_waited_for_them_are_published_without(spark
     assert len(after) == len(frame.toPandas())
 
 
-def test_where_one_value_prevails_batches_are_withheld_before_their_values_are_looked_at(spec, frame):
+def test_batches_are_withheld_independently_of_their_values_if_one_value_prevails(spec, frame):
     uniform = frame.selectExpr("region", "'flu' AS diagnosis", "wage")
     batches = batches_of(frame, uniform, None, spec, b"secret")
     assert batches.withheld == 5 * 16

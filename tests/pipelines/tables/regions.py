@@ -1,4 +1,4 @@
-"""Three regions and their total, the first with a single contributor, beside a file on their cells."""
+"""Three regions and their total, the first with a single contributor, next to a file on their cells."""
 
 from __future__ import annotations
 

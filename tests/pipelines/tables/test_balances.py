@@ -1,4 +1,4 @@
-"""Tables of amounts: what cancels, and what is nothing at all, says as much as what adds up."""
+"""Tables of amounts: balances that cancel and zeros disclose as much as sums."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def profits(planted: list[float]) -> pd.DataFrame:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("planted", [[300.0, -299.9], [300.0, -300.0]])
-def test_of_two_that_cancel_neither_knows_the_other_from_the_balance(adjusted, tmp_path, planted):
+def test_a_balance_of_two_cancelling_contributors_discloses_neither(adjusted, tmp_path, planted):
     content = adjusted(specification(tmp_path, profits(planted), dominance={"n": 1, "k": 99.0}))
     table = pq.read_table(next(Path(content["release"]).rglob("table/*.parquet"))).to_pandas()
     (shown,) = table[(table["a21"] == "A") & (table["region"] == "east")]["turnover"]
@@ -36,7 +36,7 @@ def test_of_two_that_cancel_neither_knows_the_other_from_the_balance(adjusted, t
 
 
 @pytest.mark.spark
-def test_that_a_firm_has_no_turnover_is_not_to_be_read_from_a_cell_of_its_own(adjusted, tmp_path):
+def test_a_zero_turnover_is_not_disclosed_by_a_cell_of_one_firm(adjusted, tmp_path):
     frame = records()
     frame = frame.assign(firm=np.arange(len(frame)).astype(str))
     alone = {"a10": "CE", "a21": "F", "region": "west", "turnover": 0.0}
@@ -52,7 +52,7 @@ def test_that_a_firm_has_no_turnover_is_not_to_be_read_from_a_cell_of_its_own(ad
 
 
 @pytest.mark.spark
-def test_a_giant_among_three_is_protected_although_no_rule_asks_for_it(adjusted, tmp_path):
+def test_a_dominant_contributor_of_three_is_protected_without_a_rule(adjusted, tmp_path):
     frame = records()
     frame = frame[(frame["a21"] != "C") | (frame["region"] != "west")]
     frame = frame.assign(firm=np.arange(len(frame)).astype(str))

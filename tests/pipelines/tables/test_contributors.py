@@ -67,7 +67,7 @@ def test_the_p_percent_rule_with_weights_is_that_of_the_repeated_contributions()
     assert min(found.values()) > 10
 
 
-def test_rules_of_those_who_are_protected_have_them_for_their_target():
+def test_the_p_percent_rule_protects_only_contributors_who_requested_it():
     largest, totals = [[100.0, 30.0]], [135.0]
     assert p_percent(largest, totals, 10).sensitive[0]
     assert not p_percent(largest, totals, 20, protected=[20.0]).sensitive[0]
@@ -77,7 +77,7 @@ def test_rules_of_those_who_are_protected_have_them_for_their_target():
 
 @pytest.mark.spark
 @pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
-def test_weighted_cells_have_the_contributions_of_the_sample_they_stand_for(spark, tmp_path, unit):
+def test_weighted_cells_have_the_contributions_of_the_expanded_sample(spark, tmp_path, unit):
     frame = small(4, 30).assign(weight=np.random.default_rng(1).choice([1.0, 1.5, 3.0], 30))
     variables = {"weight": {"role": "weight"}} | ({unit: {"role": "unit"}} if unit else {})
     chosen = specification(tmp_path, frame, variables, weighted=True, p_percent=90.0, **ONE_LEVEL)
@@ -185,5 +185,5 @@ def test_cells_of_nested_codes_are_those_of_columns_that_nest(spark, tmp_path, u
 @pytest.mark.spark
 def test_records_with_a_code_that_has_parts_are_refused(spark, tmp_path):
     keys = ONE_LEVEL | {"parents": {"a21": {"A": "B"}}, "p_percent": 10.0}
-    with pytest.raises(InputRejected, match=r"record\(s\) have a code in a21 that other codes are parts of"):
+    with pytest.raises(InputRejected, match=r"have a code in a21 that is a parent of other codes"):
         tabulated(spark, specification(tmp_path, records(), **keys))

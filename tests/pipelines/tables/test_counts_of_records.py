@@ -1,4 +1,4 @@
-"""Counts of records of units that have several: fewer than k units may stand behind a large count."""
+"""Counts of records of units with several records: a large count may have fewer than k units."""
 
 from __future__ import annotations
 

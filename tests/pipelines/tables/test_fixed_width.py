@@ -103,7 +103,7 @@ def test_records_and_metadata_of_tau_argus_are_protected_and_written_back(adjust
 
 
 @pytest.mark.spark
-def test_lines_that_end_before_the_last_field_are_refused_by_their_number(adjusted, tmp_path):
+def test_the_refusal_counts_lines_that_end_before_the_last_field(adjusted, tmp_path):
     written(tmp_path)
     path = tmp_path / "turnover.asc"
     path.write_text(path.read_text() + "84 34110\n")

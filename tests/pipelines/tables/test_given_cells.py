@@ -45,7 +45,7 @@ def test_prepared_refuses_a_total_mark_that_is_also_a_code():
 
 def test_prepared_names_the_column_without_a_total():
     table = Table(source="cells", value="v", tables=[["a", "b"]])
-    with pytest.raises(InputRejected, match="No cell has the total mark 'Total' in a: say what stands there"):
+    with pytest.raises(InputRejected, match=r"No cell has the total mark 'Total' in a: set table.total"):
         prepared(rows([("all", "Total"), ("x", "Total")], v=[1.0, 1.0]), table)
 
 
@@ -113,11 +113,11 @@ def rules_by_shadow(shadow, capacity=100.0):
     return rule_table(cells_of_finished(frame, spec.table), spec)
 
 
-def test_dominance_is_judged_by_the_shadow_where_it_is_smaller_than_the_value():
+def test_dominance_is_judged_by_the_shadow_variable_if_it_is_smaller():
     assert rules_by_shadow([100.0, 50.0, 150.0]).sensitive.tolist() == [False, True, False]
     assert not rules_by_shadow([1000.0, 500.0, 1500.0]).sensitive.any()
 
 
-def test_readers_know_that_no_value_is_negative_where_the_shadow_is_larger():
+def test_readers_know_that_no_value_is_negative_if_the_shadow_variable_is_larger():
     table = rules_by_shadow([2000.0, 900.0, 2900.0], capacity=200.0)
     assert (table.lower_capacity <= table.values).all()

@@ -95,7 +95,7 @@ def test_a_cell_of_another_hierarchy_is_the_sum_of_the_codes_below_it_in_every_r
 
 
 @pytest.mark.parametrize("changes", [{}, {"kind": "frequency", "value": None}], ids=["values", "counts"])
-def test_what_is_published_adds_up_over_both_hierarchies_and_the_written_files_are_asked(tmp_path, changes):
+def test_published_files_are_additive_over_both_hierarchies(tmp_path, changes):
     chosen = specification(**changes)
     table, cells = table_of(chosen), cells_of(chosen)
     problem, adjustment = adjusted(table_problem(cells, chosen, KEY), chosen, table, KEY)
@@ -130,6 +130,6 @@ def test_a_code_in_two_groups_is_refused():
     ],
     ids=["groups of no table", "two columns shared", "shared above", "cells"],
 )
-def test_a_hierarchy_that_groups_nothing_anew_is_a_fault(changes):
+def test_a_hierarchy_without_a_new_grouping_is_refused(changes):
     with pytest.raises(SpecificationError, match="hierarchies"):
         specification(**changes)

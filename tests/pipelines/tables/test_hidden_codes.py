@@ -15,7 +15,7 @@ RARE = [f"R{i}" for i in range(6)]
 
 
 def with_rare_codes() -> pd.DataFrame:
-    """Firms in two sections, in six branches of which each is one firm's, and those grouped anew."""
+    """Firms in two sections, in six branches with one firm each, and the same firms in another grouping."""
     frame = records()
     of_other = frame["a21"].isin(["A", "C"]).map({True: "p", False: "q"})
     frame = frame.assign(firm=range(len(frame)), other=of_other)

@@ -36,7 +36,7 @@ def refused(folder: Path, standing=None, source="cells", **keys: object) -> tupl
     return named(caught.value, cells, problem, table), (specification, cells, problem)
 
 
-def test_the_line_is_named_by_codes_and_the_capacity_that_is_enough_is_enough(tmp_path: Path) -> None:
+def test_the_refusal_names_the_constraint_by_codes_and_a_sufficient_capacity(tmp_path: Path) -> None:
     refusal, (_, _, problem) = refused(tmp_path, capacity=2.0)
     text = str(refusal)
     assert "The proof: Total = n (sensitive) + s + w." in text
@@ -48,7 +48,7 @@ def test_the_line_is_named_by_codes_and_the_capacity_that_is_enough_is_enough(tm
     adjusted(again, enough, enough.table, KEY)
 
 
-def test_cells_that_were_published_before_are_named_as_such(tmp_path: Path) -> None:
+def test_the_refusal_marks_cells_that_were_published_before(tmp_path: Path) -> None:
     def standing(cells):
         others = (cells.codes["region"] != "n").to_numpy()
         return PublishedValues(others, np.where(others, cells.units, 0.0), ("first",))
@@ -59,13 +59,13 @@ def test_cells_that_were_published_before_are_named_as_such(tmp_path: Path) -> N
     )
 
 
-def test_codes_of_records_are_in_no_refusal(tmp_path: Path) -> None:
+def test_refusals_contain_no_codes_of_records(tmp_path: Path) -> None:
     text = str(refused(tmp_path, source="microdata", capacity=2.0)[0])
     assert "The proof" not in text
     assert "set table.capacity to" in text
 
 
-def test_another_refusal_is_left_as_it_is(tmp_path: Path) -> None:
+def test_other_refusals_are_not_changed(tmp_path: Path) -> None:
     error = ProtectionFailed("No protected table was found.")
     assert named(error, None, None, None) is error
 
@@ -89,7 +89,7 @@ def chain(count: int, capacity: float) -> CellTable:
     return CellTable(values, np.array([*lines, grand]), sensitive, level, level, room, room)
 
 
-def test_one_line_among_many_is_found_before_any_search_and_by_its_own_room() -> None:
+def test_an_infeasible_constraint_is_found_before_the_search_by_its_own_capacities() -> None:
     """A cell that rises has no room to fall: the others must balance all of its level."""
     with pytest.raises(ImpossibleConstraints) as caught:
         check_constraints(Problem.from_table(chain(300, 9.0), "at-least"))
@@ -97,13 +97,13 @@ def test_one_line_among_many_is_found_before_any_search_and_by_its_own_room() ->
     check_constraints(Problem.from_table(chain(300, 10.0), "at-least"))
 
 
-def test_a_deletion_filter_leaves_the_lines_that_prove_it_together(monkeypatch) -> None:
+def test_a_deletion_filter_returns_constraints_that_are_jointly_infeasible(monkeypatch) -> None:
     """Two lines are each feasible and not together: the total may not move, and both parts of it must."""
     table = chain(200, 50.0)
     fixed = table.upper_capacity.copy()
     fixed[1] = 0.0  # the first total moves by 20 at least
     fixed[400 + 1 : 400 + 200] = 0.0
-    fixed[-1] = 0.0  # and no other, nor the grand total
+    fixed[-1] = 0.0  # and no other total moves
     stuck = CellTable(table.values, table.relations, table.sensitive, table.lower_protection,
                       table.upper_protection, fixed, fixed)  # fmt: skip
     problem = Problem.from_table(stuck, "at-least")

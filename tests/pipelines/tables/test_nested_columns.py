@@ -20,5 +20,5 @@ from microguard.pipelines.tables.nested_columns import add_up
         ("a1 a2 a3", False, False),
     ],
 )
-def test_codes_add_up_where_the_records_fall_into_parts(pairs, known, found):
+def test_add_up_finds_codes_of_the_same_records(pairs, known, found):
     assert add_up(pd.DataFrame([list(each) for each in pairs.split()]), known=known) is found

@@ -79,7 +79,7 @@ def last_digits_and_moves(decimals: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("decimals", "tells"), [(2, True), (0, False)], ids=["before", "as the data"])
-def test_last_digits_tell_moved_cells_of_whole_numbers_only_with_more_digits(decimals, tells) -> None:
+def test_last_digits_disclose_moved_cells_of_whole_numbers_only_with_more_digits(decimals, tells) -> None:
     """The attacker learns from half of the cells which endings are those of moved ones."""
     digits, moved = last_digits_and_moves(decimals)
     assert 0.15 < moved.mean() < 0.9
@@ -162,4 +162,5 @@ def test_a_table_of_whole_numbers_is_published_in_whole_numbers(adjusted, monkey
     quality = json.loads((Path(content["report"]).parent / "quality.json").read_text())
     assert quality["table"]["unit"] == 1
     assert quality["adjustment"]["solver"].startswith("HiGHS")
-    assert adjusted(chosen)["release_id"] == content["release_id"]  # published already, by the version before
+    # the earlier version has published this release already
+    assert adjusted(chosen)["release_id"] == content["release_id"]

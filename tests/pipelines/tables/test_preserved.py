@@ -56,7 +56,7 @@ def protect(chosen: Specification) -> tuple[Cells, np.ndarray, dict[str, Any]]:
     return cells, adjustment.values[problem.variables], sections
 
 
-def test_a_table_without_a_wish_reports_how_its_cells_lie_to_the_original_ones() -> None:
+def test_a_table_without_preserved_statistics_reports_the_fit_to_original_cells() -> None:
     cells, values, sections = protect(specification())
     (fit,) = sections["fit"]
     finest = finest_cells(cells.codes, table_of(specification()), ("a21", "region"))
@@ -67,7 +67,7 @@ def test_a_table_without_a_wish_reports_how_its_cells_lie_to_the_original_ones()
     assert "statistics_lost" not in sections["metrics"]
 
 
-def test_mean_and_slope_are_preserved_in_whole_units_and_whoever_reads_the_table_is_told() -> None:
+def test_mean_and_slope_are_preserved_in_whole_units_and_stated_in_the_manifest() -> None:
     chosen = specification(mean=0.0, slope=0.0001)
     _, values, sections = protect(chosen)
     (fit,) = sections["fit"]
@@ -99,7 +99,7 @@ def test_the_finest_cells_are_those_below_no_other_in_levels_of_columns_and_of_c
     assert finest_cells(codes, table_of(nested), ("a10",)).tolist() == [1]
     parents = {"source": "cells", "value": "turnover", "tables": [["a21"]], "contributors": "firms",
                "parents": {"a21": {"47": "G", "46": "G", "55": "I"}}}  # fmt: skip
-    codes = pd.DataFrame({"a21": ["47", "G", "I", "Total"]})  # nothing of I is known by parts
+    codes = pd.DataFrame({"a21": ["47", "G", "I", "Total"]})  # parts of I are unknown
     assert finest_cells(codes, table_of(build(parents)), ("a21",)).tolist() == [0, 2]
 
 

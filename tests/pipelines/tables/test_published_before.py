@@ -1,4 +1,4 @@
-"""A cell is published with one value for ever, whatever table, name or seed asks for it again."""
+"""A published cell keeps its value in every later table, under any name or seed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def counted(specification: Specification, seed: int = 1) -> Cells:
     )
 
 
-def test_empty_combinations_stand_in_a_table_of_counts() -> None:
+def test_a_table_of_counts_contains_empty_combinations() -> None:
     specification = build(COUNTS)
     cells = counted(specification)
     assert (cells.units == 0).sum() >= 1
@@ -89,7 +89,7 @@ def test_the_next_table_publishes_a_cell_as_the_first_one_did() -> None:
     assert not [cell for cell in new_cells(cells, table, published, standing, ORIGIN) if cell in drawn]
 
 
-def test_a_cell_is_told_by_its_codes_whatever_else_its_table_has() -> None:
+def test_a_cell_is_identified_by_its_codes_in_any_table() -> None:
     whole, by_region = build(COUNTS), build(COUNTS | {"tables": [["region"]], "hierarchies": []})
     assert whole.table is not None
     assert by_region.table is not None
@@ -103,7 +103,7 @@ def test_a_cell_is_told_by_its_codes_whatever_else_its_table_has() -> None:
     assert np.array_equal(standing.units, alone.units)
 
 
-def test_a_part_of_a_value_is_the_cell_of_its_own_table() -> None:
+def test_a_part_of_a_value_has_the_cell_of_the_table_of_this_part() -> None:
     parts = {"tables": [["region", "market"]], "parts": {"market": ["firms", "home"]}}
     together = build({"value": "turnover", **parts}).table
     alone = build({"value": "firms", "tables": [["region"]]}).table
@@ -146,7 +146,7 @@ def test_a_value_with_more_digits_than_this_table_has_is_refused() -> None:
         standing_cells(cells, specification.table, [finer])
 
 
-def test_tables_of_the_same_records_are_known_under_any_source_by_their_true_values() -> None:
+def test_tables_of_the_same_records_are_recognised_under_any_source() -> None:
     specification = build(COUNTS)
     table = specification.table
     assert table is not None
@@ -172,7 +172,7 @@ def test_tables_of_the_same_records_are_known_under_any_source_by_their_true_val
     assert of_the_same_records(cells, table, unknown, elsewhere) == []
 
 
-def test_a_true_value_is_known_again_where_records_were_rounded_to_fewer_digits() -> None:
+def test_a_true_value_is_recognised_if_records_were_rounded_to_fewer_digits() -> None:
     finer, coarser = (
         build({"value": "turnover", "tables": [["region"]], "decimals": d}).table for d in (2, 0)
     )

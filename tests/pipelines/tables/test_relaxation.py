@@ -1,4 +1,4 @@
-"""What makes a table impossible gives way where the specification says so, and everybody is told."""
+"""Limits that make a table infeasible are relaxed if specified, and the evidence and the page state it."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def relaxed(chosen: Specification, standing: PublishedValues | None = None):
     return cells, *protect_cells(problem, chosen, chosen.table, KEY)
 
 
-def test_nothing_gives_way_unless_the_specification_says_what(tmp_path: Path) -> None:
+def test_nothing_is_relaxed_unless_specified(tmp_path: Path) -> None:
     with pytest.raises(ProtectionFailed, match="cannot be protected"):
         relaxed(specification(tmp_path))
 
 
-def test_nothing_gives_way_where_the_table_can_be_protected(tmp_path: Path) -> None:
+def test_nothing_is_relaxed_if_the_table_is_feasible(tmp_path: Path) -> None:
     _, problem, _ = relaxed(specification(tmp_path, "capacities", "fixed", capacity=10))
     assert problem.relaxation is None
 
 
-def test_capacities_give_way_before_a_fixed_cell_does_and_the_evidence_counts_them(tmp_path: Path) -> None:
+def test_capacities_are_relaxed_before_fixed_cells_and_counted_in_the_evidence(tmp_path: Path) -> None:
     chosen = specification(tmp_path, "capacities", "fixed")
     assert chosen.table is not None
     cells, problem, adjustment = relaxed(chosen)
@@ -61,7 +61,7 @@ def test_capacities_give_way_before_a_fixed_cell_does_and_the_evidence_counts_th
     assert set(manifest["limits"]) - set(untouched["limits"]) == {RELAXED.format("capacities")}
 
 
-def test_a_fixed_cell_gives_way_where_it_must_and_a_published_one_never(tmp_path: Path) -> None:
+def test_a_fixed_cell_is_relaxed_if_necessary_and_a_published_cell_never(tmp_path: Path) -> None:
     chosen = specification(tmp_path, "capacities", "fixed", capacity=0)
     cells, problem, _ = relaxed(chosen)
     assert problem.relaxation is not None
@@ -72,6 +72,6 @@ def test_a_fixed_cell_gives_way_where_it_must_and_a_published_one_never(tmp_path
         relaxed(chosen, PublishedValues(published, np.where(published, cells.units, 0.0)))
 
 
-def test_counts_have_nothing_to_give_way() -> None:
+def test_relaxation_is_refused_for_counts() -> None:
     with pytest.raises(SpecificationError, match="drawn"):
         build({"kind": "frequency", "tables": [["region"]], "relax": ["capacities"]})

@@ -44,7 +44,7 @@ def test_every_cell_is_a_multiple_next_to_its_count_and_totals_add_up(zeros: str
     assert np.all(shown[cells.units == 0] == 0)
 
 
-def test_an_attacker_is_left_with_a_base_of_doubt_and_no_likely_count_below_the_minimum() -> None:
+def test_intervals_of_an_attacker_are_nearly_a_base_wide_and_no_small_count_is_likely() -> None:
     specification = build(ROUNDED)
     problem, adjustment, _ = rounded(specification, counted(specification))
     intervals = intervals_of(problem, adjustment, specification.table, most_cells=20, seed=0)
@@ -55,7 +55,7 @@ def test_an_attacker_is_left_with_a_base_of_doubt_and_no_likely_count_below_the_
     assert attack.metrics["posterior"] == attack.section["largest_posterior"] < 0.7
 
 
-def test_odds_that_a_program_left_in_the_table_count_where_they_say_more() -> None:
+def test_odds_of_a_completing_program_count_if_they_disclose_more() -> None:
     specification = build(ROUNDED)
     moves = table_problem(counted(specification), specification, KEY).moves
     counts = np.repeat(np.arange(10.0), 60)
@@ -65,7 +65,7 @@ def test_odds_that_a_program_left_in_the_table_count_where_they_say_more() -> No
     assert by_method.largest < 0.7 * as_moved.largest
 
 
-def test_the_next_table_keeps_what_stands_and_another_base_is_refused() -> None:
+def test_the_next_table_keeps_published_values_and_refuses_another_base() -> None:
     specification = build(ROUNDED)
     cells = counted(specification)
     _, _, shown = rounded(specification, cells)
@@ -80,7 +80,7 @@ def test_the_next_table_keeps_what_stands_and_another_base_is_refused() -> None:
         table_problem(cells, other, KEY, standing)
 
 
-def test_a_total_that_stands_too_far_away_is_refused_with_what_to_do_and_relaxed_where_allowed() -> None:
+def test_a_published_total_that_is_too_far_away_is_refused_or_relaxed_if_allowed() -> None:
     specification = build(ROUNDED)
     cells = counted(specification)
     total = (cells.codes == "Total").all(axis=1).to_numpy()

@@ -102,14 +102,14 @@ def test_a_sensitive_zero_moves_by_the_zero_safety_range_and_passes_the_gate(tmp
     assert problem.by_rule.sensitive.sum() == (1 if only_zero else 2)
 
 
-def test_a_sensitive_zero_moves_by_levels_of_its_own(tmp_path: Path) -> None:
+def test_a_sensitive_zero_moves_by_the_levels_that_the_file_gives(tmp_path: Path) -> None:
     known = "region,branch,status,lower_protection,upper_protection\nx,r,sensitive,7,7\n"
     specification, cells = two_way(tmp_path, known)
     problem, adjustment, _ = protected(specification, cells)
     assert adjustment.values[problem.variables[place(cells)]] >= 7
 
 
-def test_a_sensitive_zero_that_may_not_rise_is_refused_by_its_rule(tmp_path: Path) -> None:
+def test_the_refusal_of_a_sensitive_zero_that_may_not_rise_names_its_rule(tmp_path: Path) -> None:
     known = "region,branch,status,upper_capacity\nx,r,sensitive,0\n"
     specification, cells = two_way(tmp_path, known, zero_safety_range=5.0)
     with pytest.raises(InputRejected, match=r"may not change.*declare it safe or fixed"):
@@ -151,13 +151,14 @@ def test_an_interval_narrower_than_digit_or_least_level_never_passes(tmp_path, w
     specification, cells = two_way(tmp_path, zero_safety_range=5.0, quality={"min_interval": 0.0})
     problem, adjustment, intervals = protected(specification, cells)
     rule = problem.by_rule
-    assert rule.upper_protection[rule.sensitive].min() == 2  # by dominance; that of the zero is 5
+    # the level by dominance; the level of the zero is 5
+    assert rule.upper_protection[rule.sensitive].min() == 2
     narrow = replace(intervals, lower=intervals.upper - width)
     assert judged_intervals(narrow, problem).below_unit == found * len(intervals.cells)
     assert ("intervals_below_unit" in failures(problem, adjustment, narrow, cells, specification)) == found
 
 
-def test_a_sensitive_cell_that_no_attacker_was_tried_on_never_passes(tmp_path: Path) -> None:
+def test_a_sensitive_cell_without_a_tested_attacker_never_passes(tmp_path: Path) -> None:
     specification, cells = two_way(tmp_path, zero_safety_range=5.0)
     problem, adjustment, _ = protected(specification, cells)
     table = specification.table

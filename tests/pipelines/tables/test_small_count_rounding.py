@@ -86,6 +86,6 @@ def test_the_guarantee_is_built_from_its_manifest_and_refuses_small_counts() -> 
         (SMALL | {"relax": ["adjacent"]}, "relax"),
     ],
 )
-def test_a_faulty_specification_is_refused_by_name(table, said) -> None:
+def test_the_refusal_of_a_faulty_specification_names_the_key(table, said) -> None:
     with pytest.raises(SpecificationError, match=said):
         build(table)

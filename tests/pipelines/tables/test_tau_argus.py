@@ -68,7 +68,7 @@ def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:
         ("North;1;s\nNorth;1;pl;1;2\n", "contradicts"),
     ],
 )
-def test_a_faulty_line_is_rejected_by_its_number(tmp_path: Path, text: str, message: str) -> None:
+def test_the_rejection_of_a_faulty_line_names_its_number(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "known.hst").write_text(text)
     with pytest.raises(InputRejected, match=message):
         read_hst(tmp_path / "known.hst", ("region", "size"))

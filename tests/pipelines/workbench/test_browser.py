@@ -46,7 +46,7 @@ def opened(tmp_path_factory):
 
 
 @pytest.mark.spark
-def test_whole_path_from_a_file_to_a_signature(opened):
+def test_a_file_is_drafted_protected_and_approved_in_the_workbench(opened):
     folder, address, printed = opened
     with window(address) as page:
         before = figures(page)
@@ -228,7 +228,7 @@ microguard.main(["start", sys.argv[1], "--no-browser"])
 """
 
 
-def test_results_of_verbs_are_shown_with_what_can_be_done(tmp_path):
+def test_results_of_verbs_are_shown_with_possible_actions(tmp_path):
     require_browser()
     people().to_parquet(tmp_path / "people.parquet", index=False)
     with started(tmp_path, "people.parquet", WITH_RESULTS) as (address, _), window(address) as page:
@@ -247,7 +247,7 @@ def test_results_of_verbs_are_shown_with_what_can_be_done(tmp_path):
         page.get_by_text("max_information_loss = 0.6").first.wait_for()
 
 
-def test_replaced_file_is_said_and_nothing_runs(tmp_path):
+def test_a_replaced_file_is_reported_and_no_verb_runs(tmp_path):
     require_browser()
     people().to_parquet(tmp_path / "people.parquet", index=False)
     with started(tmp_path, "people.parquet") as (address, printed), window(address) as page:

@@ -151,7 +151,7 @@ def test_guard_refuses_the_process_of_another_user_that_has_the_cookie(tmp_path,
 
 
 @pytest.mark.skipif(not CONNECTIONS.exists(), reason="this system does not list connections")
-def test_own_process_is_served():
+def test_peers_accepts_a_connection_of_its_own_process():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         peers = Peers(port)

@@ -217,7 +217,7 @@ def test_unchanged_files_are_read_only_if_asked_for(tmp_path, monkeypatch):
     assert read == []
     assert not files.is_replaced()
     assert len(read) == 1
-    path.write_text("a,b\n1,3\n")  # of the same size
+    path.write_text("a,b\n1,3\n")  # a file of the same size
     assert files.is_replaced(read=False)
 
 
@@ -256,7 +256,7 @@ def test_figures_promise_k_only_if_the_method_does(data, folder, method, promise
     assert (found.promises_k, found.is_of_method) == (promised, method == "microaggregation")
 
 
-def test_small_strata_are_stated(tmp_path):
+def test_preview_states_the_number_of_small_strata(tmp_path):
     random = np.random.default_rng(2)
     frame = pd.DataFrame(random.normal(size=(400, 2)), columns=["x", "y"])
     frame.iloc[0, 0] = frame.iloc[1, 1] = np.nan
@@ -358,4 +358,5 @@ def test_stated_errors_cover_the_figures_of_other_seeds(tmp_path):
             inside.append(abs(of_records.mean() - stated[key].value) <= stated[key].error)
             differing += of_records.mean() != stated[key].value
     assert np.mean(inside) > 0.98
-    assert differing > len(inside) / 2  # an error of 0, as it was stated before, covers hardly any
+    # control: an error of 0, which earlier versions stated, covers hardly any figure
+    assert differing > len(inside) / 2

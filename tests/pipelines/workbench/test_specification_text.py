@@ -48,7 +48,7 @@ def test_set_creates_sections_and_quotes_names(state):
     assert state.specification().method.effort == "fast"
 
 
-def test_undo_and_redo_are_the_history(state):
+def test_undo_and_redo_restore_earlier_and_later_texts(state):
     state.set("k: 5", (("release", "k"), 5))
     state.set("k: 7", (("release", "k"), 7))
     state.undo()
@@ -82,7 +82,7 @@ def test_apply_line_takes_the_line_of_a_refusal(state):
 
 
 @pytest.mark.parametrize("line", ["", "no line", "[quality", "[quality] = 3", "[quality]"])
-def test_apply_line_refuses_what_is_no_line(state, line):
+def test_apply_line_refuses_text_that_is_no_line(state, line):
     with pytest.raises(SpecificationError):
         state.apply_line(line)
     assert state.text == TEXT

@@ -64,7 +64,7 @@ def test_counts_below_the_minimum_are_sensitive(folder):
     assert marked == {("B", "x")}
 
 
-def test_finished_table_is_read_as_it_is(tmp_path):
+def test_a_finished_table_is_read_without_changes(tmp_path):
     rows = [("A", 3, 100), ("B", 2, 30), ("Total", 5, 130)]
     frame = pd.DataFrame(rows, columns=["branch", "n", "turnover"])
     frame.to_csv(tmp_path / "data.csv", index=False, sep=";")

@@ -21,7 +21,7 @@ def test_numbers_of_the_specification_are_shown_with_all_digits(value, shown):
 
 
 @pytest.mark.parametrize("written", ["nan", "inf", "-inf", "1e999", "x", ""])
-def test_what_is_no_finite_number_is_refused(written):
+def test_number_of_refuses_text_that_is_no_finite_number(written):
     from microguard.pipelines.workbench.widgets import number_of
 
     with pytest.raises(ValueError):

@@ -34,7 +34,7 @@ def test_the_input_needs_k_records_and_regions_of_k(tmp_path: Path) -> None:
     assert required["repeated of person_id"] == (None, 0)
 
 
-def test_policies_decide_what_may_be_missing(tmp_path: Path) -> None:
+def test_policies_decide_which_values_may_be_missing(tmp_path: Path) -> None:
     required = limits(input_requirements(specified(tmp_path)))
     assert "missing of income" in required
     assert "missing of sex" not in required
@@ -47,19 +47,19 @@ def test_policies_decide_what_may_be_missing(tmp_path: Path) -> None:
     assert "smallest_region of region" not in required
 
 
-def test_every_release_must_hold_what_was_protected() -> None:
+def test_every_release_must_contain_the_protected_records() -> None:
     required = integrity_requirements()
     assert limits(required)["records_unaccounted"] == (None, 0)
     assert all(each.promised for each in required)
 
 
-def test_a_metric_that_is_not_a_number_meets_nothing() -> None:
+def test_a_metric_that_is_nan_meets_no_requirement() -> None:
     requirement = Requirement(MetricKey("records"), "do something", at_least=3, at_most=9)
     assert [requirement.met(value) for value in (2, 3, 9, 10, math.nan)] == [False, True, True, False, False]
     assert str(requirement.failure(2)) == "records is 2, expected at least 3 and at most 9: do something."
 
 
-def test_a_value_that_is_not_known_gives_no_line_to_accept_it() -> None:
+def test_a_failure_with_an_unknown_value_proposes_no_line() -> None:
     line = "[quality] max_t = {above}"
     required = [Requirement(MetricKey("t", name), "raise k", at_most=0.1, line=line) for name in "abcd"]
     failures = [

@@ -51,7 +51,7 @@ def test_ordinal_and_hierarchical_variables_are_categories() -> None:
 
 
 @pytest.mark.parametrize("weight", [0, 0.0, -1.0, float("inf"), float("nan"), 1e7, "2", True])
-def test_a_weight_is_a_finite_number_above_nought(weight: Any) -> None:
+def test_a_weight_is_a_finite_number_above_zero(weight: Any) -> None:
     with pytest.raises(SpecificationError, match="variable_weight"):
         build({"sex": NOMINAL | {"variable_weight": weight}})
 
@@ -71,7 +71,7 @@ def test_a_weight_is_a_finite_number_above_nought(weight: Any) -> None:
         ),
     ],
 )
-def test_what_would_not_heed_a_weight_is_refused_by_name(
+def test_a_weight_that_would_be_ignored_is_refused(
     variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(SpecificationError, match=named):
@@ -86,7 +86,7 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ({"age": ORDINAL | {"order": ["old", "young", "old"]}}, {}, "age.order: .*each once"),
         ({"age": ORDINAL | {"order": []}}, {}, "age.order: .*two categories or more"),
         ({"age": ORDINAL | {"kind": "nominal"}}, {}, 'age.order: .*unless kind is "ordinal"'),
-        ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*beside bands"),
+        ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*next to bands"),
         ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),
         ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with method safe"),
         (
@@ -102,7 +102,7 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ({"sex": NOMINAL | {"costs": "c.csv"}}, {"name": "safe"}, "sex.costs: .*no distances"),
     ],
 )
-def test_an_order_or_a_tree_that_nothing_would_heed_is_refused_by_name(
+def test_an_order_or_hierarchy_that_would_be_ignored_is_refused(
     variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(SpecificationError, match=named):

@@ -32,14 +32,14 @@ def test_a_name_that_differs_from_another_in_capitals_alone_is_refused(tmp_path)
     of_region("region", tmp_path, Region={"role": "identifier"})
 
 
-def test_without_a_region_there_is_nothing_to_partition_by(tmp_path):
+def test_partition_by_is_refused_without_a_region(tmp_path):
     roles = ROLES | {"region": {"role": "other"}}
     with pytest.raises(SpecificationError, match="as no variable has the role region"):
         specification(tmp_path, roles, publish={"partition_by": "region"})
 
 
 @pytest.mark.parametrize("table", ["delta", "iceberg"])
-def test_a_table_has_no_folders_of_ours_and_may_have_a_csv_beside_it(table, tmp_path):
+def test_a_delta_or_iceberg_table_has_no_partition_folders_and_may_have_a_csv(table, tmp_path):
     with pytest.raises(SpecificationError, match=f"where publish.format is {table}"):
         specification(tmp_path, publish={"partition_by": "region", "format": table})
     assert specification(tmp_path, publish={"csv": True, "format": table}).publish.csv

@@ -43,7 +43,7 @@ def test_sections_that_are_left_out_have_their_defaults(sound: Path) -> None:
     assert specification.publish.disclose == ()
 
 
-def test_variables_are_told_apart_by_role_and_kind(sound: Path) -> None:
+def test_variables_are_selected_by_role_and_kind(sound: Path) -> None:
     specification = read_specification(sound)
     assert specification.nominal == ("sex", "education")
     assert specification.numeric == ("income",)
@@ -87,7 +87,7 @@ def test_control_tables_never_cross_groups(sound: Path) -> None:
     assert read_specification(sound, [groups]).control_tables == apart
 
 
-def test_bounds_of_control_tables_may_stand_beside_mixed_variables(sound: Path) -> None:
+def test_bounds_of_control_tables_are_allowed_with_mixed_variables(sound: Path) -> None:
     specification = read_specification(sound, ["method.control_tables.max_absolute_error={1=6, 2=9}"])
     assert specification.kinds() == "mixed"
     assert specification.method.control_tables.max_absolute_error == {1: 6, 2: 9}
@@ -111,7 +111,7 @@ def test_an_override_reaches_any_key_and_the_last_one_wins(sound: Path) -> None:
 
 
 @pytest.mark.parametrize("override", ["release.k", "=3", "release k=3", "", "release.k=3\n[x]"])
-def test_an_override_that_is_none_is_refused(override: str, sound: Path) -> None:
+def test_a_malformed_override_is_refused(override: str, sound: Path) -> None:
     with pytest.raises(SpecificationError, match="--set"):
         read_specification(sound, [override])
 
@@ -121,7 +121,7 @@ def test_an_override_of_an_unknown_key_is_refused(sound: Path) -> None:
         read_specification(sound, ["method.speed=9"])
 
 
-def test_a_specification_cannot_be_changed_and_travels_between_processes(sound: Path) -> None:
+def test_a_specification_is_immutable_and_can_be_pickled(sound: Path) -> None:
     specification = read_specification(sound)
     with pytest.raises(ValidationError):
         specification.release.k = 2  # type: ignore[misc]
@@ -160,7 +160,7 @@ def test_a_file_of_records_in_place_of_a_specification_is_refused_with_the_verb_
     assert "CANARY" not in str(refusal.value)
 
 
-def test_a_release_goes_to_a_folder_or_an_object_store_that_can_compare_versions(sound: Path) -> None:
+def test_a_public_area_is_a_folder_or_an_object_store_with_conditional_writes(sound: Path) -> None:
     assert read_specification(sound, ["publish.path=s3://bucket/lake"]).public_area == "s3://bucket/lake"
     for key in ("path", "evidence", "ledger"):
         for address in ("http://host/lake", "s3a://bucket/lake"):
@@ -180,7 +180,7 @@ def test_a_public_area_that_readers_could_not_reach_is_refused(sound: Path) -> N
         read_specification(sound, ["publish.path=evidence/lake", "publish.evidence=evidence"])
 
 
-def test_an_input_below_the_public_area_is_refused_whatever_its_scheme_is_called(sound: Path) -> None:
+def test_an_input_below_the_public_area_is_refused_with_any_scheme(sound: Path) -> None:
     places = ["publish.path=s3://bucket/lake", "input.path=s3a://bucket/lake/persons"]
     with pytest.raises(SpecificationError, match="outside the public area"):
         read_specification(sound, places)
@@ -249,7 +249,7 @@ _anything = st.recursive(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.dictionaries(_keys, _anything, max_size=5), section=_keys)
-def test_nothing_but_a_specification_error_comes_of_any_content(
+def test_any_content_is_valid_or_raises_a_specification_error(
     noise: dict[str, Any], section: str, sound: Path
 ) -> None:
     content = read_specification(sound).model_dump(exclude_none=True, mode="json")

@@ -1,4 +1,4 @@
-"""Edit rules: what they parse into, and what is refused."""
+"""Edit rules: parsed rules and refused rules."""
 
 from contextlib import suppress
 
@@ -21,7 +21,7 @@ from microguard.schemas.specification.rules import (
 AGE, STATUS = Variable("age"), Variable("marital status")
 
 
-def test_a_rule_is_a_condition_and_what_follows_from_it():
+def test_a_rule_has_a_condition_and_a_consequence():
     rule = parse_rule(
         """age < 16 and not sex in ('x', 'it''s') -> "marital status" = 'single' or age is missing"""
     )
@@ -47,10 +47,10 @@ def test_and_binds_before_or_and_brackets_before_both():
         ("age <", "an end where"),
         ("age < 16 ->", "an end where"),
         ("a = 1 -> b = 2 -> c = 3", '"->" where the end'),
-        ("16 < age", "begins with one"),
+        ("16 < age", "begins with a variable"),
         ("age = 1 2", '"2" where the end'),
         ("age in ()", '")" where'),
-        ("age in (other)", "a value is expected"),
+        ("age in (other)", "in place of a value"),
         ("age is young", '"young" where "missing"'),
         ("(age = 1", 'where ")" is expected'),
         ("__import__('os')", '"(" where'),
@@ -58,7 +58,7 @@ def test_and_binds_before_or_and_brackets_before_both():
         ("not " * 60 + "a = 1", "inside of each other"),
     ],
 )
-def test_what_is_no_rule_is_refused_with_what_was_expected(text, message):
+def test_an_invalid_rule_is_refused_with_what_was_expected(text, message):
     with pytest.raises(FaultyRule) as caught:
         parse_rule(text)
     assert message in str(caught.value)

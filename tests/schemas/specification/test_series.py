@@ -42,7 +42,7 @@ def test_a_register_of_units_is_accepted(tmp_path):
         ({"publish": {"series": "single", "changes": "republish"}}, "[publish] changes"),
     ],
 )
-def test_what_a_register_cannot_carry_is_refused_by_name(sections, key, tmp_path):
+def test_a_register_refuses_unsupported_keys_and_names_them(sections, key, tmp_path):
     with pytest.raises(SpecificationError) as caught:
         build_specification(content(**sections), tmp_path)
     assert key in str(caught.value)
@@ -68,26 +68,26 @@ def test_a_register_of_swapped_records_is_refused_with_the_reason_and_what_to_do
         ({"publish": {"changes": "republish"}}, "[publish] changes"),
     ],
 )
-def test_what_appended_nights_cannot_carry_is_refused_by_name(sections, key, tmp_path):
+def test_an_append_series_refuses_unsupported_keys_and_names_them(sections, key, tmp_path):
     sections["publish"] = {"series": "append"} | sections.get("publish", {})
     with pytest.raises(SpecificationError) as caught:
         build_specification(content(**sections), tmp_path)
     assert key in str(caught.value)
 
 
-def test_the_key_of_earlier_versions_for_waiting_units_is_refused_by_name(tmp_path):
+def test_the_removed_key_for_waiting_units_is_refused(tmp_path):
     with pytest.raises(SpecificationError, match="max_waiting_for_values"):
         build_specification(content(quality={"max_waiting_for_values": 0.1}), tmp_path)
 
 
-def test_groups_and_combinations_may_be_appended_and_old_nights_go(tmp_path):
+def test_groups_and_combinations_can_be_appended_and_old_releases_withdrawn(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
     sections = content(publish={"series": "append", "keep": 12, "approval": "required", "format": "delta"})
     assert build_specification({**sections, "groups": groups}, tmp_path).publish.keep == 12
 
 
 @pytest.mark.parametrize("ledger", ["lake/ledger", "lake"])
-def test_a_shared_ledger_lies_outside_of_the_public_area(ledger, tmp_path):
+def test_a_shared_ledger_in_the_public_area_is_refused(ledger, tmp_path):
     with pytest.raises(SpecificationError, match=r"\[publish\] ledger"):
         build_specification(content(publish={"ledger": ledger}), tmp_path)
     spec = build_specification(content(publish={"ledger": "../ledger"}), tmp_path)
@@ -102,7 +102,7 @@ def test_a_register_of_nominal_variables_is_protected_by_cluster(key, tmp_path):
         build_specification({**content(method=key), "variables": variables}, tmp_path)
 
 
-def test_groups_do_not_leave_together(tmp_path):
+def test_a_register_with_groups_is_refused(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
     with pytest.raises(SpecificationError, match=r"\[\[?groups.*no groups in a register"):
         build_specification({**content(), "groups": groups}, tmp_path)

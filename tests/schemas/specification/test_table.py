@@ -1,4 +1,4 @@
-"""The section [table]: what follows from it, and every fault by name."""
+"""The section [table]: derived properties, and refusals that name the key."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def test_a_column_that_records_leave_out_is_a_level_above_a_dimension_and_no_dim
     ],
     ids=["a magnitude", "a count", "a weighted count", "as told"],
 )
-def test_published_digits_follow_from_what_is_added_up(changes: dict[str, Any], digits: int) -> None:
+def test_the_default_of_published_digits_depends_on_the_summed_variable(
+    changes: dict[str, Any], digits: int
+) -> None:
     assert table_of(build({**TABLE, **changes})).digits == digits
 
 
@@ -83,7 +85,7 @@ def test_a_table_alone_needs_no_quasi_identifier_and_protect_refuses_it() -> Non
         build(None)
 
 
-def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None:
+def test_columns_that_a_table_does_not_name_are_not_read() -> None:
     reader = as_input(build(TABLE))
     assert reader.nominal == ("a10", "a21", "region")
     assert reader.numeric == ("turnover",)
@@ -96,7 +98,7 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
     ("table", "named"),
     [
         (TABLE | {"tables": []}, "tables"),
-        (TABLE | {"tables": [["a21", "a21"]]}, "each once in a table"),
+        (TABLE | {"tables": [["a21", "a21"]]}, "none twice in a table"),
         (TABLE | {"tables": [["a21"], ["a21"]]}, "each table once"),
         (TABLE | {"tables": [["a21", "a10"]]}, "one dimension of a hierarchy"),
         (TABLE | {"tables": [["firm"]]}, "firm"),
@@ -169,7 +171,7 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
         (CELLS | {"tables": [["a21", "market"]], "parts": PARTS["parts"]}, "unless records are added up"),
     ],
 )
-def test_a_faulty_table_is_refused_by_name(table: dict[str, Any], named: str) -> None:
+def test_the_refusal_of_a_faulty_table_names_the_key(table: dict[str, Any], named: str) -> None:
     with pytest.raises(SpecificationError) as caught:
         build(table)
     assert named in str(caught.value)
@@ -223,11 +225,11 @@ def test_rows_of_a_finished_table_are_no_units() -> None:
     ],
     ids=["by default", "as told", "dominance", "counts", "finished cells"],
 )
-def test_no_magnitude_of_records_is_without_a_rule_on_its_largest(changes: dict[str, Any], p: float) -> None:
+def test_every_magnitude_of_records_has_a_concentration_rule(changes: dict[str, Any], p: float) -> None:
     assert table_of(build({"value": "turnover", "tables": [["a21"]], **changes})).estimable_within == p
 
 
-def test_no_column_is_named_like_the_statuses_of_suppressed_cells() -> None:
+def test_a_column_called_status_is_refused_with_suppression() -> None:
     variables = {"status": {"role": "other"}, "turnover": {"role": "sensitive", "kind": "numeric"}}
     dimension = {"value": "turnover", "tables": [["status"]], "p_percent": 10}
     assert build(dimension, variables=variables).table is not None
@@ -254,7 +256,7 @@ OF_RECORDS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "named"), OF_RECORDS, ids=[named for _, named in OF_RECORDS])
-def test_a_key_that_only_records_heed_is_refused_in_a_specification_of_a_table_alone(
+def test_a_key_for_records_is_refused_in_a_specification_of_a_table_alone(
     changes: dict[str, Any], named: str
 ) -> None:
     places = {"path": "lake", "evidence": "evidence"}
@@ -269,7 +271,7 @@ def test_a_key_that_promises_nothing_is_allowed_in_a_specification_of_a_table_al
     assert build(TABLE, **steered).table is not None
 
 
-def test_a_recode_of_what_a_table_adds_up_is_refused_in_a_specification_of_a_table_alone() -> None:
+def test_a_recode_of_a_summed_variable_is_refused_in_a_specification_of_a_table_alone() -> None:
     variables = {name: {"role": "other"} for name in ("region", "a21", "a10")}
     turnover = {"role": "sensitive", "kind": "numeric", "top_code": 100}
     with pytest.raises(SpecificationError, match=r"turnover\.top_code: found 100"):
@@ -277,7 +279,7 @@ def test_a_recode_of_what_a_table_adds_up_is_refused_in_a_specification_of_a_tab
     build(TABLE, variables=variables | {"turnover": turnover | {"top_code": None, "missing": [97]}})
 
 
-def test_a_specification_of_records_and_a_table_is_refused_where_the_table_would_not_heed_it() -> None:
+def test_a_key_that_the_table_would_ignore_is_refused_in_a_specification_of_records_and_a_table() -> None:
     variables = {
         "person": {"role": "unit"},
         "household": {"role": "household"},
@@ -297,7 +299,7 @@ def test_a_specification_of_records_and_a_table_is_refused_where_the_table_would
     assert as_input(held).variables["household"].role == "other"
 
 
-def test_no_quasi_identifier_is_one_fault_whatever_control_tables_ask_for() -> None:
+def test_missing_quasi_identifiers_are_reported_as_one_fault() -> None:
     with pytest.raises(SpecificationError, match="at least one variable of role quasi_identifier"):
         build(None, method={"control_tables": {"kept_dimension": 1}})
 
@@ -305,7 +307,7 @@ def test_no_quasi_identifier_is_one_fault_whatever_control_tables_ask_for() -> N
 @pytest.mark.parametrize(
     ("column", "found"), [("A21", '"a21"'), ("Turnover", '"Turnover"'), ("total", '"total"'), ("v", '"v"')]
 )
-def test_columns_of_a_table_differ_by_more_than_case(column: str, found: str) -> None:
+def test_columns_of_a_table_that_differ_in_case_alone_are_refused(column: str, found: str) -> None:
     variables = {name: {"role": "other"} for name in ("a10", "a21", "region", column)}
     turnover = {"role": "sensitive", "kind": "numeric"}
     with pytest.raises(SpecificationError, match=f"found {found}, allowed: another name"):

@@ -1,4 +1,4 @@
-"""A specification is filled from tau-ARGUS metadata; what it writes itself stands over them."""
+"""tau-ARGUS metadata complete a specification, whose keys take precedence."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_every_keyword_becomes_a_key(tmp_path: Path) -> None:
     assert table.tau_argus
 
 
-def test_what_the_specification_says_stands_over_the_metadata(tmp_path: Path) -> None:
+def test_the_specification_overrides_the_metadata(tmp_path: Path) -> None:
     more = '[table]\ntau_argus = false\ndecimals = 0\n[variables]\nRegion = { role = "region" }\n'
     parsed = specification(tmp_path, METADATA, more, "table.total=all")
     assert parsed.table is not None
@@ -104,14 +104,16 @@ def test_frequencies_alone_are_a_table_of_counts(tmp_path: Path) -> None:
         ("<NUMERIC> <COSTVAR>", "<FREQUENCY>", "2 fields for table.contributors"),
     ],
 )
-def test_what_cannot_be_carried_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_the_refusal_names_unsupported_metadata_of_tau_argus(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
     assert METADATA.count(old) == 1
     with pytest.raises(SpecificationError, match=said):
         specification(tmp_path, METADATA.replace(old, new))
 
 
 @pytest.mark.parametrize("text", ["A\n@@B\n", "A\n@A\n", "@A\n", "A\n@\n"])
-def test_a_hierarchy_without_a_tree_is_refused_by_its_line(tmp_path: Path, text: str) -> None:
+def test_the_refusal_of_a_hierarchy_file_that_is_no_tree_names_the_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.hrc").write_text(text)
     with pytest.raises(SpecificationError, match=r"in line \d"):
         parents_of(tmp_path / "odd.hrc")

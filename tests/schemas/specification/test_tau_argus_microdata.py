@@ -79,7 +79,7 @@ def test_hierarchies_of_dimensions_that_no_table_has_are_left_out(tmp_path: Path
     assert (dict(table.parents), dict(table.code_widths)) == ({}, {})
 
 
-def test_requests_hold_where_the_specification_gives_their_shares(tmp_path: Path) -> None:
+def test_requests_for_protection_need_their_shares_in_the_specification(tmp_path: Path) -> None:
     tables = 'value = "Var2"\ntables = [["Region"]]\nrequests = { "1" = 70, "2" = 85 }'
     table = table_of(read(tmp_path, tables))
     assert (table.request, dict(table.requests)) == ("Request", {"1": 70, "2": 85})
@@ -101,6 +101,6 @@ def test_microdata_with_a_delimiter_have_columns(tmp_path: Path) -> None:
         (METADATA.replace("<HIERLEVELS>  3 1 1 0 0", "<HIERLEVELS>  3 a"), "HIERLEVELS.*no whole number"),
     ],
 )
-def test_metadata_that_cannot_be_read_are_refused_by_their_field(tmp_path: Path, metadata, match) -> None:
+def test_the_refusal_of_unreadable_metadata_names_the_field(tmp_path: Path, metadata, match) -> None:
     with pytest.raises(SpecificationError, match=match):
         read(tmp_path, 'value = "Var2"\ntables = [["IndustryCode"]]', metadata.replace("999999999\n", "\n"))

@@ -1,4 +1,4 @@
-"""What an attacker is left with, and the secret that widens it."""
+"""Knowledge of an attacker after the adjustment, and the secret levels that limit it."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def test_a_table_with_secret_levels_protects_the_rule_too():
     assert len(np.unique(np.round(moved / table.upper_protection[table.sensitive], 6))) > 3
 
 
-def test_whoever_knows_the_direction_is_left_with_one_band_that_holds_the_truth():
+def test_an_attacker_who_knows_the_direction_has_one_band_with_the_true_value():
     table = random_grid((5, 5), 3, room=1.0)
     roomy = with_room_for_factors(table, 1.0)
     d = adjust(with_secret_levels(table, KEY, names(table), 1.0), effort="fast")

@@ -10,7 +10,7 @@ from tests.sdc.cta.tables import grid_relations, two_cells_and_total, with_margi
 
 
 def wide_table(orders, seed, shape=(6, 6), whole=True):
-    """Cells from 80 upwards over so many orders, 20 % up or down, room of 40 %."""
+    """Draw a table with values over `orders` orders of magnitude, levels of 20 % and capacities of 40 %."""
     rng = np.random.default_rng(seed)
     internal = 80 * 10.0 ** (orders * rng.random(shape))
     values = with_margins(np.rint(internal) if whole else internal)

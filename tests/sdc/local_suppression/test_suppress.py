@@ -80,7 +80,7 @@ def test_two_records_that_differ_in_one_variable_lose_that_variable_alone():
     assert (result.cost, result.lower_bound, result.optimal) == (2.0, 2.0, True)
 
 
-def test_a_record_at_risk_needs_donors_where_a_missing_value_is_a_category():
+def test_a_record_at_risk_needs_donors_if_a_missing_value_is_a_category():
     """Five records (0, 0) and one (0, 1): two donors keep it company, or it is hidden alone."""
     codes, counts = keys_of([[0, 0]] * 5 + [[0, 1]])
     strict, lax = (suppress(codes, counts, 3, missing=missing) for missing in MEANINGS)
@@ -112,7 +112,7 @@ SMALL = small_files(st.integers(-1, 1))
 
 @settings(max_examples=60, deadline=None)
 @given(SMALL, st.sampled_from([2, 3]), st.sampled_from(MEANINGS))
-def test_the_integer_program_costs_what_brute_force_does(small, k, missing):
+def test_the_integer_program_has_the_cost_of_brute_force(small, k, missing):
     records, weights = small
     if len(records) < k:
         return
@@ -125,7 +125,7 @@ def test_the_integer_program_costs_what_brute_force_does(small, k, missing):
 
 
 @pytest.mark.parametrize("most", [0, 8, patterns.MOST_PATTERNS])
-def test_the_bound_holds_where_values_are_missing_and_not_all_patterns_are_tried(most, monkeypatch):
+def test_the_bound_is_valid_with_missing_values_and_untried_patterns(most, monkeypatch):
     monkeypatch.setattr(patterns, "MOST_PATTERNS", most)
 
     @settings(max_examples=60, deadline=None)
@@ -196,7 +196,7 @@ def test_the_bound_of_greedy_holds_for_the_proved_optimum(missing, seed):
     assert lower_bound(keys, 3, missing) <= result.cost <= greedy(keys, 3, missing).cost(keys)
 
 
-def test_whole_combinations_are_dissolved_where_no_donor_can_be_spared():
+def test_whole_combinations_are_suppressed_if_no_donor_is_available():
     codes, counts = keys_of([[0, 0]] * 3 + [[1, 1]])
     for effort in ("fast", "exact"):
         result = suppress(codes, counts, 3, effort=effort)

@@ -40,14 +40,14 @@ def test_standard_proves_the_optimum_that_brute_force_finds(n: int, k: int) -> N
         assert found.sse == pytest.approx(least_sse(records.values, k), rel=1e-7)
 
 
-def test_standard_proves_small_blocks_whatever_their_share_of_the_run() -> None:
+def test_standard_proves_small_blocks_with_any_share_of_the_run() -> None:
     values = _heavy_tails(1, 60)
     found = [microaggregate(values, 3, share_of_run=share) for share in (1.0, 1e-6)]
     assert all(each.optimal and each.bound_kind for each in found)
     assert found[0].sse == pytest.approx(found[1].sse, rel=1e-9)
 
 
-def test_provable_heeds_size_k_weights_and_diversity() -> None:
+def test_provable_depends_on_size_k_weights_and_diversity() -> None:
     values = _heavy_tails(2, CERTIFIED // 3 + 1)
     assert provable(Records.of(values[: CERTIFIED // 3], 3)[0], 3)
     assert not provable(Records.of(values, 3)[0], 3)

@@ -39,9 +39,10 @@ def test_free_and_nested_bounds_are_at_most_the_optimum(seed: int, monkeypatch: 
     tables = ControlTables.of(from_frame(frame).frequencies, min(dimension, frame.shape[1]))
     best = least_chi2(frame, k, min(dimension, frame.shape[1]))
     free, nested = free_bound(tables.original, k), nested_bound(tables, k)
-    assert free <= nested <= best  # to the last digit: rounding is taken off
+    assert free <= nested <= best  # the bound is reduced by rounding errors in the last digit
     monkeypatch.setattr(bounds, "_ABOVE", 1)
-    assert free <= nested_bound(tables, k) <= nested * (1 + 1e-12)  # large counts taken together: weaker
+    # large counts are treated as one level: the bound is weaker
+    assert free <= nested_bound(tables, k) <= nested * (1 + 1e-12)
 
 
 def test_nested_bound_with_less_work_is_weaker_but_valid(monkeypatch: pytest.MonkeyPatch) -> None:

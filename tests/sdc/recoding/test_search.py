@@ -93,7 +93,7 @@ RECORDS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(RECORDS, st.sampled_from([2, 3]), st.sampled_from(MEASURES), st.sampled_from([0, 4, 10]))
-def test_the_search_finds_what_an_exhaustive_one_does(records, k, measure, most):
+def test_the_search_finds_the_optimum_of_an_exhaustive_search(records, k, measure, most):
     regions = [row[3] for row in records]
     if min(regions.count(each) for each in set(regions)) < k:
         return

@@ -51,7 +51,7 @@ def test_more_units_lack_values_less_often_and_many_units_hardly_ever():
     assert chances[-1] < 3e-3
 
 
-def test_of_batches_withheld_one_in_three_lacks_values_and_all_are_withheld_where_more_do():
+def test_one_in_three_withheld_batches_lacks_values_and_all_are_withheld_if_more_do():
     for lacking in (0.0, 0.01, 0.2, 1 / 3):
         held = lacking + (1 - lacking) * withholding_probability(lacking)
         assert held == pytest.approx((1 + DECOY_BATCHES) * lacking)
@@ -59,6 +59,6 @@ def test_of_batches_withheld_one_in_three_lacks_values_and_all_are_withheld_wher
 
 
 @pytest.mark.parametrize("shares", [[-0.1, 0.5], [0.7, 0.7]])
-def test_shares_that_are_none_are_refused(shares):
+def test_invalid_shares_are_refused(shares):
     with pytest.raises(InvalidParameter, match="shares"):
         too_few_values_probability(np.array(shares), 5, 2)

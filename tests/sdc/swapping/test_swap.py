@@ -124,7 +124,7 @@ def test_swap_does_not_depend_on_the_order_of_units():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_swap_changes_fewer_counts_than_the_first_that_fits(seed):
+def test_swap_changes_fewer_counts_than_the_first_feasible_donors(seed):
     geography, features, order = town(units=800, seed=seed)
     at_risk, profiles = risk(geography, features), profiles_of(features)[:, [1, 2]]
     partner, level_of = first_fit(geography, at_risk, profiles, features, order, 0.25)
@@ -173,7 +173,7 @@ def test_swap_refuses_what_does_not_fit():
         swap(geography, at_risk[:, :2], profiles, features, order)
 
 
-def test_levels_that_do_not_nest_are_exchanged_within_the_level_that_each_names():
+def test_units_are_exchanged_within_the_level_that_each_unit_names():
     geography, features, order = town()
     school = geography[:, 0] * 3 + np.random.default_rng(3).integers(0, 3, len(order))  # crosses districts
     levels = np.column_stack([geography[:, 0], school, geography[:, 1]])

@@ -1,4 +1,4 @@
-"""What two updates of a swapped register tell a reader of both: why a register of swapped records is refused.
+"""Disclosure by two updates of a swapped register, the reason why such a register is refused.
 
 The reader recognises each record by the columns that swapping leaves as they are. First updates that are
 swapped independently, each as a release of its own, with the same key. Then the repair that suggests itself:
@@ -13,7 +13,7 @@ from microguard.sdc.swapping import swap
 
 from tests.sdc.swapping.test_swap import profiles_of, risk, town
 
-#: Units of each update, and those that are new in the second one, for as many that left.
+#: Number of units of each update, and of new units in the second one, which replace as many exits.
 UNITS, NEW = 2000, 100
 
 
@@ -50,7 +50,7 @@ def undone(geography, features, published, units):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_reader_of_two_updates_sees_who_was_exchanged_where_each_is_swapped_anew(seed):
+def test_a_reader_of_two_separately_swapped_updates_identifies_exchanged_units(seed):
     geography, features, order, first, second = two_updates(seed)
     true = geography[:, -1]
     one, two = (exchanged_areas(geography, features, order, units) for units in (first, second))

@@ -38,7 +38,7 @@ def staged(spark, spec, folder):
 
 
 def refused_and_staged(spark, folder, roles, **sections):
-    """Columns that are refused by name until none is, and what is staged of the others.
+    """Remove columns that are refused by name one by one, and return the staged values of the others.
 
     Every refusal names a column; a column that is refused becomes an identifier.
     """

@@ -124,7 +124,7 @@ def two_values(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def second_largest(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Publish the total of two suppressed cells, one tiny beside a dominated one (control: large)."""
+    """Publish the total of two suppressed cells, one tiny next to a dominated one (control: large)."""
     random = np.random.default_rng(seed)
     large, small = float(random.integers(5_000, 50_000)), float(random.integers(100, 1_000))
     other = float(random.integers(1, 40)) if leak else large * random.uniform(0.3, 1.0)

@@ -57,7 +57,7 @@ def test_close_pairs_agree_with_brute_force(seed):
     assert len(compared) < len(sets) * (len(sets) - 1) / 2
 
 
-def test_cells_that_nearly_agree_are_two(tmp_path):
+def test_nearly_equal_cells_are_two_cells(tmp_path):
     releases = whole_and_part(tmp_path, 4, True)
     for release in releases:
         path = release.evidence / "cells.parquet"

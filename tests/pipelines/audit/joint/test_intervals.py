@@ -86,14 +86,14 @@ def test_statements_of_different_records_contradict_each_other():
         propagate(system, *system.bounds())
 
 
-def test_counts_are_whole():
+def test_bounds_of_counts_are_whole_numbers():
     system = system_of([[1, 1]], [2.2], [3.7], whole=True)
     lower, upper = propagate(system, *system.bounds())
     assert lower.tolist() == [0, 0]
     assert upper.tolist() == [3, 3]
 
 
-def test_random_witnesses_show_what_is_wide_and_the_rest_is_counted():
+def test_random_feasible_points_prove_wide_intervals_and_the_others_are_counted():
     """Forty sums of two of 60 values, ten of which are published alone: neither work nor programs for all."""
     random = np.random.default_rng(3)
     matrix = np.zeros((50, 60))

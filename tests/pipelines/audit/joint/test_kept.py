@@ -58,7 +58,7 @@ def test_an_unchanged_area_is_not_read_again(large, reads, tmp_path):
     assert not first.safe
 
 
-def test_one_release_more_is_read_alone_and_its_answer_is_that_of_reading_all(large, reads, tmp_path):
+def test_an_additional_release_is_read_alone_with_the_result_of_reading_all(large, reads, tmp_path):
     releases = releases_of(tmp_path)
     audit(releases[:2], tmp_path / "kept", KEY)
     reads.clear()
@@ -78,7 +78,7 @@ def test_one_release_more_is_read_alone_and_its_answer_is_that_of_reading_all(la
 @pytest.mark.parametrize(
     "changed", ["evidence/cells.parquet", "evidence/contributors/units.parquet/part-0.parquet"]
 )
-def test_a_changed_file_is_read_again_whatever_its_time(changed, large, reads, tmp_path):
+def test_a_changed_file_is_read_again_with_any_time_stamp(changed, large, reads, tmp_path):
     releases = releases_of(tmp_path)
     first = audit(releases, tmp_path / "kept", KEY)
     reads.clear()
@@ -102,7 +102,7 @@ def planted(file, change):
 
 
 @pytest.mark.parametrize("change", [{}, {"signature": "0" * 64}, {"code": "other"}, {"answers": []}])
-def test_planted_answers_and_those_of_other_code_are_not_used(change, tmp_path):
+def test_planted_results_and_results_of_other_code_are_not_used(change, tmp_path):
     releases = whole_and_part(tmp_path, 5, True)
     first = audit(releases, tmp_path / "kept", KEY)
     (file,) = (each for each in (tmp_path / "kept").iterdir() if each.is_file())
@@ -113,7 +113,7 @@ def test_planted_answers_and_those_of_other_code_are_not_used(change, tmp_path):
     assert audit(releases, tmp_path / "kept", b"other key").solved == first.solved
 
 
-def test_the_control_of_planted_answers_succeeds_with_the_key(tmp_path, monkeypatch):
+def test_control_planted_results_that_are_signed_are_used(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_results.hmac, "compare_digest", lambda *_: True)
     releases = whole_and_part(tmp_path, 5, True)
     assert not audit(releases, tmp_path / "kept", KEY).safe
@@ -138,7 +138,7 @@ def test_changed_arrays_are_computed_again(large, reads, tmp_path):
     assert replace(found, solved=0) == replace(audit([*releases[:2], other]), solved=0)
 
 
-def test_what_no_audit_uses_any_more_is_removed(large, tmp_path):
+def test_unused_results_are_removed(large, tmp_path):
     releases = releases_of(tmp_path)
     audit(releases, tmp_path / "kept", KEY)
     before = {each.name for each in (tmp_path / "kept").iterdir()}

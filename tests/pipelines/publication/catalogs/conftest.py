@@ -76,7 +76,7 @@ def lake(request, s3, tmp_path, monkeypatch):
     monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
     for name in [each for each in os.environ if each.startswith("AWS_")]:
         monkeypatch.delenv(name)
-    public = str(tmp_path / "lake #1" / "persons")  # signs that an address would take for its end
+    public = str(tmp_path / "lake #1" / "persons")  # "#" and "?" would end the path of an address
     if place == "bucket":
         for name, value in S3.settings(s3).items():
             monkeypatch.setenv(name, value)

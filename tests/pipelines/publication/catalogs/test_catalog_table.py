@@ -216,7 +216,7 @@ def test_a_publication_is_undone_if_the_table_is_not_as_the_files(lake, monkeypa
     assert Ledger(lake.areas).status(SECOND).event == "abandoned"
 
 
-def test_a_table_of_somebody_else_is_refused_and_stays_as_it_is(lake):
+def test_a_table_of_another_owner_is_refused_and_not_changed(lake):
     catalog = lake.reader()
     catalog.create_namespace("statistics")
     lake.areas.public.storage.make()

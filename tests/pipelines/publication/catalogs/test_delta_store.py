@@ -54,7 +54,7 @@ def versions(areas):
     for version in range(newest + 1):
         try:
             found.append(DeltaTable(address, version=version).to_pyarrow_table().to_pydict())
-        except Exception:  # no longer in the log
+        except Exception:  # the log no longer has this version
             continue
     return found
 
@@ -229,7 +229,7 @@ def test_a_publication_is_undone_if_a_copy_is_not_the_file_of_the_release(areas,
     assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
 
 
-def test_releases_that_stand_stay_in_the_table_after_withdrawals(areas):
+def test_published_releases_stay_in_the_table_after_withdrawals(areas):
     put(areas)
     put(areas, SECOND, FEWER)
     put(areas, THIRD)

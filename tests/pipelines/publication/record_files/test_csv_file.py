@@ -1,4 +1,4 @@
-"""The CSV file holds what the Parquet files hold, value by value, or is not published."""
+"""The CSV file equals the Parquet files value by value, or is not published."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_verify_written_is_not_as_staged_if_the_csv_differs(tmp_path):
     assert not _csv_holds(staged, in_threads)
 
 
-def test_holds_does_not_trust_where_parts_end(tmp_path):
+def test_holds_does_not_depend_on_the_ends_of_parts(tmp_path):
     written = Written(tmp_path, pa.table({"a": ["x", "y", "z", "w"], "b": [1, 2, 3, 4]}))
     schema, (first, last) = written.contract.plain, written.ends
     assert written.path.read_bytes()[:first] == b'"a","b"\r\n"x",1\r\n"y",2\r\n'

@@ -49,7 +49,8 @@ def wild() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def areas(spark, tmp_path_factory) -> Areas:
-    folder = tmp_path_factory.mktemp("layout") / "env=test"  # what looks like a partition, and is none
+    # a folder that looks like a partition and is not one
+    folder = tmp_path_factory.mktemp("layout") / "env=test"
     folder.mkdir()
     wild().to_parquet(folder / "data", index=False)
     return run(spark, specification(folder, method=FAST, publish=LAYOUT), ())[1]
@@ -154,7 +155,7 @@ def test_the_csv_has_the_records_of_the_parquet_files_in_their_order(release):
     assert text.startswith('"region","sex","age","income","diagnosis","weight","note"\r\n')
     assert '"two\r\nlines"\r\n' in text
     assert ',""\r\n' in text  # an empty text
-    assert ",\r\n" in text  # nothing at all
+    assert ",\r\n" in text  # a missing value
 
 
 def test_the_order_of_published_records_is_independent_of_the_input_order(spark, tmp_path, release):
@@ -176,7 +177,7 @@ def test_manifest_page_and_descriptor_describe_the_layout(release, monkeypatch):
     assert "unchanged, in note:" in manifest["limits"][-1]
     assert "microdata.csv" in page
     assert "microdata/region=value" in page
-    monkeypatch.chdir(release)  # it trusts no path beyond
+    monkeypatch.chdir(release)  # frictionless accepts no path outside its folder
     package = frictionless.Package("datapackage.json")
     assert package.validate().flatten(["type", "note"]) == []
     assert len(package.get_resource(CSV).read_rows()) == manifest["records"]
@@ -259,7 +260,7 @@ def test_audit_finds_a_record_that_left_its_class(copy):
 @pytest.mark.parametrize("name", ["district=a%3Db%2Bc", "a%3Db%2Bc", "region=a%3db%2Bc"])
 def test_audit_finds_a_folder_of_no_region(name, copy):
     folder = copy / "microdata" / "region=a%3Db%2Bc"
-    if name.startswith("region="):  # another spelling of a region beside it
+    if name.startswith("region="):  # the folder of a region in another spelling
         shutil.copytree(folder, copy / "microdata" / name)
     else:
         folder.rename(copy / "microdata" / name)
@@ -329,7 +330,7 @@ def exchange_regions(folder: Path) -> None:
 
 
 def test_a_partitioned_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
-    """A folder of another region is seen as a value of the CSV is."""
+    """The comparison finds a file in the folder of another region, and a changed value in the CSV."""
     wild().to_parquet(tmp_path / "data", index=False)
     read_back = product.Records.read_back
 

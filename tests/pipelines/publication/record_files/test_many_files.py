@@ -44,9 +44,7 @@ def published(spark, folder, monkeypatch, at_once):
     return files, [each.get("schema") for each in described], calls
 
 
-def test_many_files_are_hashed_described_and_written_as_csv_in_tasks_as_few_are_in_threads(
-    spark, tmp_path, monkeypatch
-):
+def test_tasks_hash_describe_and_write_many_files_as_threads_do_with_few(spark, tmp_path, monkeypatch):
     in_tasks, described, calls = published(spark, tmp_path / "tasks", monkeypatch, FEW)
     in_threads, expected, none = published(spark, tmp_path / "threads", monkeypatch, MANY)
     assert sum(name.startswith("microdata/") for name in in_tasks) > FEW

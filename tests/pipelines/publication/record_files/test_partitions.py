@@ -1,4 +1,4 @@
-"""Names of folders: what comes back from them as it was, and what is refused."""
+"""Names of partition folders: values that are read back unchanged, and values that are refused."""
 
 from __future__ import annotations
 

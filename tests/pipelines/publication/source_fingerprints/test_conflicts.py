@@ -1,4 +1,4 @@
-"""A second release of the same records is refused by the id of the first, whatever it is called."""
+"""A second release of the same records is refused under any name, and the refusal names the first one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Agency:
         entry = self.entry(*args, **keys)
         for event in ("intended", "published", *then):
             Ledger(self.areas()).append(replace(entry, event=event, area=AREA))
-        self.areas(keys.get("lake", "lake")).public.begin(AREA)  # it is there, without the files
+        self.areas(keys.get("lake", "lake")).public.begin(AREA)  # the area exists, without the files
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
             enter(

@@ -1,4 +1,4 @@
-"""Fingerprints taken in Spark: a value is the same in whatever type a file has it."""
+"""Fingerprints computed in Spark do not depend on the type of a value in a file."""
 
 import pandas as pd
 import pytest

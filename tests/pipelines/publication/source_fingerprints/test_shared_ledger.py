@@ -71,7 +71,7 @@ def test_a_shared_ledger_shows_the_records_of_other_areas(agencies):
 def test_evidence_areas_with_the_same_path_on_two_machines_are_distinguished(agencies):
     north, _ = agencies
     publishing(north, A, FINGERPRINT)
-    assert north.found(B, LESS) == []  # of the same name, which the ledger of the area judges
+    assert north.found(B, LESS) == []  # the ledger of the area itself refuses releases of the same name
     north.folder.rename(north.folder.with_name("another machine"))
     assert north.found(B, LESS) == [A]
 

@@ -1,4 +1,4 @@
-"""The same records are found whatever a file makes of them; unrelated files are not taken for one."""
+"""The same records match in any file format; unrelated files do not match."""
 
 from __future__ import annotations
 

@@ -79,4 +79,4 @@ def test_no_false_alarm_over_two_hundred_pairs_of_unrelated_files():
     pairs = [(a, b) for i, a in enumerate(fingerprints) for b in fingerprints[:i]]
     assert len(pairs) >= 200
     assert sum(similarity(a, b).same for a, b in pairs) == 0
-    assert sum(similarity(a, b).shared > 0 for a, b in pairs) > 100  # their numbers do meet
+    assert sum(similarity(a, b).shared > 0 for a, b in pairs) > 100  # they do have common unit numbers

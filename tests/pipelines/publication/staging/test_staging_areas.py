@@ -1,4 +1,4 @@
-"""Both kinds of staging area give back what tasks wrote, and the store nothing that was not sealed."""
+"""Both kinds of staging area return the files that tasks wrote, and ignore files that are not sealed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_write_in_tasks_equals_a_frame_written_by_spark(spark, place):
     frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(5)
     said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema).texts
     assert (said.count("begun"), sum(int(each) for each in said if each != "begun")) == (5, 200)
-    fewer = frame.coalesce(2)  # parts of the five are left over
+    fewer = frame.coalesce(2)  # three of the five parts must be removed
     write_in_tasks(place, fewer, "made", _as_they_are, fewer.schema, "lz4")
     assert len(place.parts("made")) == 2
     for schema in (None, frame.schema):

@@ -1,4 +1,4 @@
-"""Evidence in an object store: what dies goes on, what is altered is refused, and nothing is left."""
+"""Evidence in an object store: killed runs continue, altered files are refused, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_part_altered_in_the_store_is_refused_and_written_again_by_the_next_ru
 
 
 class StoredSeries(Series):
-    """A register whose areas are in a store; every night is another machine's."""
+    """A register whose areas are in a store; every update is another machine's."""
 
     def __init__(self, spark, folder, place, monkeypatch):
         super().__init__(spark, folder, **place)

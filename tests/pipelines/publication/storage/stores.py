@@ -1,4 +1,4 @@
-"""Look at an object store as its owner does."""
+"""List and read the objects of a store without microguard."""
 
 from __future__ import annotations
 

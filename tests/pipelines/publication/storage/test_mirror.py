@@ -1,4 +1,4 @@
-"""A private folder that a store keeps: whole states, whatever dies, is lost, or comes too late."""
+"""A private folder that is mirrored in a store has complete states after kills, losses and delays."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def test_a_mirrored_folder_continues_on_another_machine(machine, store):
     assert not (south.folder / ".scratch").exists()
     kept = names(store)
     assert bytes(obstore.get(store, "a/p.html").bytes()) == b"page"
-    assert len([name for name in kept if name.startswith(OBJECTS)]) == 3  # nothing of before is left
+    # no content of the earlier state is left
+    assert len([name for name in kept if name.startswith(OBJECTS)]) == 3
     with south.hold():
         (south.folder / "a" / "p.html").unlink()
     assert "a/p.html" not in names(store)

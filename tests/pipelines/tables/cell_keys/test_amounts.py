@@ -56,7 +56,7 @@ def noisy(folder, frame, release=None, unit="person", value="turnover", **table)
 
 def firms():
     frame = records(count=500).assign(person=[f"p{number}" for number in range(500)])
-    frame.loc[:4, ["a10", "a21", "turnover"]] = ["CE", "E", 0.0]  # a cell of small amounts
+    frame.loc[:4, ["a10", "a21", "turnover"]] = ["CE", "E", 0.0]  # a cell with small amounts
     frame.loc[5:40, "turnover"] = 0.0
     return frame[~((frame["a21"] == "E") & (frame.index > 8))].reset_index(drop=True)
 
@@ -113,7 +113,8 @@ def test_a_table_of_amounts_is_recomputed_cell_for_cell_audited_and_equal_elsewh
     renamed = {"name": "coarser", "source": "other"}
     chosen = noisy(tmp_path, other.assign(turnover=0.0), renamed, value="sales",
                    tables=[["a10", "region"]], hierarchies=None, quality={"max_posterior": 1.0})  # fmt: skip
-    (again,) = tables(adjusted(elsewhere(chosen)))  # a ledger of its own: equal by keys alone
+    # with a separate ledger, so that values are equal because of the keys alone
+    (again,) = tables(adjusted(elsewhere(chosen)))
     both = shown[shown["a21"] == "Total"].merge(again, on=["a10", "region"])
     assert len(both) == len(again) == 12
     assert (both["turnover"] == both["sales"]).all()
@@ -163,7 +164,7 @@ def elsewhere(chosen):
     return chosen.model_copy(update={"publish": chosen.publish.model_copy(update=places)})
 
 
-def test_whoever_knows_one_variable_of_a_unit_learns_nothing_of_the_other():
+def test_knowing_one_variable_of_a_unit_discloses_nothing_about_the_other():
     """The attack on draws that two variables share; keys by unit alone, as counts have them, are its control.
 
     Cells of one contributor. The reader knows the wages exactly, computes the draw from their published
@@ -192,7 +193,7 @@ def test_whoever_knows_one_variable_of_a_unit_learns_nothing_of_the_other():
     assert success(lambda unit, amount: amount_text(f"{unit}{SEPARATOR}{amount}")) < chance + 0.05 < 0.25
 
 
-def test_an_amount_that_stands_published_with_other_noise_is_refused():
+def test_an_amount_published_before_with_other_noise_is_refused():
     """Two scales of one draw would give the draw away, and the amount with it."""
     table = AmountNoiseTable.from_transitions([0, 1, 1], [0, 0, 2], [1, 0.5, 0.5])
     units = np.array([500.0, 300.0])
@@ -206,12 +207,12 @@ def test_an_amount_that_stands_published_with_other_noise_is_refused():
     first = shown(0.2, [np.nan, np.nan])
     assert first.tolist() == [400, 360]
     assert shown(0.2, first).tolist() == [400, 360]
-    with pytest.raises(StandingValueFails, match=r"2 cell\(s\) stand published at another value"):
+    with pytest.raises(StandingValueFails, match=r"2 cell\(s\) were published with another value"):
         shown(0.3, first)
 
 
 @pytest.mark.parametrize(("unit", "undone"), [(1.0, True), (1000.0, False)])
-def test_amounts_of_many_digits_are_undone_by_trying_all_draws_and_those_in_thousands_are_not(unit, undone):
+def test_trying_all_draws_recovers_amounts_of_many_digits_and_not_amounts_in_thousands(unit, undone):
     noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0 / unit), read_amount_p_table(p_table(LARGE), "p"))
     sensitive, room = np.array([True, False, False]), np.full(3, np.inf)
     lines, order = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.arange(3)
@@ -234,7 +235,7 @@ def test_amounts_of_many_digits_are_undone_by_trying_all_draws_and_those_in_thou
 
 
 @pytest.mark.parametrize("amount", ["100", "100.0", "1.0E2", "1e2"])
-def test_an_amount_has_one_key_however_it_is_spelled(amount):
+def test_an_amount_has_one_key_in_every_spelling(amount):
     assert amount_text(f"u{SEPARATOR}7{SEPARATOR}{amount}") == f"u{SEPARATOR}7{SEPARATOR}100.0"
 
 
@@ -279,7 +280,7 @@ def test_noise_of_amounts_is_counted_next_to_the_original_cells():
         ),
     ],
 )
-def test_what_the_noise_of_amounts_does_not_carry_is_refused_by_name(tmp_path, changes, message):
+def test_the_refusal_names_the_key_that_noise_of_amounts_does_not_support(tmp_path, changes, message):
     with pytest.raises(SpecificationError, match=message):
         noisy(tmp_path, firms().assign(weight=1.0), **changes)
 
@@ -295,7 +296,7 @@ def test_what_the_noise_of_amounts_does_not_carry_is_refused_by_name(tmp_path, c
         ("i;j\n0;0\n", "none of p"),
     ],
 )
-def test_a_p_table_of_amounts_that_cannot_be_used_is_refused_by_its_key(tmp_path, text, message):
+def test_the_refusal_of_an_unusable_p_table_of_amounts_names_its_key(tmp_path, text, message):
     (tmp_path / "p.txt").write_text(text)
     with pytest.raises(SpecificationError, match=message) as caught:
         read_amount_p_table(str(tmp_path / "p.txt"), SMALL_KEY)

@@ -41,7 +41,7 @@ def nothing_standing(cells):
     return PublishedValues(np.zeros(len(cells), dtype=bool), np.zeros(len(cells)))
 
 
-def test_cells_of_the_same_records_are_published_alike_and_none_is_small_or_far() -> None:
+def test_cells_of_the_same_records_have_equal_noise_within_its_limits() -> None:
     specification = build(NOISY)
     cells = counted(specification)
     noise = noise_table(specification)
@@ -50,12 +50,12 @@ def test_cells_of_the_same_records_are_published_alike_and_none_is_small_or_far(
     assert not np.any((shown > 0) & (shown < 3))
     assert np.all(shown[cells.units == 0] == 0)
     assert 0 < np.abs(shown - cells.units).max() <= 5
-    alone = (cells.codes["a10"] == "CC").to_numpy()  # C is all of CC
+    alone = (cells.codes["a10"] == "CC").to_numpy()  # CC has no part except C
     by_region = cells.codes[alone].assign(shown=shown[alone]).groupby("region")["shown"]
     assert (by_region.nunique() == 1).all()
 
 
-def test_a_value_that_stands_is_kept_with_all_cells_of_its_records_and_refused_where_it_cannot_be() -> None:
+def test_a_published_value_is_kept_for_all_cells_of_its_records_or_the_table_is_refused() -> None:
     specification = build(NOISY)
     cells, noise = counted(specification), noise_table(specification)
     keys = keyed(cells)
@@ -71,14 +71,14 @@ def test_a_value_that_stands_is_kept_with_all_cells_of_its_records_and_refused_w
     standing = PublishedValues(np.isin(np.arange(len(cells)), one), cells.units)
     assert np.all(published_counts(cells, keys, noise, standing)[pair] == cells.units[one])
     for wrong in (other + 30, np.where(total, 1.0, 0.0)):
-        with pytest.raises(StandingValueFails, match="the source was revised"):
+        with pytest.raises(StandingValueFails, match="source was revised"):
             published_counts(cells, keys, noise, PublishedValues(total, wrong))
     twice = PublishedValues(pair, np.where(pair, cells.units + np.cumsum(pair) - 1, 0))
-    with pytest.raises(StandingValueFails, match="or at two"):
+    with pytest.raises(StandingValueFails, match="two different values"):
         published_counts(cells, keys, noise, twice)
 
 
-def test_new_cells_beside_others_that_stand_are_not_judged_with_them_and_refused() -> None:
+def test_new_cells_next_to_published_ones_are_refused_unless_a_steward_accepts_them() -> None:
     specification = build(NOISY)
     table, cells = specification.table, counted(specification)
     assert table is not None
@@ -90,7 +90,7 @@ def test_new_cells_beside_others_that_stand_are_not_judged_with_them_and_refused
     assert not standing_counts(cells, table, [*listed[1:], elsewhere], accepted=True).published.all()
 
 
-def test_cells_that_must_be_alike_are_looked_at_once_and_the_truth_lies_in_every_interval() -> None:
+def test_equal_cells_are_examined_once_and_every_interval_contains_the_true_value() -> None:
     specification = build(NOISY)
     cells, noise = counted(specification), noise_table(specification)
     shown = published_counts(cells, keyed(cells), noise, nothing_standing(cells))
@@ -109,7 +109,7 @@ def test_cells_that_must_be_alike_are_looked_at_once_and_the_truth_lies_in_every
     assert sum(part["cells"] for part in sections["noise"]["by_dimension"].values()) == len(cells)
 
 
-def test_the_manifest_says_the_noise_and_that_nothing_adds_up() -> None:
+def test_the_manifest_states_the_noise_and_that_tables_are_not_additive() -> None:
     specification = build(NOISY | {"largest_noise": 8, "noise_variance": 4.0})
     manifest = manifest_of(specification)
     assert manifest["method"] == {"name": "cell keys", "largest": 8, "variance": 4.0, "least": 3}

@@ -102,7 +102,7 @@ def test_a_table_with_an_own_p_table_is_recomputed_cell_for_cell(adjusted, tmp_p
         (HEADING + LINES.replace("0;0;1;0;1", "0;4;1;4;1"), 3, "mean 0"),
     ],
 )
-def test_a_p_table_that_cannot_be_used_is_refused_in_words(tmp_path, text, least, message):
+def test_an_unusable_p_table_is_refused_with_a_reason(tmp_path, text, least, message):
     with pytest.raises(SpecificationError, match=message):
         read_p_table(written(tmp_path, text), least)
 

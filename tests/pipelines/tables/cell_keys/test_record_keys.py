@@ -56,7 +56,7 @@ def test_a_unit_with_several_records_or_none_at_all_is_refused(spark, tmp_path):
         keyed(spark, tmp_path, frame)
 
 
-def test_a_unit_has_one_key_in_whatever_type_its_file_has_it(spark, tmp_path):
+def test_the_key_of_a_unit_does_not_depend_on_its_column_type(spark, tmp_path):
     frame = records(count=40).assign(firm=range(40))
     expected = keyed(spark, tmp_path, frame)[1]
     for kind in ("str", "float64"):

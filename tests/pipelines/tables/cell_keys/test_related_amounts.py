@@ -38,7 +38,7 @@ def related(*earlier, period=""):
     return related_amounts(cells, table, noisy, before, period)
 
 
-def test_a_sum_of_published_terms_is_found_and_places_its_cells_more_surely():
+def test_a_sum_of_published_terms_is_found_and_raises_the_posterior_of_its_cells():
     found = related(*(published(name, of) for name, of in TRUE.items()))
     assert found.measures == (("domestic", "foreign"),)
     chosen, levels = np.array([1, 3]), np.full(2, 5.0)
@@ -61,7 +61,7 @@ def test_a_multiple_and_a_difference_are_found_and_other_variables_are_not():
     assert related(*terms, period="2026").measures == (), "of another period"
 
 
-def test_a_sensitive_term_that_the_sum_gives_away_is_counted():
+def test_a_sensitive_term_that_follows_from_the_sum_is_counted():
     foreign = published("foreign", TRUE["foreign"], level=6.0, deviation=50.0)
     found = related(published("domestic", TRUE["domestic"], deviation=1.0), foreign)
     assert 0.4 < found.earlier < 0.5, "a deviation of 10, of 50 by its own value alone"
@@ -128,7 +128,7 @@ def tried(terms, scale, shown, noise):
 
 
 @pytest.mark.parametrize(("unit", "undone"), [(1.0, True), (10_000.0, False)])
-def test_related_amounts_of_many_digits_are_undone_by_trying_all_draws_and_counted(unit, undone):
+def test_related_amounts_that_trying_all_draws_recovers_are_counted(unit, undone):
     stated, reached = [], []
     for seed in range(3):
         amounts = many_digits(unit, seed)

@@ -80,7 +80,7 @@ def test_swapped_counts_need_swapping_and_cell_keys(tmp_path):
         spec_of(tmp_path, table=TABLE | {"method": "rounding", "base": 5})
 
 
-def test_swapped_tables_refuse_what_would_exchange_other_units_than_the_records(tmp_path):
+def test_swapped_tables_refuse_keys_that_would_exchange_other_units(tmp_path):
     records = {name: role for name, role in ROLES.items() if name != "home"} | {"person": {"role": "unit"}}
     with pytest.raises(SpecificationError, match=r"\[table\] swapped.*a variable of role household"):
         specification(tmp_path, records, method=METHOD, table=TABLE)

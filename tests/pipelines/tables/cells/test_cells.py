@@ -1,4 +1,4 @@
-"""Cells and their margins without Spark: what ties them, and what is refused."""
+"""Cells and their margins without Spark: constraints and refusals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cells(rows=ROWS, table: Table = NESTED):
     return tabulated(frame(rows), table, units=np.array([row[3] for row in rows], float))
 
 
-def test_every_total_is_tied_to_its_parts_in_every_dimension_and_level():
+def test_constraints_equate_every_total_with_its_parts_in_every_dimension_and_level():
     table = cells()
     assert len(table) == 18
     # side: one line per activity (6); activity: Total, X and Y, for l, r and their total (9)
@@ -47,14 +47,14 @@ def test_every_total_is_tied_to_its_parts_in_every_dimension_and_level():
     assert not (table.tabulation.relations @ table.units).any()
 
 
-def test_cells_come_in_the_order_of_their_codes_whatever_the_order_of_the_file():
+def test_cells_are_in_the_order_of_their_codes_for_any_order_of_the_file():
     shuffled = [ROWS[i] for i in np.random.default_rng(0).permutation(len(ROWS))]
     one, other = cells(), cells(shuffled)
     assert one.codes.equals(other.codes)
     assert (one.units == other.units).all()
 
 
-def test_linked_tables_have_the_cells_they_share_once():
+def test_shared_cells_of_linked_tables_occur_once():
     linked = Table(value="v", tables=[["fine", "side"], ["coarse", "sex"]], hierarchies=[["coarse", "fine"]])
     sets = grouping_sets(linked)
     assert len(sets) == len(set(sets)) == 3 * 2 + 2 * 2 - 2
@@ -91,7 +91,7 @@ def staged(tmp_path, table, units):
     return contents
 
 
-def test_a_file_that_is_not_what_was_staged_is_noticed(tmp_path):
+def test_a_file_that_differs_from_the_staged_one_is_found(tmp_path):
     table = cells()
     contents = staged(tmp_path, table, table.units)
     none, far = np.zeros(len(table)), np.full(len(table), 10.0)
@@ -113,7 +113,7 @@ def test_a_file_that_is_not_what_was_staged_is_noticed(tmp_path):
     assert cut.count.metrics[MetricKey("cells_astray")] == 1
 
 
-def test_published_values_are_exact_decimals_of_the_digits_asked_for():
+def test_published_values_are_exact_decimals_of_the_specified_digits():
     (content,) = published(cells().codes, cells().units, NESTED).values()
     assert content.schema.field("v").type == pa.decimal128(18, 1)
     assert max(content["v"].to_pylist()) == decimals(np.array([100.0]), 1)[0]

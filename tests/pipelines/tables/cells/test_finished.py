@@ -1,4 +1,4 @@
-"""Cells that are given: summed anew where they are rounded, rejected where they cannot be a table."""
+"""Finished cells: rounded totals are summed again, inconsistent tables are rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def finished(spark, **changes):
     return spark.createDataFrame(pd.DataFrame(columns | changes))
 
 
-def test_totals_that_differ_by_rounding_are_summed_anew(spark):
+def test_totals_that_differ_by_rounding_are_summed_again(spark):
     cells = cells_of_table(finished(spark, v=[6.4, 1.0, 2.04, 3.04]), TABLE)
     assert dict(zip(cells.codes["code"], cells.units, strict=True)) == {
         "Total": 60,
@@ -46,7 +46,7 @@ def test_a_finished_table_with_faults_is_rejected(spark, changes, message):
         cells_of_table(finished(spark, **changes), TABLE)
 
 
-def test_tables_linked_through_totals_are_told_that_they_cannot_be_summed_anew(spark):
+def test_the_refusal_says_that_tables_linked_through_totals_cannot_be_summed_again(spark):
     table = Table(source="cells", value="v", tables=[["a", "b"], ["b", "c"]], contributors="v", tolerance=9.0)
     codes = [("x", "y", "Total"), ("x", "Total", "Total"), ("Total", "y", "z"), ("Total", "Total", "z"),
              ("Total", "y", "Total"), ("Total", "Total", "Total")]  # fmt: skip

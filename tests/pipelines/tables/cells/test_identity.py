@@ -56,7 +56,7 @@ def test_the_draws_of_a_count_depend_on_members_and_not_on_the_period():
 
 @pytest.mark.parametrize("size", [1, 12_345], ids=["few digits", "many digits"])
 @pytest.mark.parametrize("kind", [AMOUNTS, COUNTS], ids=["amounts", "counts"])
-def test_a_cell_of_the_same_members_and_amount_is_known_whatever_the_other_cells_are(kind, size):
+def test_a_cell_is_identified_by_members_and_amount_in_any_table(kind, size):
     chosen = build(kind)
     cells = counted(chosen)
     named = replace(
@@ -73,7 +73,7 @@ def test_a_cell_of_the_same_members_and_amount_is_known_whatever_the_other_cells
         assert known == ([listed[3]] if size > 1 else [])
 
 
-def test_refusals_name_the_release_whose_values_are_in_the_way():
+def test_refusals_name_the_release_with_conflicting_values():
     chosen = build(COUNTS)
     cells = counted(chosen)
     few = np.flatnonzero((cells.units > 0) & (cells.units < 3))[:1]

@@ -1,4 +1,4 @@
-"""Cells that are counted from records: the same for any partitions, and what pandas adds up."""
+"""Cells that are counted from records equal those of pandas for any partitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_cells_do_not_depend_on_partitions(spark, tmp_path):
     assert (one.largest == other.largest).all()
 
 
-def test_cells_are_what_pandas_adds_up_over_every_hierarchy(spark, tmp_path):
+def test_cells_equal_the_sums_of_pandas_over_every_hierarchy(spark, tmp_path):
     frame = records()
     frame["branch"] = frame["a21"].map({"A": "x", "B": "y", "C": "x", "D": "y", "E": "x"})
     tables = {"tables": [["a21", "region"], ["branch"]], "hierarchies": [["a10", "a21"], ["branch", "a21"]]}
@@ -89,7 +89,7 @@ def test_parts_of_a_value_are_a_dimension_whose_total_is_the_value(spark, tmp_pa
         assert cells.largest[row, : len(expected)] == pytest.approx(expected)
 
 
-def test_records_whose_value_is_not_the_sum_of_its_parts_are_refused_by_their_number(spark, tmp_path):
+def test_the_refusal_counts_records_whose_value_is_not_the_sum_of_its_parts(spark, tmp_path):
     frame = with_parts(records())
     frame.loc[[3, 7], "home"] += 0.2
     with pytest.raises(
@@ -125,7 +125,8 @@ def test_cells_of_the_same_records_have_the_same_members_under_any_codes(spark, 
             assert each
     assert len(set(members.values())) == len(members)
     kept = [by_section.keyed(secret).members for secret in (b"k" * 32, b"o" * 32)]
-    assert not set(kept[0]) & (set(kept[1]) | set(members.values())) - {""}  # guesses need the key
+    # members cannot be guessed without the key
+    assert not set(kept[0]) & (set(kept[1]) | set(members.values())) - {""}
     assert [each == "" for each in kept[0]] == [each == "" for each in by_section.members]
     assert len(set(kept[0])) == len(set(by_section.members))
     assert code_of_two(by_twin) not in members.values()
@@ -165,7 +166,7 @@ def test_contributions_add_up_to_every_cell_and_name_its_contributors(spark, tmp
         assert len(np.unique(given.unit)) == frame["firm"].nunique()
 
 
-def test_units_of_a_holding_are_one_contributor_and_others_stand_for_themselves(spark, tmp_path):
+def test_units_of_a_holding_are_one_contributor_and_other_units_are_separate_ones(spark, tmp_path):
     frame = records()
     firms = frame["firm"].astype(int)
     frame["holding"] = np.where(firms % 3 == 0, (firms % 2).astype(str), None)

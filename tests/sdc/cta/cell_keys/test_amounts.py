@@ -163,7 +163,7 @@ def test_a_p_table_of_amounts_that_cannot_be_used_is_refused(lines, message):
         {"factors": (1.0, 1.1)},
     ],
 )
-def test_a_scale_that_makes_no_sense_is_refused(wrong):
+def test_an_invalid_scale_is_refused(wrong):
     with pytest.raises(InvalidParameter):
         AmountScaling(**{"small": 0.3, "large": 0.03, "flexpoint": 10.0} | wrong)
 
@@ -190,7 +190,7 @@ def test_best_guess_of_one_cell_is_that_of_brute_force_over_all_keys():
     )
 
 
-def test_averaging_over_margins_places_a_cell_that_is_safe_alone_and_the_probability_shows_it():
+def test_the_posterior_shows_that_averaging_over_margins_discloses_a_cell():
     """The attack: one contributor in a table of few others; every margin is one more look at it."""
     noise = AmountNoise(AmountScaling(0.3, 0.03, 1e9), read(tables_of_tau_argus()[0]))
     shape, level, rng = (2,) * 6, 30.0, np.random.default_rng(5)
@@ -219,7 +219,7 @@ def test_averaging_over_margins_places_a_cell_that_is_safe_alone_and_the_probabi
     assert min(said_linked) > 0.8, "the gate must see what the attacker sees"
 
 
-def test_reader_who_tries_all_draws_finds_amounts_of_many_digits_and_the_probability_shows_it():
+def test_the_posterior_shows_that_trying_all_draws_discloses_amounts_of_many_digits():
     """The attack: two amounts of one contributor each and their total, from published numbers alone."""
     noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0), read(tables_of_tau_argus()[0]))
     relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(1)
@@ -251,8 +251,8 @@ def test_reader_who_tries_all_draws_finds_amounts_of_many_digits_and_the_probabi
     assert np.mean(said) > 0.9, "the gate must see what the attacker sees"
 
 
-def test_contributor_who_knows_the_other_amount_of_a_line_guesses_better_and_the_probability_shows_it():
-    """The attack: the total less the known amount is a second look; the reader takes the likeliest guess."""
+def test_the_posterior_shows_that_a_contributor_who_knows_another_amount_guesses_better():
+    """The attacker subtracts the known amount from the total, a second estimate, and averages both."""
     noise = AmountNoise(AmountScaling(0.3, 0.3, 1000.0), read(tables_of_tau_argus()[0]))
     relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(4)
     values, largest = np.array([60.0, 40.0, 100.0]), np.array([[60.0], [40.0], [60.0]])
@@ -272,11 +272,11 @@ def test_contributor_who_knows_the_other_amount_of_a_line_guesses_better_and_the
     assert np.mean(said) > right / 400 - 0.03
 
 
-def test_reader_who_adds_terms_places_their_sum_and_the_probability_shows_it():
+def test_the_posterior_shows_that_adding_terms_discloses_their_sum():
     """The attack: turnover is domestic plus foreign, each published with noise of its own."""
     noise = AmountNoise(AmountScaling(0.3, 0.3, 1e9), read(tables_of_tau_argus()[0]))
     rng, cell = np.random.default_rng(8), np.array([0])
-    values = np.array([100.0, 52.0, 48.0])  # of one contributor: the sum and its terms
+    values = np.array([100.0, 52.0, 48.0])  # amounts of one contributor: the sum and its terms
     level, said, alone, right, of_reader = np.array([10.0]), [], [], 0, 0
     for _ in range(400):
         keys = rng.integers(0, KEY_SPAN, (3, 1)).astype(np.uint64)
@@ -293,7 +293,7 @@ def test_reader_who_adds_terms_places_their_sum_and_the_probability_shows_it():
     assert np.mean(said) > right / 400 - 0.03, "the gate must see what the attacker sees"
 
 
-def test_all_lines_together_are_solved_where_each_line_alone_leaves_many_combinations():
+def test_all_constraints_together_are_solved_if_each_one_alone_leaves_many_combinations():
     noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0), read(tables_of_tau_argus()[0]))
     rng, count = np.random.default_rng(2), 7
     amounts = np.rint(rng.lognormal(10, 0.3, (count, count)))

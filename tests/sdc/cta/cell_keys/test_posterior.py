@@ -1,4 +1,4 @@
-"""What published counts say: against enumeration of all tables that could stand behind them."""
+"""Posterior of true counts given published ones, compared with an enumeration of all tables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_posterior_given_all_cells_is_near_that_of_enumeration():
     for seed in range(12):
         counts = whole(np.random.default_rng(seed).poisson(2.5, 4))
         shown = published(counts, seed)
-        flat = candidates(NOISE, np.zeros(9, int) + 99, shown, np.zeros(9, int))  # nothing known beforehand
+        flat = candidates(NOISE, np.zeros(9, int) + 99, shown, np.zeros(9, int))  # without prior knowledge
         linked = given_all(flat, LINES, INSIDE)
         tables, odds = every_table(shown, flat)
         for place, cell in enumerate(INSIDE):
@@ -83,20 +83,20 @@ def test_the_posterior_given_all_cells_is_near_that_of_enumeration():
     assert np.mean(errors) < 0.6 * np.mean(of_alone)
 
 
-def test_a_cell_with_no_margins_is_known_as_well_as_by_itself():
+def test_the_posterior_of_a_cell_without_margins_is_that_of_the_cell_alone():
     counts = np.array([1, 2, 0, 7, 12])
     alone = candidates(NOISE, counts, np.array([3, 0, 0, 8, 12]), np.zeros(5, int))
     linked = given_all(alone, sparse.csr_matrix((0, 5)), np.arange(5))
     assert linked.odds == pytest.approx(alone.odds)
 
 
-def test_tables_linked_through_a_total_are_worked_out_by_their_lines_alike():
+def test_the_posterior_of_tables_linked_through_a_total_is_that_of_the_whole_table():
     counts = whole(np.array([1, 2, 7, 12]))
     alone = candidates(NOISE, counts, published(counts, 5), FAMILY)
     by_parts = given_all(alone, LINES, np.arange(9))
     linked = sparse.block_diag([LINES, LINES]).tocsr()
     same = sparse.csr_matrix(([1.0, -1.0], ([0, 0], [8, 17])), shape=(1, 18))
-    again = sparse.vstack([linked[:6], linked[6:], same]).tocsr()  # the totals of both are one and the same
+    again = sparse.vstack([linked[:6], linked[6:], same]).tocsr()  # both tables have the same totals
     twice = Candidates(np.tile(alone.first, 2), np.tile(alone.odds, (2, 1)))
     with_two = given_all(twice, again, np.arange(18))
     assert with_two.odds[:9] == pytest.approx(with_two.odds[9:], abs=1e-6)
@@ -109,7 +109,7 @@ def test_tables_linked_through_a_total_are_worked_out_by_their_lines_alike():
 def test_a_table_that_is_too_large_to_judge_is_refused(monkeypatch):
     monkeypatch.setattr(posterior, "MOST_EQUATIONS", 3)
     alone = candidates(NOISE, np.arange(9), np.arange(9) + 3, FAMILY)
-    with pytest.raises(InvalidParameter, match="no more than 3"):
+    with pytest.raises(InvalidParameter, match="expected at most 3"):
         given_all(alone, LINES, INSIDE)
 
 

@@ -186,7 +186,7 @@ def test_controlled_rounding_keeps_cells_published_before():
 
 
 def test_controlled_rounding_refuses_or_relaxes_inconsistent_published_cells():
-    # a total that stands at 15, broken down into two parts that are multiples: 5 and 5
+    # a published total of 15 with two parts that are multiples: 5 and 5
     table = of_counts(np.array([10.0, 5, 5]), np.array([[-1.0, 1, 1]]), 5)
     held = np.array([15.0, np.nan, np.nan])
     with pytest.raises(ImpossibleProtection, match="no adjacent multiples of the rounding base add up"):

@@ -38,13 +38,13 @@ def test_two_parts_that_cancel_are_not_the_same():
     assert identical_cells(table([0, 4, -4], [[-1, 1, 1]])).tolist() == [0, 1, 2]
 
 
-def test_cells_that_are_known_to_be_one_are_one():
+def test_cells_that_are_declared_identical_are_merged():
     whole = table([9, 4, 5, 4, 5, 9], [[-1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, -1]])
     assert identical_cells(whole).tolist() == [0, 1, 2, 3, 4, 5]
     assert identical_cells(whole, np.array([0, 3, -1, 3, -1, 0])).tolist() == [0, 1, 2, 1, 3, 0]
 
 
-def test_a_merged_table_costs_what_the_whole_one_costs():
+def test_a_merged_table_has_the_cost_of_the_whole_table():
     whole = table(
         [20, 4, 4, 16, 9, 7], [[-1, 1, 0, 1, 0, 0], [0, -1, 1, 0, 0, 0], [0, 0, 0, -1, 1, 1]], [1, 2]
     )
@@ -110,7 +110,7 @@ def test_a_table_with_identical_cells_is_adjusted_at_least_cost(mode, seed):
     assert adjustment.directions[first] == adjustment.directions[9] == adjustment.directions[11] != 0
 
 
-def test_what_identical_cells_cost_together_is_unavoidable():
+def test_unavoidable_cost_includes_the_moves_of_identical_cells():
     whole = table([9, 4, 4, 5, 9], [[-1, 1, 0, 1, 0], [0, -1, 1, 0, 0], [-1, 0, 0, 0, 1]], [2])
     assert adjust(whole).unavoidable == 4  # the cell and its total move by two each
 

@@ -23,14 +23,14 @@ def table(whole: bool = True) -> CellTable:
     )
 
 
-def test_a_far_change_is_halved_on_the_side_it_went():
+def test_a_large_change_is_halved_in_its_direction():
     less = tighten_bounds(table(), np.array([7.0, -5.0, 2.0]), np.array([0, 1]))
     assert less.upper_capacity.tolist() == [3, 8, 8]
     assert less.lower_capacity.tolist() == [8, 2, 8]
     assert tighten_bounds(table(False), np.array([7.5, -6, 1.5]), np.array([0])).upper_capacity[0] == 3.75
 
 
-def test_a_change_near_its_level_stops_at_it_and_then_goes_the_other_way():
+def test_a_change_near_its_level_is_limited_to_it_and_then_reversed():
     once = tighten_bounds(table(), np.array([3.0, 0.0, 3.0]), np.array([0]))
     assert once.upper_capacity[0] == 2
     twice = tighten_bounds(once, np.array([2.0, 0.0, 2.0]), np.array([0]))
@@ -41,7 +41,7 @@ def test_a_change_near_its_level_stops_at_it_and_then_goes_the_other_way():
     )
 
 
-def test_a_cell_that_stands_published_keeps_its_value():
+def test_a_published_cell_keeps_its_value():
     moved = np.array([4.0, -4.0, 0.0])
     held = replace(
         table(),
@@ -53,7 +53,7 @@ def test_a_cell_that_stands_published_keeps_its_value():
     assert tighten_bounds(held, moved, np.array([0, 1])) is None
 
 
-def test_only_the_cells_that_are_named_lose_room():
+def test_bounds_of_named_cells_alone_are_tightened():
     before = table()
     less = tighten_bounds(before, np.array([7.0, 7.0, 14.0]), np.array([1]))
     assert less.upper_capacity.tolist() == [8, 3, 8]

@@ -42,13 +42,13 @@ def test_at_its_upper_level_a_cell_is_no_longer_sensitive(contributions, p):
             assert not rule(total + sensitivity.upper * (1 + 1e-9) + 1e-9).sensitive[0]
 
 
-def test_two_rules_join_at_the_larger_level():
+def test_two_rules_give_the_larger_level():
     joined = minimum_contributors([1, 5], [100, 100], 3, 10) | p_percent([[100, 0], [50, 25]], [100, 100], 60)
     assert joined.sensitive.tolist() == [True, True]
     assert joined.upper.tolist() == pytest.approx([60, 5])
 
 
-def test_few_contributors_that_cancel_are_protected_by_what_they_contribute():
+def test_few_contributors_that_cancel_are_protected_by_their_absolute_contributions():
     found = minimum_contributors([2, 2, 2, 5], [0.1, 0, 10, 0], 3, 20, gross=[1999.9, 1000, 10, 1000])
     assert found.sensitive.tolist() == [True, True, True, False]
     assert found.upper == pytest.approx([399.98, 200, 2, 0])
@@ -69,7 +69,7 @@ def test_capacities_leave_room_for_the_level_and_zero_cells_cost_as_the_dearest(
         lambda: capacities([1.0], -1),
     ],
 )
-def test_rules_without_sense_are_refused(call):
+def test_invalid_rules_are_refused(call):
     with pytest.raises(InvalidParameter):
         call()
 
@@ -81,7 +81,7 @@ def test_missing_contributions_and_amounts_are_refused():
         dominance([[1.0]], [np.nan], 1, 50)
 
 
-def test_contributions_count_by_size_whatever_their_sign():
+def test_contributions_count_by_absolute_value():
     up = dominance([[100.0, 80, 60]], [240.0], 1, 80)
     down = dominance([[100.0, 80, 60]], [-240.0], 1, 80)
     assert not up.sensitive.any()
@@ -91,7 +91,7 @@ def test_contributions_count_by_size_whatever_their_sign():
     assert not mixed.sensitive.any(), "a small balance of large amounts is dominated by none of them"
 
 
-def test_the_prior_posterior_rule_asks_for_more_where_more_was_known_before():
+def test_levels_of_the_prior_posterior_rule_grow_with_prior_knowledge():
     largest, totals = [[80.0, 10]], [100.0]
     plain, known = p_percent(largest, totals, 10), p_percent(largest, totals, 10, q=50)
     assert plain.upper.tolist() == [0.0]

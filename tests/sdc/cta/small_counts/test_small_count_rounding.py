@@ -50,7 +50,7 @@ def chi_square(table: CellTable, values: np.ndarray) -> float:
     return float(np.sum((values - table.values)[positive] ** 2 / table.values[positive]))
 
 
-def test_small_counts_go_to_zero_or_the_base_and_nothing_else_but_totals_moves():
+def test_small_counts_become_zero_or_the_base_and_of_the_others_only_totals_change():
     rng = np.random.default_rng(0)
     inner = rng.poisson(3, (6, 5))
     table, adjustment = rounded(inner)

@@ -57,7 +57,8 @@ def test_kept_mean_and_slope_of_a_small_table():
     adjustment = adjust(three_cells(kept_mean(values, [0, 1, 2])), algorithm="alternate")
     assert adjustment.values[3] == 60
     assert adjustment.objective == 9
-    # of a kept slope: the first cell's 3 weighs -10 * 3, which only the third can balance
+    # With a kept slope, the change of 3 in the first cell has the weight -10 * 3, which only the third cell
+    # can balance.
     adjustment = adjust(three_cells(kept_slope(values, [0, 1, 2])), algorithm="alternate")
     assert abs(adjustment.deviations[2]) == 3
     assert np.polyfit([10, 20, 30], adjustment.values[:3], 1)[0] == pytest.approx(1)
@@ -162,7 +163,8 @@ def test_disclosure_audit_uses_a_kept_slope_as_a_constraint():
     tables = (without_slope, with_slope)
     free, bound = (attacker_intervals(each, published, largest_factor=3) for each in tables)
     assert (free.lower[0], free.upper[0]) == pytest.approx((4, 22))
-    assert (bound.lower[0], bound.upper[0]) == pytest.approx((9, 17))  # the third moves as it does
+    # the third cell changes as the first does
+    assert (bound.lower[0], bound.upper[0]) == pytest.approx((9, 17))
 
 
 def test_kept_statistics_convert_to_variables_and_last_digits():

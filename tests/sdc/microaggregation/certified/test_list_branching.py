@@ -61,7 +61,7 @@ def test_branch_in_list_returns_a_bound_at_the_work_limit(nodes: int, looks: int
         assert columns.costs[branched.chosen].sum() >= 12 * (1.0 - 1e-9)
 
 
-def test_branch_in_list_bound_is_at_most_enough() -> None:
+def test_branch_in_list_stops_at_a_sufficient_bound() -> None:
     for values in instances(11):
         branched, _ = solved(values, 3, enough=10.5)
         assert branched.lower_bound == pytest.approx(10.5)

@@ -43,7 +43,7 @@ def test_dissolve_expensive_clusters_dissolves_a_cluster_between_full_ones():
     anneal(state, near, 5, Schedule(1e-9, 1e-10, 100, 0.0), np.ones(84), new_stream(0), NEVER)
     annealed = np.asarray(state.labels, dtype=np.int64)
     remote = np.bincount(annealed[:12], minlength=20), np.bincount(annealed[12:24], minlength=20)
-    assert (remote[0] * remote[1]).any()  # one cluster still holds records of both groups
+    assert (remote[0] * remote[1]).any()  # one cluster still has records of both groups
     dissolved = dissolve_expensive_clusters(records, annealed, near, 5)
     assert not set(dissolved[:12]) & set(dissolved[12:24])
     assert _sse(records, dissolved) < 0.5 * _sse(records, annealed)

@@ -1,4 +1,4 @@
-"""PRAM for microguard: what it is called, what it takes, and that it gives no formal promise."""
+"""PRAM for microguard: its name, its parameters, and the statement that it has no formal promise."""
 
 from dataclasses import dataclass
 from typing import Annotated

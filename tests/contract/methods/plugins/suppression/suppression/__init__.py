@@ -1,4 +1,4 @@
-"""Cell suppression for microguard: what it is called, and what it promises."""
+"""Cell suppression for microguard: its name and its promise."""
 
 from microguard.schemas.method_registry import MethodRow
 

@@ -15,6 +15,6 @@ class CellSuppression(CellMethod):
         return SuppressedTable()
 
     def protect(self, problem, key):
-        """Withhold sensitive cells and what gives them away."""
+        """Suppress sensitive cells and the cells from which they could be computed."""
         table = problem.table
         return np.where(suppressed(table.values, table.relations, table.sensitive), np.nan, table.values)

@@ -1,4 +1,4 @@
-"""Secondary suppressions, line by line: no published line leaves a single cell to be computed.
+"""Secondary suppression constraint by constraint: no constraint has exactly one suppressed cell.
 
 Naive: it protects against one line at a time (Cox 1980), and hides the smallest cell that is left.
 """
