@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -27,6 +27,11 @@ _LOADS = re.compile(
     r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=(?!['\x22]#)|<style[^<]*(?:url\(|@import)",
     re.IGNORECASE,
 )
+
+
+def files_beside(stems: Iterable[str]) -> set[str]:
+    """Return the names of the files that describe a release with tables of these names."""
+    return {DESCRIPTOR, PAGE, _STRUCTURE, *(f"sdmx/{stem}.csv" for stem in stems)}
 
 
 def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:

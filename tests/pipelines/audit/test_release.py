@@ -3,9 +3,11 @@
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.verify import verify
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused, SpecificationError
@@ -19,6 +21,8 @@ from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
         (lambda folder: (folder / "microdata" / "part-00000.parquet").write_bytes(b"PAR1"), "checksums"),
         (lambda folder: (folder / "tables" / "001_sex.parquet").unlink(), "checksums"),
         (lambda folder: (folder / "extra.csv").write_text("x"), "checksums"),
+        (lambda folder: (folder / "microdata" / "more").symlink_to("/tmp"), "checksums"),
+        (lambda folder: (folder / "microdata" / "gone.parquet").symlink_to("nowhere"), "checksums"),
     ],
 )
 def test_audit_fails_for_tampered_files(released, tamper, check):
@@ -54,6 +58,73 @@ def test_audit_fails_for_a_release_without_its_guarantee(areas, records, changes
     publish.publish(staged(areas, records=records), manifest(**changes), areas, entry())
     failed = [finding.check for finding in audit(areas.public.release(ID)).findings if not finding.passed]
     assert check in failed
+
+
+def failed_checks(areas, records=RECORDS, further=(), **changes):
+    """Publish records, with copies of them in further listed files; return the checks that fail."""
+    files = staged(areas, records=records)
+    for name in further:
+        (files.folder / name).parent.mkdir(exist_ok=True)
+        pq.write_table(records, files.folder / name)
+    files = StagedFiles.from_folder(ID, files.folder)
+    publish.publish(files, manifest(**changes), areas, entry())
+    return [finding.check for finding in audit(areas.public.release(ID)).findings if not finding.passed]
+
+
+@pytest.mark.parametrize(
+    "name", ["raw/part-00000.parquet", "microdata/part-00001.pq", "secret.csv", "tables/002_hours.parquet"]
+)
+def test_audit_fails_for_a_listed_file_that_no_check_reads(areas, name):
+    assert failed_checks(areas, further=[name]) == ["files"]
+
+
+def test_audit_fails_for_a_table_that_the_manifest_describes_and_does_not_list(areas):
+    tables = [{"file": f"tables/{name}.parquet", "variables": ["sex"]} for name in ("001_sex", "../../other")]
+    assert "files" in failed_checks(areas, tables=tables)
+
+
+def test_a_release_that_is_put_again_has_the_manifest_that_was_counted(areas, released):
+    path = released.public.release(ID) / "manifest.json"
+    kept = path.read_bytes()
+    path.write_text(json.dumps(json.loads(kept) | {"guarantee": {"k": 9, "groups": []}}))
+    publish.publish(staged(areas), manifest(), areas, entry())
+    assert path.read_bytes() == kept
+
+
+GROUP = {"name": "all", "variables": ["sex"], "with_region": []}
+COLUMNS = [
+    {"name": "sex", "type": "string", "role": "quasi_identifier", "protected": True},
+    {"name": "hours", "type": "int8", "role": "other", "protected": False},
+]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "columns"),
+    [
+        ({"k": 3, "groups": []}, COLUMNS),
+        ({"k": 3, "groups": [GROUP | {"variables": []}]}, COLUMNS),
+        ({"k": 1, "groups": [GROUP]}, COLUMNS),
+        ({"k": 3, "groups": [GROUP], "unit": "tribe"}, COLUMNS),
+        ({"k": 3, "groups": [GROUP], "missing": "sometimes"}, COLUMNS),
+        ({"k": 3, "groups": [GROUP]}, [COLUMNS[0], COLUMNS[1] | {"protected": True}]),
+        ({"k": 3, "groups": [GROUP]}, [COLUMNS[0], COLUMNS[1] | {"role": "region"}]),
+    ],
+)
+def test_audit_fails_for_a_k_anonymity_that_leaves_out_what_the_manifest_protects(areas, guarantee, columns):
+    assert failed_checks(areas, guarantee=guarantee, columns=columns) == ["guarantee"]
+    areas.public.remove(ID)
+    assert failed_checks(areas, guarantee={"k": 3, "groups": [GROUP]}, columns=COLUMNS) == []
+
+
+def test_audit_counts_nan_as_no_value_of_a_sensitive_variable(areas):
+    illness = {"name": "illness", "type": "double", "role": "sensitive"}
+    nan = float("nan")
+    for values, failed in (([1.0, nan, 1.0, 2.0, 1.0, nan], ["l-diversity"]), ([1.0, nan, 2.0] * 2, [])):
+        records = pa.table({"sex": RECORDS["sex"], "illness": values})
+        changes = {"columns": [COLUMNS[0], illness], "method": {"min_diversity": 2}}
+        changes["guarantee"] = {"k": 3, "groups": [GROUP]}
+        assert failed_checks(areas, records, **changes) == failed
+        areas.public.remove(ID)
 
 
 def test_audit_reads_a_column_that_is_called_filename(areas):
