@@ -106,6 +106,7 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
             findings += _partitions(engine, folder, manifest, keys)
             findings += _promises(engine, manifest, dict(zip(names, keys, strict=True)))
             findings += _derived(engine, manifest, dict(zip(names, keys, strict=True)))
+            findings += _recodes(engine, manifest, dict(zip(names, keys, strict=True)))
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
@@ -186,6 +187,20 @@ def _derived(
     wrong = [f"{name} in {count:,} records" for name, count in counts.items() if count]
     detail = "; ".join(wrong) or f"{len(counts)} computed from the published columns, in every record"
     return [Finding("derived columns", not wrong, f"not as computed: {detail}" if wrong else detail)]
+
+
+def _recodes(
+    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
+) -> list[Finding]:
+    """Compare the values of recoded columns with what the manifest states of them."""
+    if not manifest.get("recodes"):
+        return []
+    from microguard.pipelines.audit.recodes import contradictions
+
+    counts = contradictions(engine, manifest, columns)
+    wrong = [f"{name} in {count:,} records" for name, count in counts.items() if count]
+    detail = "; ".join(wrong) or f"{len(counts)} columns compared"
+    return [Finding("recodes", not wrong, f"not as stated: {detail}" if wrong else detail)]
 
 
 def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> Finding:

@@ -116,6 +116,30 @@ def test_audit_fails_for_a_k_anonymity_that_leaves_out_what_the_manifest_protect
     assert failed_checks(areas, guarantee={"k": 3, "groups": [GROUP]}, columns=COLUMNS) == []
 
 
+@pytest.mark.parametrize(
+    ("values", "recode", "wrong"),
+    [
+        ([1.5, 2.0, 9.0, None, float("nan"), 3.0], {"top_code": 9.0, "bottom_code": 1.5}, False),
+        ([1.5, 2.0, 9.5, None, 1.5, 3.0], {"top_code": 9.0}, True),
+        ([1.5, 2.0, 9.5, None, 1.5, 3.0], {"bottom_code": 2}, True),
+        ([0.3, 0.6, 17.0, None, 0.9, 0.3], {"round_to": 0.3, "top_code": 17}, False),
+        ([0.3, 0.65, 17.0, None, 0.9, 0.3], {"round_to": 0.3, "top_code": 17}, True),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], {"missing": [97, 99]}, False),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 97.0], {"missing": [97, 99]}, True),
+        (["1", "2", "97", "9", "9.0", "x"], {"missing": [99, "refused"]}, False),
+        (["1", "2", "97", "9", "9.0", "refused"], {"missing": [9, "refused"]}, True),
+        (["under 18", "18 to under 65.5", "65.5 and over", None, None, None], {"bands": [18, 65.5]}, False),
+        (["under 18", "18 to under 65.5", "70", None, None, None], {"bands": [18, 65.5]}, True),
+    ],
+)
+def test_audit_fails_for_values_that_the_stated_recodes_do_not_leave(areas, values, recode, wrong):
+    kind = "string" if isinstance(values[0], str) else "double"
+    columns = [COLUMNS[0], {"name": "hours", "type": kind, "role": "other"}]
+    records = pa.table({"sex": RECORDS["sex"], "hours": values})
+    recodes = [{"variable": "hours", **recode}]
+    assert failed_checks(areas, records, columns=columns, recodes=recodes) == ["recodes"] * wrong
+
+
 def test_audit_counts_nan_as_no_value_of_a_sensitive_variable(areas):
     illness = {"name": "illness", "type": "double", "role": "sensitive"}
     nan = float("nan")
