@@ -37,7 +37,7 @@ _TABLE_FORMATS = {
     "delta": "microguard.pipelines.audit.delta",
     "iceberg": "microguard.pipelines.audit.iceberg",
 }
-_KEPT_METADATA = {b"ARROW:schema"}
+_KEPT_METADATA = {b"ARROW:schema", b"PARQUET:field_id"}
 
 
 @dataclass(frozen=True)
@@ -302,11 +302,16 @@ def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _metadata(folder: Path) -> Finding:
-    foreign = sum(
-        bool(set(pq.read_metadata(path).metadata or {}) - _KEPT_METADATA)
-        for path in folder.rglob("*.parquet")
-    )
+    foreign = sum(map(_has_foreign_metadata, folder.rglob("*.parquet")))
     return Finding("metadata", foreign == 0, f"{foreign} files have metadata of another file")
+
+
+def _has_foreign_metadata(path: Path) -> bool:
+    """Return whether footer, Arrow schema or a column has metadata: other programs keep sources there."""
+    schema = pq.read_schema(path)
+    of_columns = {key for entry in schema for key in entry.metadata or {}}
+    keys = {*(pq.read_metadata(path).metadata or {}), *(schema.metadata or {}), *of_columns}
+    return bool(keys - _KEPT_METADATA)
 
 
 def _dictionaries(folder: Path) -> Finding:

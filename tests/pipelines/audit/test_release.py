@@ -38,6 +38,13 @@ def test_audit_fails_for_tampered_files(released, tamper, check):
         (RECORDS.slice(0, 5), {"records": 5}, "k-anonymity"),
         (RECORDS, {"records": 7}, "records"),
         (RECORDS.replace_schema_metadata({"pandas": "{}"}), {}, "metadata"),
+        (
+            RECORDS.cast(
+                pa.schema([pa.field("sex", pa.string(), metadata={"source": "a"}), RECORDS.schema.field(1)])
+            ),
+            {},
+            "metadata",
+        ),
         (RECORDS.rename_columns(["sex", "name"]), {}, "columns"),
         (
             RECORDS.set_column(0, "sex", pa.array(["f", "f", "f", "f", "f", "f"])),
