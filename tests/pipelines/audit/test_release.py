@@ -98,6 +98,19 @@ def test_a_release_that_is_put_again_has_the_manifest_that_was_counted(areas, re
     assert path.read_bytes() == kept
 
 
+def test_verify_refuses_another_manifest_than_the_published_one_and_the_next_run_restores_it(areas, released):
+    path = released.public.release(ID) / "manifest.json"
+    kept = path.read_bytes()
+    assert "manifest: as it was published" in verify(str(path.parent)).text
+    path.write_text(json.dumps(json.loads(kept) | {"limits": []}))
+    with pytest.raises(GateRefused, match="not the one with which the release was published"):
+        verify(str(path.parent))
+    assert not publish.published_already(areas, ID)
+    publish.publish(staged(areas), manifest(), areas, entry())
+    assert publish.published_already(areas, ID)
+    assert path.read_bytes() == kept
+
+
 GROUP = {"name": "all", "variables": ["sex"], "with_region": []}
 COLUMNS = [
     {"name": "sex", "type": "string", "role": "quasi_identifier", "protected": True},
@@ -175,7 +188,7 @@ def test_verify_refuses_a_damaged_manifest(released, content):
 
 def test_verify_refuses_a_withdrawn_release(released):
     record = released.record(ID)
-    record.mkdir()
+    record.mkdir(exist_ok=True)
     (record / "quality.json").write_text(
         json.dumps({"release": {"public_area": str(released.public.folder)}})
     )
