@@ -198,6 +198,8 @@ def _recodes(
     from microguard.pipelines.audit.recodes import contradictions
 
     counts = contradictions(engine, manifest, columns)
+    if not counts:
+        return []
     wrong = [f"{name} in {count:,} records" for name, count in counts.items() if count]
     detail = "; ".join(wrong) or f"{len(counts)} columns compared"
     return [Finding("recodes", not wrong, f"not as stated: {detail}" if wrong else detail)]
