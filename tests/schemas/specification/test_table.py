@@ -303,7 +303,12 @@ def test_no_quasi_identifier_is_one_fault_whatever_control_tables_ask_for() -> N
 
 
 @pytest.mark.parametrize(
-    ("column", "found"), [("A21", '"a21"'), ("Turnover", '"Turnover"'), ("total", '"total"'), ("v", '"v"')]
+    ("column", "found"),
+    [
+        ("A21", '"a21"'),
+        ("Turnover", '"Turnover"'),
+        *((name, f'"{name}"') for name in ("total", "v", "parts")),
+    ],
 )
 def test_columns_of_a_table_differ_by_more_than_case(column: str, found: str) -> None:
     variables = {name: {"role": "other"} for name in ("a10", "a21", "region", column)}
