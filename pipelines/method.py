@@ -124,7 +124,7 @@ def _weaker(
         Whether a missing value may be any value: this is weaker, and a built-in method says so.
     """
     k, unit = specification.release.k, specification.method.unit
-    region = {specification.region} - {None}
+    region = [] if specification.region is None else [specification.region]
     for each in guarantees:
         if isinstance(each, KAnonymity):
             if each.k < k or each.unit != unit:
@@ -134,7 +134,7 @@ def _weaker(
         if isinstance(each, KAnonymity | LDiversity):
             for clustering in specification.clusterings:
                 wanted = set(clustering.variables)
-                if not any(wanted <= set(g.variables) and region <= set(g.region) for g in each.groups):
+                if not any(wanted <= set(g.variables) and set(region) <= set(g.region) for g in each.groups):
                     yield (
                         f"a {each.name} of {', '.join([*clustering.variables, *region])} together, found one "
                         "without some of them"
