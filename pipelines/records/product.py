@@ -106,7 +106,8 @@ class Records:
         specification = self.specification
         if specification.counted is None:
             return
-        names = [*specification.published_as_it_is, specification.counted]
+        unchanged = [*specification.published_as_it_is, specification.counted]
+        names = [name for name in unchanged if name in before.columns]
         if set(names) - set(after.columns) or contents(before, names) != contents(after, names):
             raise ProtectionFailed(
                 f"The method {specification.method.name} returned other {specification.method.unit}s than it "
