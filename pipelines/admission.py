@@ -83,8 +83,9 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
     Limits that the specification sets to a looser value are among them: they have no reason.
     """
     table = None if specification.table is None else specification.table.quality
-    of_records = loosened(specification.quality.model_dump(), of_table=False) | specification.quality.accept
-    return of_records | ({} if table is None else loosened(table.model_dump(), of_table=True) | table.accept)
+    quality = specification.quality
+    of_records = quality.accept | loosened(quality.model_dump(), of_table=False)
+    return of_records | ({} if table is None else table.accept | loosened(table.model_dump(), of_table=True))
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:

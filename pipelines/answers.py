@@ -82,8 +82,8 @@ def _accepted(specification: Mapping[str, Any], content: str) -> Iterator[str]:
     """
     section = (specification.get("table") or {}) if content == "table" else specification
     quality = section.get("quality") or {}
-    without_reason = loosened(quality, of_table=content == "table")
-    for name, reason in {**(quality.get("accept") or {}), **without_reason}.items():
+    looser = loosened(quality, of_table=content == "table")
+    for name, reason in {**(quality.get("accept") or {}), **looser}.items():
         yield f"{name} ({reason})"
     publish = specification.get("publish") or {}
     if publish.get("accept_dependencies"):

@@ -7,12 +7,14 @@ brings no count of its own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from inspect import isabstract
 from typing import TYPE_CHECKING, Any
 
 from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.k_anonymity import CATEGORY, KAnonymity
+from microguard.pipelines.guarantees.l_diversity import LDiversity
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.guarantees.registry import is_registered
 from microguard.pipelines.intake.validate import ValidatedInput
@@ -96,14 +98,47 @@ def record_method(specification: Specification) -> RecordMethod:
     Raises
     ------
     SpecificationError
-        If its registration cannot be used, or it names a guarantee that its row does not.
+        If its registration cannot be used, or it names a guarantee that its row does not, or one that is
+        weaker than what the specification asks for.
     """
     row = method_row("records", specification.method.name)
     method: RecordMethod = _adapted(row, RecordMethod)(
         specification, specification.method.method_parameters(row)
     )
-    _require_counted(row, method.guarantees())
+    guarantees = method.guarantees()
+    _require_counted(row, guarantees)
+    fault = next(_weaker(guarantees, specification, own_missing=row.name in BUILT_IN), None)
+    if fault is not None:
+        raise unusable(row.name, fault)
     return method
+
+
+def _weaker(
+    guarantees: Sequence[Guarantee[RecordFiles]], specification: Specification, *, own_missing: bool
+) -> Iterator[str]:
+    """Yield what a k-anonymity or an l-diversity lacks of what the specification asks for.
+
+    Parameters
+    ----------
+    own_missing : bool
+        Whether a missing value may be any value: this is weaker, and a built-in method says so.
+    """
+    k, unit = specification.release.k, specification.method.unit
+    region = [] if specification.region is None else [specification.region]
+    for each in guarantees:
+        if isinstance(each, KAnonymity):
+            if each.k < k or each.unit != unit:
+                yield f"a k-anonymity of at least k = {k} {unit}s, found one of k = {each.k} {each.unit}s"
+            if each.missing != CATEGORY and not own_missing:
+                yield "a k-anonymity in which a missing value is a category, found one where it is any value"
+        if isinstance(each, KAnonymity | LDiversity):
+            for clustering in specification.clusterings:
+                wanted = set(clustering.variables)
+                if not any(wanted <= set(g.variables) and set(region) <= set(g.region) for g in each.groups):
+                    yield (
+                        f"a {each.name} of {', '.join([*clustering.variables, *region])} together, found one "
+                        "without some of them"
+                    )
 
 
 def table_method(specification: Specification) -> TableMethod:
@@ -119,7 +154,10 @@ def table_method(specification: Specification) -> TableMethod:
     method: TableMethod = _adapted(row, TableMethod)(
         specification, specification.table.method_parameters(row)
     )
-    _require_counted(row, [method.guarantee()])
+    guarantee = method.guarantee()
+    _require_counted(row, [guarantee])
+    if row.name not in BUILT_IN and not guarantee.counts_sensitive:
+        raise unusable(row.name, f"a guarantee that counts sensitive cells, found {guarantee.name}")
     return method
 
 

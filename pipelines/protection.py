@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +21,7 @@ from microguard.pipelines.engine.session import (
     session_of_this_process,
     warn_without_authentication,
 )
+from microguard.pipelines.engine.temporary_folders import temporary_folder
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.evidence.lineage import sent_lineage
 from microguard.pipelines.gate.gate import Verdict, Verdicts
@@ -113,14 +111,13 @@ def protect(
     -------
     ProtectedFrame
         `verdicts.passed` says whether it would be published. Its files are in a private temporary folder
-        until the process ends.
+        until the process ends; the next call removes what a killed process left.
 
     Raises
     ------
     SpecificationError, InputRejected, ProtectionFailed
     """
-    folder = Path(tempfile.mkdtemp(prefix="microguard-"))  # mode 0700
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = temporary_folder()
     kinds: tuple[str, ...] = get_args(Kind)
     lines = {
         name: {"role": "quasi_identifier", "kind": role} if role in kinds else {"role": role}

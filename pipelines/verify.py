@@ -13,7 +13,8 @@ from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
 from microguard.pipelines.publication.find_release import FoundRelease, find_release
 from microguard.pipelines.publication.formats.table_format import catalog_table, stored_delta_table
-from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.kept_manifest import has_its_manifest
+from microguard.pipelines.publication.ledger import Ledger, is_in
 from microguard.schemas.errors import GateRefused, SpecificationError
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def verify(named: str) -> CommandResult:
     with release.public.reading(release.release_id) as folder:
         result = _audited(folder, release)
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    result = replace(result, findings=(*result.findings, *_of_its_table(release, manifest)))
+    result = replace(
+        result, findings=(*result.findings, *_of_its_table(release, manifest), *_of_its_manifest(release))
+    )
     if not result.passed:
         raise GateRefused(
             f"Release {result.release_id} does not keep what its manifest promises. "
@@ -89,6 +92,19 @@ def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Findi
         return []
     faults = table.faults(manifest)
     return [Finding("table", not faults, "; ".join(faults) or "it holds the files of the release")]
+
+
+def _of_its_manifest(release: FoundRelease) -> list[Finding]:
+    """Compare the manifest with the copy in the evidence, if the area of the ledger is audited."""
+    if release.evidence is None:
+        return []
+    areas = release.areas()
+    entry = Ledger(areas).status(release.release_id)
+    if entry is None or not is_in(entry, areas.public):
+        return []
+    same = has_its_manifest(areas, release.release_id)
+    detail = "as it was published" if same else "it is not the one with which the release was published"
+    return [Finding("manifest", same, detail)]
 
 
 def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:

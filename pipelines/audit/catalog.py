@@ -7,6 +7,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
+
+TAG = SnapshotRefType.TAG
 
 
 def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> list[str]:
@@ -38,4 +41,8 @@ def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> l
             counted += pq.read_metadata(stream).num_rows
     if sum(task.file.record_count for task in tasks) != counted:
         return ["the table of the catalogue counts other records than the release"]
+    current = table.current_snapshot()
+    tagged = {ref.snapshot_id for ref in table.refs().values() if ref.snapshot_ref_type == TAG}
+    if current is None or current.snapshot_id not in tagged:
+        return ["another writer changed the table of the catalogue after its newest release"]
     return []

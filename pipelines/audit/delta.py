@@ -7,10 +7,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from deltalake import DeltaTable
-from microguard.pipelines.audit.table_records import multiset_hash, record_files_of_table
+from microguard.pipelines.audit.table_records import later_faults, multiset_hash, record_files_of_table
 
 FOLDER = "delta"
 PROPERTY = "release_id"
+#: Features that a release needs; others hide records (deletion vectors) or rename columns.
+FEATURES = {"timestampNtz"}
 
 
 def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
@@ -26,14 +28,23 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     path, release_id = public / FOLDER, str(manifest["release_id"])
     if not DeltaTable.is_deltatable(str(path)):
         return ["there is no Delta table next to the release"]
-    versions = [
-        line["version"] for line in DeltaTable(str(path)).history() if line.get(PROPERTY) == release_id
-    ]
+    newest = DeltaTable(str(path))
+    releases = [(line["version"], str(line[PROPERTY])) for line in newest.history() if PROPERTY in line]
+    versions = [version for version, name in releases if name == release_id]
     if len(versions) != 1:
         return [f"the Delta table has {len(versions)} commits of this release, expected one"]
     table = DeltaTable(str(path), version=versions[0])
     if [field.name for field in table.schema().fields] != [column["name"] for column in manifest["columns"]]:
         return ["the Delta table has other columns than the release"]
-    files = [unquote(address) for address in table.file_uris()]
-    equal = multiset_hash(files) == multiset_hash(record_files_of_table(public, manifest))
-    return [] if equal else ["the records of the Delta table are not those of the files"]
+    if multiset_hash(_files(table)) != multiset_hash(record_files_of_table(public, manifest)):
+        return ["the records of the Delta table are not those of the files"]
+    features = set(newest.protocol().reader_features or ()) - FEATURES
+    if features:
+        return [f"another writer gave the Delta table features that change what it shows: {len(features)}"]
+    if newest.version() == versions[0]:
+        return []
+    return later_faults(public, max(releases)[1], _files(newest), "Delta")
+
+
+def _files(table: DeltaTable) -> list[str]:
+    return [unquote(address) for address in table.file_uris()]

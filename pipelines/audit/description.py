@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,11 +22,18 @@ _STRUCTURE = "sdmx/structure.xml"
 _NAMESPACE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"
 #: Relative tolerance for sums of floats that were added in another order.
 TOLERANCE = 1e-9
+#: Shares of the values at or below the quartiles.
+QUARTILES = (0.25, 0.5, 0.75)
 #: A page that loads external resources would disclose its readers to other servers; links into itself do not.
 _LOADS = re.compile(
     r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=(?!['\x22]#)|<style[^<]*(?:url\(|@import)",
     re.IGNORECASE,
 )
+
+
+def files_beside(stems: Iterable[str]) -> set[str]:
+    """Return the names of the files that describe a release with tables of these names."""
+    return {DESCRIPTOR, PAGE, _STRUCTURE, *(f"sdmx/{stem}.csv" for stem in stems)}
 
 
 def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
@@ -132,10 +139,20 @@ def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: M
     fields = [field for resource in described for field in resource["schema"]["fields"]]
     if "partitionedBy" in package:
         fields.append(package["partitionedBy"])
-    wrong = {
-        field["name"] for field in fields if not _holds(engine, columns[field["name"]], field["statistics"])
-    }
+    wrong = {field["name"] for field in fields if not _field_holds(engine, columns[field["name"]], field)}
     return len(wrong)
+
+
+def _field_holds(engine: duckdb.DuckDBPyConnection, column: str, field: Mapping[str, Any]) -> bool:
+    """Return whether the statistics of a column and its list of values are those of the records."""
+    listed = field.get("constraints", {}).get("enum")
+    if listed is not None:
+        found = engine.execute(
+            f"SELECT DISTINCT CAST({column} AS VARCHAR) FROM microdata WHERE {column} IS NOT NULL"
+        ).fetchall()
+        if {value for (value,) in found} != set(listed):
+            return False
+    return _holds(engine, column, field["statistics"])
 
 
 def _holds(engine: duckdb.DuckDBPyConnection, column: str, declared: Mapping[str, Any]) -> bool:
@@ -153,9 +170,33 @@ def _holds(engine: duckdb.DuckDBPyConnection, column: str, declared: Mapping[str
     ).fetchone()
     stated = (declared["minimum"], declared["maximum"], declared["mean"], declared["total"])
     scale = max(abs(float(declared["minimum"])), abs(float(declared["maximum"]))) * TOLERANCE
+    if not _ordered_as_stated(engine, number, declared):
+        return False
     return statistics is not None and all(
         math.isclose(actual, statement, rel_tol=TOLERANCE, abs_tol=slack)
         for actual, statement, slack in zip(
             statistics, stated, (scale, scale, scale, scale * values), strict=True
         )
     )
+
+
+def _ordered_as_stated(engine: duckdb.DuckDBPyConnection, number: str, declared: Mapping[str, Any]) -> bool:
+    """Return whether the quartiles are those of the finite values, and the deviation is near theirs."""
+    places = ", ".join(
+        f"count(*) FILTER ({number} < {float(value)!r}), count(*) FILTER ({number} <= {float(value)!r})"
+        for value in declared.get("quartiles", ())
+    )
+    ((values, deviation, *counts),) = engine.execute(
+        f"SELECT count(*), stddev_samp({number} / {_size(declared)!r}), {places or 0} FROM microdata "
+        f"WHERE isfinite({number})"
+    ).fetchall()
+    for share, below, until in zip(QUARTILES, counts[::2], counts[1::2], strict=False):
+        if not below < max(1, math.ceil(share * values)) <= until:
+            return False
+    stated = float(declared.get("deviation", 0.0)) / _size(declared)
+    return "deviation" not in declared or math.isclose(deviation or 0.0, stated, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def _size(declared: Mapping[str, Any]) -> float:
+    """Return the largest absolute value: squares of the values over it are finite."""
+    return max(abs(float(declared["minimum"])), abs(float(declared["maximum"]))) or 1.0

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from microguard.pipelines.audit.table_records import count_records, multiset_hash, record_files_of_table
+from microguard.pipelines.audit.table_records import (
+    count_records,
+    later_faults,
+    multiset_hash,
+    record_files_of_table,
+)
 from pyiceberg.table import StaticTable
 
 FOLDER = "iceberg"
@@ -44,4 +49,17 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
         return ["the records of the Iceberg table are not those of the files"]
     if sum(task.file.record_count for task in tasks) != count_records(released):
         return ["the Iceberg table counts other records than the release"]
-    return []
+    return _later(public, table, newest.snapshot_id)
+
+
+def _later(public: Path, table: StaticTable, audited: int) -> list[str]:
+    """Return the fault of the state that readers see, if it is another snapshot than the one audited."""
+    current = table.current_snapshot()
+    if current is not None and current.snapshot_id == audited:
+        return []
+    named = [each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY)]
+    last = max(named, key=lambda each: each.sequence_number or 0)
+    tasks = list(table.scan().plan_files())
+    files = [] if any(task.delete_files for task in tasks) else [task.file.file_path for task in tasks]
+    assert last.summary is not None
+    return later_faults(public, str(last.summary[PROPERTY]), files, "Iceberg")

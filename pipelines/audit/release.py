@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
-from microguard.pipelines.audit import csv_file, description
+from microguard.pipelines.audit import csv_file, description, tau_argus
 from microguard.pipelines.audit.partitions import (
     MICRODATA,
     partition_faults,
@@ -37,7 +37,7 @@ _TABLE_FORMATS = {
     "delta": "microguard.pipelines.audit.delta",
     "iceberg": "microguard.pipelines.audit.iceberg",
 }
-_KEPT_METADATA = {b"ARROW:schema"}
+_KEPT_METADATA = {b"ARROW:schema", b"PARQUET:field_id"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
         Whether the table of the format is next to the folder.
     """
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    findings = [_identity(folder, manifest), _checksums(folder, manifest)]
+    findings = [_identity(folder, manifest), _checksums(folder, manifest), _files(manifest)]
     if all(finding.passed for finding in findings):
         if manifest.get("content") == "table":
             findings += [
@@ -106,6 +106,7 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
             findings += _partitions(engine, folder, manifest, keys)
             findings += _promises(engine, manifest, dict(zip(names, keys, strict=True)))
             findings += _derived(engine, manifest, dict(zip(names, keys, strict=True)))
+            findings += _recodes(engine, manifest, dict(zip(names, keys, strict=True)))
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
@@ -142,7 +143,7 @@ def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | Non
         return [columns, Finding("guarantee", False, str(error))]
     with table_files(folder, manifest, original) as files:
         count = guarantee.count(files)
-    kept = [columns, _kept(guarantee, count, manifest)]
+    kept = [columns, _kept(guarantee, count, manifest), *_tau_argus(folder, manifest)]
     if original is not None:
         failed = [
             each.key.column.replace("_", " ") for each in unmet(guarantee.private_requirements(), count)
@@ -152,6 +153,14 @@ def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | Non
         )
         kept.append(Finding("sensitive cells", not failed, detail))
     return kept
+
+
+def _tau_argus(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
+    """Check whether the files for tau-ARGUS hold the cells of the tables."""
+    if not any(tau_argus.is_cells(name) for name in manifest["files"]):
+        return []
+    wrong = sum(tau_argus.differs(folder, table, str(manifest["total"])) for table in manifest["tables"])
+    return [Finding("tau-ARGUS", wrong == 0, f"{wrong} files with other cells than their table")]
 
 
 def _promises(
@@ -180,6 +189,22 @@ def _derived(
     return [Finding("derived columns", not wrong, f"not as computed: {detail}" if wrong else detail)]
 
 
+def _recodes(
+    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
+) -> list[Finding]:
+    """Compare the values of recoded columns with what the manifest states of them."""
+    if not manifest.get("recodes"):
+        return []
+    from microguard.pipelines.audit.recodes import contradictions
+
+    counts = contradictions(engine, manifest, columns)
+    if not counts:
+        return []
+    wrong = [f"{name} in {count:,} records" for name, count in counts.items() if count]
+    detail = "; ".join(wrong) or f"{len(counts)} columns compared"
+    return [Finding("recodes", not wrong, f"not as stated: {detail}" if wrong else detail)]
+
+
 def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> Finding:
     """Check whether a count meets its guarantee and whether the manifest states the same numbers."""
     failed = unmet(guarantee.requirements(), count)
@@ -204,6 +229,14 @@ class PublicRecords(RecordFiles):
     def __init__(self, engine: duckdb.DuckDBPyConnection, columns: dict[str, str]) -> None:
         self.columns = columns
         self._engine = engine
+        kinds = dict(
+            engine.execute(
+                "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [MICRODATA]
+            ).fetchall()
+        )
+        self.floating = frozenset(
+            name for name, column in columns.items() if kinds.get(column) in ("FLOAT", "DOUBLE")
+        )
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query over the records."""
@@ -223,7 +256,9 @@ def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
     listed = manifest["files"]
-    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    # A link to a folder is no file of the release, and readers would follow it.
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    present = {path.relative_to(folder).as_posix() for path in found}
     foreign, missing = present - set(listed) - {"manifest.json"}, set(listed) - present
     changed = 0
     for name in set(listed) & present:
@@ -233,6 +268,28 @@ def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
         "checksums",
         not (foreign or missing or changed),
         f"{len(listed)} files listed, {len(missing)} missing, {changed} changed, {len(foreign)} not listed",
+    )
+
+
+def _files(manifest: dict[str, Any]) -> Finding:
+    """Check whether each listed file has a place in a release: no check reads any other."""
+    stated = [table["file"] for table in manifest["tables"]]
+    stated += [manifest["csv"]["file"]] if "csv" in manifest else []
+    stems = [Path(name).stem for name in stated]
+    known = {*stated, *description.files_beside(stems)}
+    listed = set(manifest["files"])
+    others = {name for name in listed - known if not _of_records(name, manifest)}
+    others -= {name for name in others if tau_argus.is_named_after(name, stems)}
+    absent = len(set(stated) - listed)
+    detail = (
+        f"{len(others)} listed files that the manifest does not describe, {absent} described and not listed"
+    )
+    return Finding("files", not others and not absent, detail)
+
+
+def _of_records(name: str, manifest: dict[str, Any]) -> bool:
+    return (
+        manifest.get("content") != "table" and name.startswith(f"{MICRODATA}/") and name.endswith(".parquet")
     )
 
 
@@ -247,11 +304,16 @@ def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _metadata(folder: Path) -> Finding:
-    foreign = sum(
-        bool(set(pq.read_metadata(path).metadata or {}) - _KEPT_METADATA)
-        for path in folder.rglob("*.parquet")
-    )
+    foreign = sum(map(_has_foreign_metadata, folder.rglob("*.parquet")))
     return Finding("metadata", foreign == 0, f"{foreign} files have metadata of another file")
+
+
+def _has_foreign_metadata(path: Path) -> bool:
+    """Return whether footer, Arrow schema or a column has metadata: other programs keep sources there."""
+    schema = pq.read_schema(path)
+    of_columns = {key for entry in schema for key in entry.metadata or {}}
+    keys = {*(pq.read_metadata(path).metadata or {}), *(schema.metadata or {}), *of_columns}
+    return bool(keys - _KEPT_METADATA)
 
 
 def _dictionaries(folder: Path) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,31 @@ def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
     )
 
 
+def later_faults(public: Path, release_id: str, files: Sequence[str], title: str) -> list[str]:
+    """Return the fault of a table whose newest state is not the newest release that was committed to it.
+
+    Readers of a table see its newest state. Another writer may have added, changed or deleted records since.
+
+    Parameters
+    ----------
+    public : Path
+        The public area.
+    release_id : str
+        The newest release in the history of the table.
+    files : sequence of str
+        Files of the newest state.
+    title : str
+        ``Delta`` or ``Iceberg``.
+    """
+    path = public / release_id / "manifest.json"
+    if not path.is_file():
+        return [f"the newest release of the {title} table is not in the public area"]
+    released = record_files_of_table(public, json.loads(path.read_text(encoding="utf-8")))
+    if files and multiset_hash(files) == multiset_hash(released):
+        return []
+    return [f"another writer changed the {title} table after its newest release, {release_id}"]
+
+
 def count_records(files: Sequence[str]) -> int:
     """Return the number of records in the footers of the files."""
     return sum(pq.read_metadata(file).num_rows for file in files)
@@ -40,7 +66,7 @@ def multiset_hash(files: Sequence[str]) -> tuple[int, ...]:
     treats names that differ only in case as equal.
     """
     with quiet_engine() as engine:
-        relation = engine.read_parquet(list(files))
+        relation = engine.read_parquet(list(files), hive_partitioning=False)
         names = ", ".join(map(quoted_name, relation.columns))
         ((records, total, mixed),) = relation.aggregate(
             f"count(*), sum(hash({names})::HUGEINT), bit_xor(hash({names}))"

@@ -6,9 +6,7 @@ import atexit
 import os
 import re
 import shlex
-import shutil
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +19,7 @@ from microguard.pipelines.engine.failures import GONE, without_values_of_records
 from microguard.pipelines.engine.java import java_home
 from microguard.pipelines.engine.java_process import start_java, without_signal_handler
 from microguard.pipelines.engine.jvm import InputSize, input_size, jvm_options
+from microguard.pipelines.engine.temporary_folders import temporary_folder
 from py4j.protocol import Py4JError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
@@ -226,14 +225,8 @@ def session_of_this_process() -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    private = Path(tempfile.mkdtemp(prefix="microguard-"))  # mode 0700
-    spark = open_session(private=private, clustering=True)
-
-    def end() -> None:
-        _stop(spark)
-        shutil.rmtree(private, ignore_errors=True)
-
-    atexit.register(end)
+    spark = open_session(private=temporary_folder(), clustering=True)
+    atexit.register(_stop, spark)  # called before the folder is removed
     return spark
 
 

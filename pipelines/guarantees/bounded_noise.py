@@ -49,6 +49,7 @@ class BoundedNoise(TableGuarantee):
     """
 
     name = "bounded noise"
+    counts_sensitive = False
     largest: int
     variance: float
     least: int

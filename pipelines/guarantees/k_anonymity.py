@@ -28,6 +28,8 @@ COUNTED = (
     "published, so only the number of records can be counted again on these files."
 )
 CATEGORY, ANY_VALUE = "category", "any_value"
+UNITS = ("record", "household", "unit")
+"""What k may count."""
 SHOWN = (
     "A missing value counts as any value: k counts the records that show the same values, whatever they show "
     "where this one has none. Whoever knows all quasi-identifiers of a person may find that a single record "

@@ -54,6 +54,7 @@ class NoisyAmounts(TableGuarantee):
     """
 
     name = "noise of amounts"
+    counts_sensitive = False
     largest: float
     small_largest: float
     small: float

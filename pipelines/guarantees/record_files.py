@@ -29,17 +29,21 @@ class PrivateRecords(Protocol):
 class RecordFiles(ABC):
     """The records of a release, in columns with plain names.
 
-    NULL is a value like any other, and so is NaN; -0.0 is 0.0; texts are compared byte by byte.
+    In a class NULL is a value like any other, and so is NaN; -0.0 is 0.0; texts are compared byte by byte. As
+    a sensitive value both are missing.
 
     Attributes
     ----------
     columns : mapping of variable to column
         Columns of the relation. The names are letters and digits, so that no engine needs quotes.
+    floating : frozenset of str
+        Variables that may have NaN.
     private : PrivateRecords, optional
         The same records with the unit that k counts, where whoever counts has it.
     """
 
     columns: Mapping[str, str]
+    floating: frozenset[str] = frozenset()
     private: PrivateRecords | None = None
 
     @abstractmethod
@@ -108,8 +112,9 @@ class RecordFiles(ABC):
             Variables whose values may be withheld: a class without a value of any of them is not counted.
         """
         keys = ", ".join(self.keys(variables))
-        values = f"count(DISTINCT {self.columns[counted]})"
-        shown = " + ".join(f"count({self.columns[name]})" for name in withheld)
+        (value,) = self.values([counted])
+        values = f"count(DISTINCT {value})"
+        shown = " + ".join(f"count({each})" for each in self.values(withheld))
         having = f" HAVING {shown} > 0" if withheld else ""
         ((fewest,),) = self.query(
             f"SELECT min(n) FROM (SELECT {values} AS n FROM {RECORDS} GROUP BY {keys}{having}) AS classes"
@@ -119,6 +124,13 @@ class RecordFiles(ABC):
     def keys(self, variables: Sequence[str]) -> list[str]:
         """Return the columns of the relation that hold the variables."""
         return [self.columns[name] for name in variables]
+
+    def values(self, variables: Sequence[str]) -> list[str]:
+        """Return SQL for the values of sensitive variables: NULL if missing, and so if NaN."""
+        return [
+            f"CASE WHEN NOT isnan({key}) THEN {key} END" if name in self.floating else key
+            for name, key in zip(variables, self.keys(variables), strict=True)
+        ]
 
 
 def class_sizes_query(keys: Sequence[str], sums: Sequence[str] = (), values: Sequence[str] = ()) -> str:

@@ -5,12 +5,12 @@ A row names where a guarantee is; its file is imported for a release that promis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from microguard.pipelines.guarantees.guarantee import Guarantee
-from microguard.pipelines.guarantees.k_anonymity import KAnonymity
+from microguard.pipelines.guarantees.k_anonymity import ANY_VALUE, CATEGORY, UNITS, KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.schemas.errors import ProtectionFailed
@@ -121,8 +121,32 @@ def record_guarantees(manifest: Mapping[str, Any]) -> tuple[Guarantee[RecordFile
         return (resolve_name(GUARANTEES["measured only"]).from_manifest(manifest),)
     if not isinstance(stated, Mapping) or "k" not in stated:
         raise UnknownGuarantee("the manifest states no guarantee of records that this version counts")
-    diverse = LDiversity.from_manifest(manifest)
-    return (KAnonymity.from_manifest(manifest), *(() if diverse is None else (diverse,)))
+    anonymous, diverse = KAnonymity.from_manifest(manifest), LDiversity.from_manifest(manifest)
+    fault = next(_empty_statements(anonymous, manifest), None)
+    if fault is not None:
+        raise UnknownGuarantee(f"the manifest states a k-anonymity that promises nothing: {fault}")
+    return (anonymous, *(() if diverse is None else (diverse,)))
+
+
+def _empty_statements(stated: KAnonymity, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the count of a stated k-anonymity would be met by any records, or by fewer variables.
+
+    Manifests of early versions do not say which columns are protected.
+    """
+    if stated.k < 2:
+        yield f"k is {stated.k}, expected at least 2"
+    if stated.unit not in UNITS or stated.missing not in (CATEGORY, ANY_VALUE):
+        yield "k counts something, or takes a missing value for something, that this version does not know"
+    if not stated.groups or not all(group.variables for group in stated.groups):
+        yield "expected at least one group of variables, and variables in each group"
+    columns = manifest["columns"]
+    grouped = {name for group in stated.groups for name in group.variables}
+    apart = [each["name"] for each in columns if each.get("protected") and each["name"] not in grouped]
+    if apart:
+        yield f"expected every protected column in a group, found {', '.join(apart)} in none"
+    regions = [each["name"] for each in columns if each.get("role") == "region"]
+    if any(name not in group.region for name in regions for group in stated.groups):
+        yield f"expected the region {', '.join(regions)} in every group"
 
 
 def table_guarantee(manifest: Mapping[str, Any]) -> TableGuarantee:

@@ -33,9 +33,13 @@ class TableGuarantee(Guarantee[TableFiles]):
     ----------
     wrong : str
         SQL condition of a total that breaks the promise (`TableFiles.totals`).
+    counts_sensitive : bool
+        Whether `compare` counts sensitive cells that are too near to their value. Noise may leave any cell as
+        it is; what it reveals is limited by measures of the methods of microguard that add it.
     """
 
     wrong: ClassVar[str] = NOT_THE_SUM
+    counts_sensitive: ClassVar[bool] = True
 
     @property
     def condition(self) -> str:

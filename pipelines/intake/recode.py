@@ -231,7 +231,10 @@ def _number(name: str, variable: Variable, kind: t.DataType) -> Column:
         value = _rounded(name, value, variable.round_to, kind)
     if top is not None and _reaches(kind, top):
         limit = _limit(name, "top_code", top, kind)
-        value = f.when(value > limit, limit).otherwise(value)
+        above = value > limit
+        if isinstance(kind, t.FloatType | t.DoubleType):  # to Spark NaN is larger than any number
+            above = above & ~f.isnan(value)
+        value = f.when(above, limit).otherwise(value)
     if bottom is not None and _reaches(kind, bottom):
         limit = _limit(name, "bottom_code", bottom, kind)
         value = f.when(value < limit, limit).otherwise(value)
@@ -278,6 +281,8 @@ def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
 
 def _reaches(kind: t.DataType, limit: float) -> bool:
     """Return whether values of a type can exceed the limit."""
+    if isinstance(kind, t.DecimalType):
+        return abs(limit) < 10.0 ** (kind.precision - kind.scale)
     bits = _RANGES.get(type(kind))
     return bits is None or -(2.0**bits) <= limit < 2.0**bits
 

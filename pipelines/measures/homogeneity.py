@@ -41,7 +41,7 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
         most = quality.default_limit("max_homogeneous")
         for name in specification.sensitive:
             if most is not None:
-                accept = accept_line("max_homogeneous")
+                accept = accept_line("max_homogeneous", accepted=quality.accept)
                 yield Requirement(MetricKey("homogeneous", name), REMEDY, at_most=most, line=accept)
             if quality.min_entropy_diversity is not None:
                 least = quality.min_entropy_diversity

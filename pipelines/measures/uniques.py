@@ -27,7 +27,6 @@ NUMBER = (
     f"into bands before the run, or {REMEDY}"
 )
 GROUPED = f"protect the groups of variables as one, or {REMEDY}"
-ACCEPT_ONE, ACCEPT_ALL = accept_line("max_unique_published"), accept_line("max_unique_jointly")
 
 
 @dataclass(frozen=True)
@@ -81,21 +80,21 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
     def limits(self, specification: Specification) -> Iterator[Requirement]:
         """Return the limits of `[quality]` on these numbers."""
         columns, quality = joined_columns(specification), specification.quality
-        one, all_of_them = (
-            quality.default_limit(name) for name in ("max_unique_published", "max_unique_jointly")
-        )
+        names = ("max_unique_published", "max_unique_jointly")
+        one, all_of_them = map(quality.default_limit, names)
+        accept_one, accept_all = (accept_line(name, accepted=quality.accept) for name in names)
         if one is not None:
             for name in columns:
-                yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one, line=ACCEPT_ONE)
+                yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one, line=accept_one)
             for name in known_sensitive(specification):
                 if specification.variables[name].kind != "nominal":
                     yield Requirement(
-                        MetricKey("unique_with_number", name), NUMBER, at_most=one, line=ACCEPT_ONE
+                        MetricKey("unique_with_number", name), NUMBER, at_most=one, line=accept_one
                     )
         grouped = bool(specification.groups)
         if all_of_them is not None and (columns or grouped):
             remedy = GROUPED if grouped else REMEDY
-            yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them, line=ACCEPT_ALL)
+            yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them, line=accept_all)
 
     def attacks(self, section: Uniques, k: int) -> Iterator[tuple[float, str]]:
         """Return the shares of records that attackers identify or infer, with sentences."""

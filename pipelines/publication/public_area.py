@@ -123,7 +123,7 @@ class PublicArea:
     def put(
         self, release_id: str, source: Path, checksums: Mapping[str, str], manifest: Mapping[str, Any]
     ) -> None:
-        """Make a release visible, whole and durable, with its manifest; an equal one stays as it is.
+        """Make a release visible, whole and durable, with its manifest; equal files stay as they are.
 
         Parameters
         ----------
@@ -140,15 +140,18 @@ class PublicArea:
             If a file that arrived is not the file that was verified.
         AreaTaken
         """
-        if self._whole_files(release_id) == dict(checksums):
-            return  # put by a run whose ledger was lost: readers keep the very files they have
-        self.remove(release_id)
         files = {
             name: {"sha256": expected, "bytes": path.stat().st_size if path.is_file() else 0}
             for name, expected in checksums.items()
             for path in [source / name]
         }
         content = json.dumps({**manifest, "files": files}, indent=2).encode()
+        if self._whole_files(release_id) == dict(checksums):
+            # Put by a run whose ledger was lost: readers keep the very files they have. What is promised of
+            # them is what was counted now.
+            self.storage.put(f"{release_id}/{MANIFEST}", content)
+            return
+        self.remove(release_id)
         try:
             self.storage.put_tree(release_id, source, checksums, MANIFEST, content)
         except ContentChanged:

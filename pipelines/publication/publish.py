@@ -25,6 +25,7 @@ from microguard.pipelines.publication.formats.table_format import (
     table_format,
 )
 from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.kept_manifest import has_its_manifest, keep_manifest
 from microguard.pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
 from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import expired_releases
@@ -90,6 +91,7 @@ def publish(
             if shared is not None:  # after the line: a run that follows a kill then knows the entry
                 shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
+            keep_manifest(areas, staged.release_id)
             _commit(entry, manifest, areas.public)
         except Exception:
             remove_release(entry, areas, "abandoned")
@@ -212,7 +214,7 @@ def _lead_readers(name: str, areas: Areas) -> None:
 
 
 def published_already(areas: Areas, release_id: str) -> bool:
-    """Return whether a release is published and has exactly the files of its manifest.
+    """Return whether a release is published and has its manifest and exactly the files of it.
 
     Raises
     ------
@@ -221,7 +223,7 @@ def published_already(areas: Areas, release_id: str) -> bool:
     """
     if release_id not in {entry.release_id for entry in Ledger(areas).published()}:
         return False
-    whole = areas.public.is_whole(release_id)
+    whole = areas.public.is_whole(release_id) and has_its_manifest(areas, release_id)
     if not whole:
         require_area(areas)
     return whole

@@ -21,6 +21,7 @@ from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,9 @@ class StagedRecords(RecordFiles):
             Variables whose values `fewest_values` will be asked for.
         """
         self.columns = {name: f"c{position}" for position, name in enumerate(frame.columns)}
+        self.floating = frozenset(
+            entry.name for entry in frame.schema if isinstance(entry.dataType, t.FloatType | t.DoubleType)
+        )
         self.private = private
         self._spark, self._lists, self._sums = frame.sparkSession, len(of), hash_halves(*of)
         shown = [column(name).alias(plain) for name, plain in self.columns.items()]
@@ -149,7 +153,7 @@ class StagedRecords(RecordFiles):
     def class_sizes(self, variables: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Count equivalence classes by their number of records."""
         sums = [] if self._row is not None else list(self._sums)
-        values = self.keys(self._sensitive)
+        values = self.values(self._sensitive)
         rows = self.query(class_sizes_query(self.keys(variables), sums=sums, values=values))
         for i, name in enumerate(self._sensitive, start=2 + len(sums)):
             self._fewest[tuple(variables), name] = min((int(row[i]) for row in rows), default=0)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.files import private_folder
+from microguard.pipelines.engine.row_hash import contents
 from microguard.pipelines.evidence.evidence import Counts
 from microguard.pipelines.gate.gate import EXPECTATIONS
 from microguard.pipelines.gate.published_suite import write_published_suite
@@ -28,9 +29,12 @@ from microguard.pipelines.publication.manifest import manifest
 from microguard.pipelines.publication.read_back import Written, verify_written
 from microguard.pipelines.publication.record_files.layout import laid_out, require_regions
 from microguard.pipelines.publication.stage import Staged, stage
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.method_registry import BUILT_IN
 from microguard.schemas.requirements.records import derived_requirement, integrity_requirements
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
+from pyspark.sql import DataFrame
 
 BLOCKS = "blocks.parquet"
 
@@ -80,8 +84,10 @@ class Records:
         """Protect records after their risk is measured, and compute the derived columns."""
         assert self.contract is not None
         specification = self.specification
-        frame = with_originals(screened.frame, specification, screened.remaining)
-        frame, reports = self.method.protect(job, screened, frame, release_id)
+        before = with_originals(screened.frame, specification, screened.remaining)
+        frame, reports = self.method.protect(job, screened, before, release_id)
+        if specification.method.name not in BUILT_IN:
+            self._refuse_other_units(before, frame)
         if specification.derived:
             from microguard.pipelines.intake.derived_columns import with_derived
 
@@ -89,6 +95,25 @@ class Records:
         return Comparison(
             specification, screened, exposed, frame, screened.remaining, reports, screened.scales
         )
+
+    def _refuse_other_units(self, before: DataFrame, after: DataFrame) -> None:
+        """Refuse a method of a third party that changed what k counts, which is not in the files.
+
+        Raises
+        ------
+        ProtectionFailed
+        """
+        specification = self.specification
+        if specification.counted is None:
+            return
+        unchanged = [*specification.published_as_it_is, specification.counted]
+        names = [name for name in unchanged if name in before.columns]
+        if set(names) - set(after.columns) or contents(before, names) != contents(after, names):
+            raise ProtectionFailed(
+                f"The method {specification.method.name} returned other {specification.method.unit}s than it "
+                "was given, or gave them other records: expected those of the input, as k counts them. "
+                "Nothing was published. This is a fault of the method."
+            )
 
     def compare(self, screened: ValidatedInput, protected: Comparison) -> Comparison:
         """Return the protected records next to the original ones."""

@@ -16,7 +16,7 @@ from microguard.pipelines.publication.ledger import Entry
 from microguard.pipelines.publication.pending_approval import PendingRelease
 from microguard.pipelines.publication.source_fingerprints.conflicts import source_of
 from microguard.pipelines.tables.published_cells import FILE
-from microguard.pipelines.tables.rescaled_duplicates import FEWEST, REVISED
+from microguard.pipelines.tables.rescaled_duplicates import COINCIDENCE, FEWEST, REVISED
 from microguard.schemas.errors import GateRefused
 
 #: Difference up to which two ratios count as equal: published cells keep no number of rounded records.
@@ -108,5 +108,8 @@ def _places(cell: dict[str, Any]) -> list[str]:
 
 def _one_ratio(pairs: np.ndarray) -> bool:
     ratios = pairs[:, 0] / pairs[:, 1]
-    other = np.abs(ratios / np.median(ratios) - 1.0) > CLOSE
-    return bool(len(ratios) >= FEWEST and other.sum() <= REVISED * len(ratios))
+    spread = np.abs(ratios / np.median(ratios) - 1.0)
+    if len(ratios) >= FEWEST:
+        return bool((spread > CLOSE).sum() <= REVISED * len(ratios))
+    # One cell gives the ratio, and another may be the total of the others.
+    return bool(len(ratios) > 2 and spread.max() ** (len(ratios) - 2) <= COINCIDENCE)

@@ -149,12 +149,10 @@ def adjusted(
     """
     problem, adjustment = _relaxed_if_infeasible(problem, specification, table)
     totals = list(problem.grand_totals)
-    share = table.quality.max_grand_total_change
-    limit = share * np.abs(problem.secret.values[totals])
-    if (
-        "max_grand_total_change" in table.quality.accept
-        or (np.abs(adjustment.deviations[totals]) <= limit).all()
-    ):
+    share = table.quality.default_limit("max_grand_total_change")
+    if share is None:
+        return problem, adjustment
+    if (np.abs(adjustment.deviations[totals]) <= share * np.abs(problem.secret.values[totals])).all():
         return problem, adjustment
     # An adjustment that keeps the total often costs as much, or little more.
     with suppress(ProtectionFailed):

@@ -22,6 +22,9 @@ FEWEST = 5
 TELLING = 20.0
 #: Maximum share of the compared cells that may have another ratio, because a few records were corrected.
 REVISED = 0.05
+#: Chance up to which fewer cells have one ratio: that of `FEWEST` cells that are just `TELLING`, one of which
+#: the ratio is taken from.
+COINCIDENCE = TELLING ** (1 - FEWEST)
 
 
 def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> None:
@@ -72,7 +75,7 @@ def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]
     ----------
     pairs : row of a cell, and the earlier true value
     """
-    listed = list(pairs)
+    listed = list(dict.fromkeys(pairs))
     rows = np.array([row for row, _ in listed])
     there = np.array([float(original) for _, original in listed])
     here = cells.units[rows] * 10.0**-table.digits
@@ -82,6 +85,13 @@ def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]
         return False
     ratio = float(np.median(here[there != 0] / there[there != 0]))
     rounding = records * (10.0**-table.digits + abs(ratio) * digits) / 2
-    telling = np.maximum(np.abs(here), np.abs(ratio * there)) > TELLING * rounding
+    sizes = np.maximum(np.abs(here), np.abs(ratio * there))
+    telling = sizes > TELLING * rounding
     apart = np.abs(here - ratio * there) > rounding
-    return bool(telling.sum() >= FEWEST and (apart & telling).sum() <= REVISED * telling.sum())
+    if telling.sum() >= FEWEST:
+        return bool((apart & telling).sum() <= REVISED * telling.sum())
+    # Of few cells each must agree. One gives the ratio, another may be the total of the others; amounts that
+    # several cells have say no more than one.
+    few, first = np.unique(np.column_stack([here, there])[telling], axis=0, return_index=True)
+    chances = np.sort((rounding / np.maximum(sizes, rounding))[telling][first])[2:]
+    return bool(len(few) > 2 and not apart[telling].any() and np.prod(chances) <= COINCIDENCE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -101,6 +101,8 @@ def quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def accept_line(name: str, section: str = "quality") -> str:
-    """Return the line by which a steward accepts a limit that holds by default."""
+def accept_line(name: str, section: str = "quality", accepted: Collection[str] = ()) -> str:
+    """Return the line by which a steward accepts a limit that holds by default, or raises an accepted one."""
+    if name in accepted:
+        return f"[{section}] {name} = {{above}}"
     return f'[{section}] accept = {{ {name} = "REASON, BY WHOM" }}'

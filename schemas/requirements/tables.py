@@ -121,12 +121,13 @@ def _noise_of_amounts(table: Table) -> Iterator[Requirement]:
 
 def _limits(table: Table) -> Iterator[Requirement]:
     name = "max_grand_total_change"
-    if table.method == "adjustment" and name not in table.quality.accept:
+    limit = table.quality.default_limit(name)
+    if table.method == "adjustment" and limit is not None:
         keep = (
             "the grand total, which readers know from elsewhere, moved: set table.preserve.mean, raise "
             "table.capacity or table.effort, raise the limit, or have a steward accept it by name"
         )
-        line, limit = accept_line(name, "table.quality"), table.quality.max_grand_total_change
+        line = accept_line(name, "table.quality", table.quality.accept)
         yield Requirement(MetricKey("grand_total_change"), keep, at_most=limit, line=line)
     less = "raise table.effort, merge categories, or accept more in [table.quality]"
     for metric in ("total_adjustment", "cell_adjustment", "gap"):

@@ -1,7 +1,7 @@
 """Limits on disclosure that hold by default, and that a specification sets to a looser value.
 
-A steward accepts a limit by name, with a reason (`quality.accept`). A looser value needs no reason, so the
-report and the ledger state it next to what was accepted.
+A steward accepts a limit by name, with a reason (`quality.accept`): without a value, or up to a looser one. A
+looser value needs no reason, so the report and the ledger state it next to what was accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OF_TABLES = (
 
 
 def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
-    """Return the limits that are looser than the default and not accepted by name, each with a sentence.
+    """Return the limits that are looser than the default: what to state of each, and the reason if accepted.
 
     Parameters
     ----------
@@ -33,12 +33,13 @@ def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
         The section `[quality]`, or `[table.quality]`.
     """
     names, section = (OF_TABLES, TableQuality) if of_table else (HELD_BY_DEFAULT, Quality)
-    found = {}
+    found, accepted = {}, quality.get("accept") or {}
     for name in names:
         default = section.model_fields[name].default
         value = quality.get(name)
         value = default if value is None else value  # evidence of earlier versions lacks some
         looser = value < default if name.startswith("min_") else value > default
-        if looser and name not in (quality.get("accept") or {}):
-            found[name] = f"{value:g} instead of {default:g}, without a reason"
+        if looser:
+            reason = f": {accepted[name]}" if name in accepted else ", without a reason"
+            found[name] = f"{value:g} instead of {default:g}{reason}"
     return found

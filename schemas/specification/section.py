@@ -142,3 +142,17 @@ class Section(BaseModel):
     """A table of the TOML: no unknown key, no silent conversion, no change after reading."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+class Acceptable(Section):
+    """A section of limits, some of which hold by default and can be accepted by name in its key `accept`."""
+
+    def default_limit(self, name: str) -> float | None:
+        """Return an upper limit that holds by default; None if a steward accepted it by name.
+
+        A value that is looser than the default is what was accepted, and holds.
+        """
+        value, default = (
+            float(each) for each in (getattr(self, name), type(self).model_fields[name].default)
+        )
+        return None if value <= default and name in getattr(self, "accept", {}) else value

@@ -11,6 +11,7 @@ from microguard.schemas.specification.parameters import AlgorithmSections, metho
 from microguard.schemas.specification.section import (
     LARGEST_DIMENSION,
     LARGEST_WEIGHT,
+    Acceptable,
     AutoOrCount,
     Bound,
     ByDimension,
@@ -272,7 +273,7 @@ class Dominance(Section):
     """Percent of a cluster's total they may not exceed."""
 
 
-class Quality(Section):
+class Quality(Acceptable):
     """`[quality]`: the gate. The four limits on disclosure hold by default; the others where given."""
 
     max_information_loss: Share | None = None
@@ -303,13 +304,10 @@ class Quality(Section):
     max_below_k_in_population: Share | None = None
     """Share of records whose combination fewer than k of the `[population]` have, none among them (k-map)."""
     accept: dict[Text, Text] = Field(default={})
-    """A steward's exemption from a limit that holds by default: its name = the reason, and by whom."""
+    """A steward's exemption from a limit that holds by default: its name = the reason, and by whom. A limit
+    that is set to a looser value holds at this value, and the reason is given for it."""
     dominance: Dominance | None = None
     """Clusters whose largest contributors dominate a numeric total."""
-
-    def default_limit(self, name: str) -> float | None:
-        """Return a limit that holds by default; None if a steward accepted it by name."""
-        return None if name in self.accept else float(getattr(self, name))
 
 
 class Publish(Section):

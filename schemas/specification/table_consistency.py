@@ -32,7 +32,7 @@ OF_CELLS = (
     "statuses",
 )
 """Keys that mean something to a table of finished cells only."""
-OF_THE_COUNT = ("t", "v", "total", "parts_sum", "hidden", "listed")
+OF_THE_COUNT = ("t", "v", "total", "parts_sum", "parts", "hidden", "listed")
 """Names that `pipelines.guarantees.table_files` gives to columns of its queries."""
 
 

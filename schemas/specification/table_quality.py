@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from microguard.schemas.specification.section import AutoOrCount, Bound, Section, Share, Text
+from microguard.schemas.specification.section import Acceptable, AutoOrCount, Bound, Section, Share, Text
 from pydantic import Field
 
 
-class TableQuality(Section):
+class TableQuality(Acceptable):
     """`[table.quality]`: the gate of a table; each key optional, none means no limit."""
 
     max_grand_total_change: Share = 0.01
     """Adjusted tables: change of the grand total, relative to it. Holds by default, as readers know this
     number from elsewhere. Rounding and cell keys bound it by their base and their largest noise."""
     accept: dict[Text, Text] = Field(default={})
-    """A steward's exemption from a limit that holds by default: its name = the reason, and by whom."""
+    """A steward's exemption from a limit that holds by default: its name = the reason, and by whom. A limit
+    that is set to a looser value holds at this value, and the reason is given for it."""
     max_total_adjustment: Share | None = None
     """Sum of all changes over the sum of all values, margins included."""
     max_cell_adjustment: Bound | None = None

@@ -55,6 +55,19 @@ def test_the_same_amounts_by_another_name_or_in_another_unit_get_no_second_value
     adjusted(at(chosen, "elsewhere"))
 
 
+def test_a_table_of_few_cells_in_another_unit_gets_no_second_values(adjusted, tmp_path):
+    """Three regions and their total, in cents: each of them would have a second draw."""
+    frame = records().assign(turnover=lambda each: (1e5 * each["turnover"]).round())
+    adjusted(specification(tmp_path, frame, decimals=0))
+    cents = frame.assign(cents=100 * frame["turnover"])
+    chosen = specification(
+        tmp_path, cents, {"cents": {"role": "sensitive", "kind": "numeric"}}, release={"name": "again"},
+        value="cents", decimals=0, tables=[["region"]], hierarchies=None,
+    )  # fmt: skip
+    with pytest.raises(GateRefused, match="are those of turnover"):
+        adjusted(at(chosen, "elsewhere"))
+
+
 @pytest.mark.parametrize(
     ("variables", "source"),
     [({}, "turnover"), ({"firm": {"role": "unit"}}, "another")],

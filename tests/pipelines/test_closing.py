@@ -74,7 +74,7 @@ def test_closing_names_limits_that_the_specification_loosens() -> None:
     quality = {"accept": {"max_homogeneous": "board"}, "max_homogeneous": 1.0, "max_unique_jointly": 0.5}
     content = replace(RECORDS.release, specification={"quality": quality | {"max_unique_published": 0.001}})
     assert closing(replace(RECORDS, release=content), []).lines[2] == (
-        "Accepted by name: max_homogeneous (board); "
+        "Accepted by name: max_homogeneous (1 instead of 0.05: board); "
         "max_unique_jointly (0.5 instead of 0.05, without a reason)."
     )
     of_table = {"table": {"quality": {"accept": {}, "max_posterior": 0.9, "min_interval": 0.5}}}

@@ -91,12 +91,17 @@ class StoredDeltaTable:
                 return ["the Delta table has no commit of this release"]
             table = DeltaTable(self._address, version=versions[release_id])
             columns = [field.name for field in table.schema().fields]
-            held = _named(table)
+            held, newest = _named(table), max(versions, key=lambda each: versions[each])
+            shown = _named(DeltaTable(self._address))
         if columns != [column["name"] for column in manifest["columns"]]:
             return ["the Delta table has other columns than the release"]
         files = record_files(self.public, release_id)
         if held != {_copy_of(name) for name in files}:
             return ["the Delta table has other files than the release"]
+        if not self.public.exists(newest) or shown != {
+            _copy_of(name) for name in record_files(self.public, newest)
+        }:
+            return [f"another writer changed the Delta table after its newest release, {newest}"]
         storage = self.public.storage
         changed = [
             name for name in files if storage.checksum(name) != storage.checksum(f"{FOLDER}/{_copy_of(name)}")

@@ -53,7 +53,7 @@ def contributions_of(
     if table.suppressed and table.expanded and specification.unit is None and table.holding is None:
         frame = frame.withColumn(UNIT, _identity(table, weight))
         unit = f.col(UNIT)
-    also = [unit.alias(UNIT), _threshold(table).alias(THRESHOLD)]
+    also = [unit.alias(UNIT), _threshold(frame, table).alias(THRESHOLD)]
     if table.parts:
         ((dimension, columns),) = table.parts.items()
         _refuse_unequal(frame, table, columns)
@@ -120,19 +120,32 @@ def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
         )
 
 
-def _threshold(table: Table) -> Column:
+def _threshold(frame: DataFrame, table: Table) -> Column:
     """Return the share of a cell, in percent, above which a contributor is protected; NULL if it is not."""
     if table.request is not None:
-        code, none = column(table.request).cast("string"), f.lit(None).cast("double")
+        code, none = _code(frame, table.request), f.lit(None).cast("double")
         return reduce(
             lambda other, each: f.when(code == each[0], f.lit(each[1])).otherwise(other),
             table.requests.items(),
             none,
         )
     if table.waiver is not None:
-        waived = f.coalesce(column(table.waiver).cast("string").isin(*table.waived), f.lit(False))
+        waived = f.coalesce(_code(frame, table.waiver).isin(*table.waived), f.lit(False))
         return f.when(~waived, f.lit(0.0))
     return f.lit(0.0)
+
+
+def _code(frame: DataFrame, name: str) -> Column:
+    """Return a code as a specification names it: "1", also if the file has 1.0 or blanks around it.
+
+    Whole numbers become floating-point ones where some are missing.
+    """
+    value, kind = column(name), frame.schema[name].dataType
+    text = f.trim(value.cast("string"))
+    if isinstance(kind, t.FloatType | t.DoubleType | t.DecimalType):
+        whole = value.cast("double").try_cast("bigint")
+        text = f.when(value.cast("double") == whole, whole.cast("string")).otherwise(text)
+    return text
 
 
 def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Column]:

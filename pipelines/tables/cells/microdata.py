@@ -89,6 +89,12 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         )
     if table.holding is not None and specification.unit is None:
         _refuse_unknown(records)
+    if table.request is not None and not aggregates[_ASKED].any():
+        raise InputRejected(
+            f"table.requests: expected one of the codes {', '.join(table.requests)} in the column "
+            f"{table.request}, found none in any record, so that nobody would be protected. Correct the "
+            "codes, or leave table.request out: then the rules protect everybody."
+        )
     codes = aggregates[labels].rename(columns={alias: name for name, alias in names.items()})
     if any((codes[name] == table.total).any() for name in codes):
         raise InputRejected(

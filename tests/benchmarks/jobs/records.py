@@ -60,7 +60,7 @@ class RecordsJob:
     def _method(self, random: np.random.Generator) -> dict[str, Any]:
         kinds = {self.roles[name]["kind"] == "numeric" for name in self._protected}
         kind = "mixed" if len(kinds) > 1 else "numeric" if kinds == {True} else "nominal"
-        names = [*algorithms("clusters", kind, len(self._protected))]
+        names = [*algorithms("microaggregation", kind, len(self._protected))]
         names += [*FREQUENCY, *SAFE] if kind == "nominal" else []
         name = str(random.choice(names)) if random.random() < 0.5 else "auto"
         method: dict[str, Any] = {"effort": str(random.choice(EFFORTS, p=EFFORT_SHARES)), "algorithm": name}

@@ -40,10 +40,13 @@ def fewest_showing(records: Sequence[Row], names: Sequence[str], region: Sequenc
 def fewest_values(
     records: Sequence[Row], names: Sequence[str], sensitive: str, *, withholds: bool = False
 ) -> int:
-    """Least number of distinct values of a sensitive variable in a class, or in one with any value."""
+    """Least number of distinct values of a sensitive variable in a class, or in one with any value.
+
+    NaN is no value.
+    """
     values: dict[Any, set[Any]] = defaultdict(set)
     for row in records:
-        values[tuple(_key(row[name]) for name in names)] |= {_key(row[sensitive])} - {None}
+        values[tuple(_key(row[name]) for name in names)] |= {_key(row[sensitive])} - {None, "NaN"}
     return min((len(each) for each in values.values() if each or not withholds), default=0)
 
 

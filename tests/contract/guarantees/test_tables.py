@@ -222,3 +222,37 @@ def test_a_dimension_with_parents_may_have_the_name_of_a_column_of_the_count(tmp
         "tables": tables,
     }
     assert counted(AdditiveTable(), tmp_path, layout).metrics[MetricKey("lines_open")] == 1
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "true", "stated"),
+    [(SmallCounts(5), 1, 6), (RoundedTable(3), 4, 3), (BoundedNoise(0, 1.0, 3), 2, 7)],
+)
+def test_values_are_counted_whatever_the_statistics_of_a_file_say_of_them(tmp_path, guarantee, true, stated):
+    rows = [{"coarse": code, "v": v} for code, v in (("a", true), ("b", 12), (TOTAL, true + 12))]
+    (tmp_path / "table").mkdir()
+    path = tmp_path / "table/0.parquet"
+    schema = pa.schema([("coarse", pa.string()), ("v", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(rows, schema), path, use_dictionary=False)
+    layout = {
+        "kind": "magnitude", "total": TOTAL, "value": {"name": "v", "type": "int64"},
+        "tables": [{"file": "table/0.parquet", "columns": ["coarse"],
+                    "dimensions": [{"levels": ["coarse"], "parents": None}]}],
+    }  # fmt: skip
+    honest = counted(guarantee, tmp_path, layout)
+    assert unmet(guarantee.requirements(), honest)
+    forge_statistics(path, {true: stated, true + 12: stated})
+    assert pq.ParquetFile(path).metadata.row_group(0).column(1).statistics.max == stated
+    assert pq.read_table(path)["v"].to_pylist() == [true, 12, true + 12]
+    assert counted(guarantee, tmp_path, layout) == honest
+
+
+def forge_statistics(path, changes):
+    """Replace whole numbers in the footer of a Parquet file, where its statistics are."""
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer = content[start:-8]
+    for number, other in changes.items():
+        assert number.to_bytes(8, "little") in footer
+        footer = footer.replace(number.to_bytes(8, "little"), other.to_bytes(8, "little"))
+    path.write_bytes(content[:start] + footer + content[-8:])

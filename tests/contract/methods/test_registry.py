@@ -138,6 +138,57 @@ def test_the_refusal_of_a_third_party_without_a_counted_guarantee_names_it(
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("k", "unit", "variables", "missing", "refused"),
+    [
+        (2, "record", ("sex", "age"), "category", "at least k = 3 records, found one of k = 2 records"),
+        (3, "household", ("sex", "age"), "category", "at least k = 3 records, found one of k = 3 households"),
+        (3, "record", ("sex",), "category", "k-anonymity of sex, age, region together"),
+        (3, "record", ("sex", "age"), "any_value", "missing value is a category"),
+        (4, "record", ("sex", "age"), "category", None),
+    ],
+)
+def test_a_third_party_may_not_promise_less_than_the_specification_asks_for(
+    tmp_path, monkeypatch, k, unit, variables, missing, refused
+):
+    promise = (
+        "from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity\n\n"
+        f'        group = Group("all", {variables}, ("region",))\n'
+        f"        return (KAnonymity({k}, {unit!r}, (group,), True, {missing!r}),)"
+    )
+    install(
+        "replacement",
+        tmp_path,
+        monkeypatch,
+        __init__=('("measured only",)', '("k-anonymity",)'),
+        adapter=("return (MeasuredOnly(self.specification.quasi_identifiers),)", promise),
+    )
+    if refused is None:
+        assert [each.name for each in record_method(replacement(tmp_path)).guarantees()] == ["k-anonymity"]
+        return
+    with pytest.raises(SpecificationError, match=rf"replacement cannot be used: expected .*{refused}"):
+        record_method(replacement(tmp_path))
+
+
+def test_a_third_party_may_not_promise_noise_whose_disclosure_nobody_limits(tmp_path, monkeypatch):
+    install(
+        "suppression",
+        tmp_path,
+        monkeypatch,
+        __init__=('("suppressed table",)', '("bounded noise",)'),
+        adapter=("return SuppressedTable()", "return BoundedNoise(0, 1.0, 1)"),
+    )
+    path = tmp_path / "project-suppression" / "suppression" / "adapter.py"
+    path.write_text(
+        "from microguard.pipelines.guarantees.bounded_noise import BoundedNoise\n" + path.read_text()
+    )
+    roles = NOMINAL | {"sex": {"role": "other"}, "age": {"role": "other"}}
+    table = {"kind": "frequency", "tables": [["sex"]], "method": "cell_suppression"}
+    chosen = specification(tmp_path, roles, table=table, method={"effort": "standard"})
+    with pytest.raises(SpecificationError, match="counts sensitive cells, found bounded noise"):
+        table_method(chosen)
+
+
 def test_the_version_of_a_third_party_is_known_and_a_method_of_two_packages_is_refused(tmp_path, monkeypatch):
     install("replacement", tmp_path, monkeypatch)
     assert third_party_version("records", "replacement") == {"replacement": "1.0"}

@@ -81,6 +81,38 @@ def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_method_that_changes_the_households_that_k_counts_is_refused(spark, tmp_path, monkeypatch, changed):
+    """Every record a household of its own: k households would be counted in each class."""
+    other = 'f.xxhash64(*frame.columns).alias("person") if name == "person" else '
+    install(
+        "replacement",
+        tmp_path,
+        monkeypatch,
+        __init__=('("measured only",)', '("k-anonymity",)'),
+        adapter=(
+            "return (MeasuredOnly(self.specification.quasi_identifiers),)",
+            "from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity\n\n"
+            '        group = Group("all", self.specification.quasi_identifiers, ("region",))\n'
+            '        return (KAnonymity(3, "household", (group,), True),)',
+        ),
+    )
+    adapter = tmp_path / "project-replacement" / "replacement" / "adapter.py"
+    text = adapter.read_text().replace("[changed.get(", f"[{other if changed else ''}changed.get(")
+    adapter.write_text(text)
+    row = tmp_path / "project-replacement" / "replacement" / "__init__.py"
+    row.write_text(row.read_text().replace('kinds=("nominal",),', 'kinds=("nominal",), keys=("unit",),'))
+    persons().drop(columns="income").assign(person=lambda each: each["person"] % 9).to_parquet(
+        tmp_path / "data", index=False
+    )
+    given = content(ROLES | {"person": {"role": "household"}})
+    given["method"] = {"name": "replacement", "unit": "household"}
+    expected = "returned other households" if changed else "fewest|at least 3"
+    with pytest.raises(ProtectionFailed, match=expected):
+        run(spark, build_specification(given, tmp_path), ())
+    assert not (tmp_path / "lake" / "current.json").exists()
+
+
 def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusting, tmp_path, monkeypatch):
     install("suppression", tmp_path, monkeypatch)
     released = adjusting(suppressing(tmp_path))

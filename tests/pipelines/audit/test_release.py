@@ -3,9 +3,11 @@
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.verify import verify
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused, SpecificationError
@@ -19,6 +21,8 @@ from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
         (lambda folder: (folder / "microdata" / "part-00000.parquet").write_bytes(b"PAR1"), "checksums"),
         (lambda folder: (folder / "tables" / "001_sex.parquet").unlink(), "checksums"),
         (lambda folder: (folder / "extra.csv").write_text("x"), "checksums"),
+        (lambda folder: (folder / "microdata" / "more").symlink_to("/tmp"), "checksums"),
+        (lambda folder: (folder / "microdata" / "gone.parquet").symlink_to("nowhere"), "checksums"),
     ],
 )
 def test_audit_fails_for_tampered_files(released, tamper, check):
@@ -34,6 +38,13 @@ def test_audit_fails_for_tampered_files(released, tamper, check):
         (RECORDS.slice(0, 5), {"records": 5}, "k-anonymity"),
         (RECORDS, {"records": 7}, "records"),
         (RECORDS.replace_schema_metadata({"pandas": "{}"}), {}, "metadata"),
+        (
+            RECORDS.cast(
+                pa.schema([pa.field("sex", pa.string(), metadata={"source": "a"}), RECORDS.schema.field(1)])
+            ),
+            {},
+            "metadata",
+        ),
         (RECORDS.rename_columns(["sex", "name"]), {}, "columns"),
         (
             RECORDS.set_column(0, "sex", pa.array(["f", "f", "f", "f", "f", "f"])),
@@ -56,6 +67,110 @@ def test_audit_fails_for_a_release_without_its_guarantee(areas, records, changes
     assert check in failed
 
 
+def failed_checks(areas, records=RECORDS, further=(), **changes):
+    """Publish records, with copies of them in further listed files; return the checks that fail."""
+    files = staged(areas, records=records)
+    for name in further:
+        (files.folder / name).parent.mkdir(exist_ok=True)
+        pq.write_table(records, files.folder / name)
+    files = StagedFiles.from_folder(ID, files.folder)
+    publish.publish(files, manifest(**changes), areas, entry())
+    return [finding.check for finding in audit(areas.public.release(ID)).findings if not finding.passed]
+
+
+@pytest.mark.parametrize(
+    "name", ["raw/part-00000.parquet", "microdata/part-00001.pq", "secret.csv", "tables/002_hours.parquet"]
+)
+def test_audit_fails_for_a_listed_file_that_no_check_reads(areas, name):
+    assert failed_checks(areas, further=[name]) == ["files"]
+
+
+def test_audit_fails_for_a_table_that_the_manifest_describes_and_does_not_list(areas):
+    tables = [{"file": f"tables/{name}.parquet", "variables": ["sex"]} for name in ("001_sex", "../../other")]
+    assert "files" in failed_checks(areas, tables=tables)
+
+
+def test_a_release_that_is_put_again_has_the_manifest_that_was_counted(areas, released):
+    path = released.public.release(ID) / "manifest.json"
+    kept = path.read_bytes()
+    path.write_text(json.dumps(json.loads(kept) | {"guarantee": {"k": 9, "groups": []}}))
+    publish.publish(staged(areas), manifest(), areas, entry())
+    assert path.read_bytes() == kept
+
+
+def test_verify_refuses_another_manifest_than_the_published_one_and_the_next_run_restores_it(areas, released):
+    path = released.public.release(ID) / "manifest.json"
+    kept = path.read_bytes()
+    assert "manifest: as it was published" in verify(str(path.parent)).text
+    path.write_text(json.dumps(json.loads(kept) | {"limits": []}))
+    with pytest.raises(GateRefused, match="not the one with which the release was published"):
+        verify(str(path.parent))
+    assert not publish.published_already(areas, ID)
+    publish.publish(staged(areas), manifest(), areas, entry())
+    assert publish.published_already(areas, ID)
+    assert path.read_bytes() == kept
+
+
+GROUP = {"name": "all", "variables": ["sex"], "with_region": []}
+COLUMNS = [
+    {"name": "sex", "type": "string", "role": "quasi_identifier", "protected": True},
+    {"name": "hours", "type": "int8", "role": "other", "protected": False},
+]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "columns"),
+    [
+        ({"k": 3, "groups": []}, COLUMNS),
+        ({"k": 3, "groups": [GROUP | {"variables": []}]}, COLUMNS),
+        ({"k": 1, "groups": [GROUP]}, COLUMNS),
+        ({"k": 3, "groups": [GROUP], "unit": "tribe"}, COLUMNS),
+        ({"k": 3, "groups": [GROUP], "missing": "sometimes"}, COLUMNS),
+        ({"k": 3, "groups": [GROUP]}, [COLUMNS[0], COLUMNS[1] | {"protected": True}]),
+        ({"k": 3, "groups": [GROUP]}, [COLUMNS[0], COLUMNS[1] | {"role": "region"}]),
+    ],
+)
+def test_audit_fails_for_a_k_anonymity_that_leaves_out_what_the_manifest_protects(areas, guarantee, columns):
+    assert failed_checks(areas, guarantee=guarantee, columns=columns) == ["guarantee"]
+    areas.public.remove(ID)
+    assert failed_checks(areas, guarantee={"k": 3, "groups": [GROUP]}, columns=COLUMNS) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "recode", "wrong"),
+    [
+        ([1.5, 2.0, 9.0, None, float("nan"), 3.0], {"top_code": 9.0, "bottom_code": 1.5}, False),
+        ([1.5, 2.0, 9.5, None, 1.5, 3.0], {"top_code": 9.0}, True),
+        ([1.5, 2.0, 9.5, None, 1.5, 3.0], {"bottom_code": 2}, True),
+        ([0.3, 0.6, 17.0, None, 0.9, 0.3], {"round_to": 0.3, "top_code": 17}, False),
+        ([0.3, 0.65, 17.0, None, 0.9, 0.3], {"round_to": 0.3, "top_code": 17}, True),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], {"missing": [97, 99]}, False),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 97.0], {"missing": [97, 99]}, True),
+        (["1", "2", "97", "9", "9.0", "x"], {"missing": [99, "refused"]}, False),
+        (["1", "2", "97", "9", "9.0", "refused"], {"missing": [9, "refused"]}, True),
+        (["under 18", "18 to under 65.5", "65.5 and over", None, None, None], {"bands": [18, 65.5]}, False),
+        (["under 18", "18 to under 65.5", "70", None, None, None], {"bands": [18, 65.5]}, True),
+    ],
+)
+def test_audit_fails_for_values_that_the_stated_recodes_do_not_leave(areas, values, recode, wrong):
+    kind = "string" if isinstance(values[0], str) else "double"
+    columns = [COLUMNS[0], {"name": "hours", "type": kind, "role": "other"}]
+    records = pa.table({"sex": RECORDS["sex"], "hours": values})
+    recodes = [{"variable": "hours", **recode}]
+    assert failed_checks(areas, records, columns=columns, recodes=recodes) == ["recodes"] * wrong
+
+
+def test_audit_counts_nan_as_no_value_of_a_sensitive_variable(areas):
+    illness = {"name": "illness", "type": "double", "role": "sensitive"}
+    nan = float("nan")
+    for values, failed in (([1.0, nan, 1.0, 2.0, 1.0, nan], ["l-diversity"]), ([1.0, nan, 2.0] * 2, [])):
+        records = pa.table({"sex": RECORDS["sex"], "illness": values})
+        changes = {"columns": [COLUMNS[0], illness], "method": {"min_diversity": 2}}
+        changes["guarantee"] = {"k": 3, "groups": [GROUP]}
+        assert failed_checks(areas, records, **changes) == failed
+        areas.public.remove(ID)
+
+
 def test_audit_reads_a_column_that_is_called_filename(areas):
     names = {"sex": "sex", "hours": "FileName"}
     columns = [{"name": "sex", "type": "string"}, {"name": "FileName", "type": "int8"}]
@@ -73,7 +188,7 @@ def test_verify_refuses_a_damaged_manifest(released, content):
 
 def test_verify_refuses_a_withdrawn_release(released):
     record = released.record(ID)
-    record.mkdir()
+    record.mkdir(exist_ok=True)
     (record / "quality.json").write_text(
         json.dumps({"release": {"public_area": str(released.public.folder)}})
     )

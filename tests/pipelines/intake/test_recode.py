@@ -1,6 +1,7 @@
 """Recodes: the values and types after reading, and malformed hierarchies and limits."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -87,6 +88,30 @@ def test_validate_rejects_and_counts_a_code_that_its_hierarchy_lacks(spark, tmp_
     assert screened.rejected["code not in its hierarchy"] == 1
     with pytest.raises(InputRejected, match="code not in its hierarchy: 1"):
         accept_input(screened, spec, tmp_path / "evidence")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()], ids=str)
+def test_a_missing_number_is_not_top_coded(spark, tmp_path, kind):
+    """NaN is what some writers of Parquet put in place of a missing number; it is rejected, not published."""
+    nan = float("nan")
+    chosen = written(tmp_path, RECORDS | {"income": [150, 250, nan, None, 60000, float("inf")]}, income=kind)
+    microdata = read(spark, chosen)
+    income = microdata.frame.select("income").toArrow()["income"].to_pylist()
+    assert income[:2] + income[3:] == [200, 200, None, 50000, 50000]
+    assert income[2] != income[2]
+    assert dict(validate(microdata, chosen).rejected) == {"number missing": 1, "number not finite": 1}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("digits", [5, 9])
+def test_a_limit_beyond_the_digits_of_a_decimal_changes_nothing(spark, tmp_path, digits):
+    income = [Decimal("1.50"), None, Decimal("999.99"), Decimal("-999.99"), Decimal("50.00"), Decimal("0.00")]
+    chosen = written(tmp_path, RECORDS | {"income": income}, income=pa.decimal128(digits, 2))
+    ends = {"top_code": 250000, "bottom_code": -250000, "missing": (), "round_to": None}
+    variable = chosen.variables["income"].model_copy(update=ends)
+    chosen = chosen.model_copy(update={"variables": {**chosen.variables, "income": variable}})
+    assert read(spark, chosen).frame.select("income").toArrow()["income"].to_pylist() == income
 
 
 @pytest.mark.spark

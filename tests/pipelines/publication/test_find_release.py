@@ -12,7 +12,7 @@ from tests.pipelines.releases import ID
 def test_find_release_accepts_public_and_evidence_folders(released):
     assert find_release(str(released.public.folder)).release_id == ID
     record = released.record(ID)
-    record.mkdir()
+    record.mkdir(exist_ok=True)
     (record / "quality.json").write_text(
         json.dumps({"release": {"public_area": str(released.public.folder)}})
     )

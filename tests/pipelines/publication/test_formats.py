@@ -33,6 +33,40 @@ def test_audit_finds_a_delta_table_that_another_writer_changed(areas):
     assert failures == ["Delta table: the records of the Delta table are not those of the files"]
 
 
+ONE_MORE = pa.table({"sex": ["x"], "hours": pa.array([1], pa.int8())})
+
+
+def write_by_another(public, name, how):
+    """Change a table as a person with another tool does: add a record, or delete one."""
+    if name == "delta":
+        if how == "append":
+            write_deltalake(str(public / "delta"), ONE_MORE, mode="append")
+        else:
+            DeltaTable(str(public / "delta")).delete("hours = 1")
+        return
+    table = iceberg._table(public / "iceberg")
+    table.append(ONE_MORE) if how == "append" else table.delete("hours = 1")
+    iceberg._publish(public / "iceberg", table)
+
+
+@pytest.mark.parametrize("how", ["append", "delete"])
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_audit_finds_what_another_writer_committed_after_the_newest_release(areas, name, how):
+    """Readers of the table see its newest state, whatever the version of the release holds."""
+    second = "f" * 32
+    publish.publish(staged(areas), manifest(format=name), areas, entry())
+    again = staged(areas, second)
+    publish.publish(again, manifest(second, format=name), areas, entry(second), accepted=True)
+    for release_id in (ID, second):
+        assert audit(areas.public.release(release_id)).passed
+    write_by_another(areas.public.folder, name, how)
+    for release_id in (ID, second):
+        assert audit(areas.public.release(release_id)).failures() == [
+            f"{name.capitalize()} table: another writer changed the {name.capitalize()} table after its "
+            f"newest release, {second}"
+        ]
+
+
 @pytest.mark.parametrize("name", ["der See ä&b", "lake #1"])
 def test_a_delta_table_is_in_its_folder_under_any_name_or_refused(tmp_path, name):
     areas = Areas.from_places(tmp_path / name / "persons", tmp_path / "evidence")

@@ -168,7 +168,7 @@ def waiting_beside_another(areas):
 
 def test_approve_applies_retention(areas, monkeypatch):
     published(areas, A)
-    areas.record(B).mkdir()
+    areas.record(B).mkdir(exist_ok=True)
     quality = {"release": {"public_area": str(areas.public.folder)}}
     (areas.record(B) / "quality.json").write_text(json.dumps(quality))
     submit_for_approval(waiting_beside_another(areas), areas)

@@ -39,7 +39,7 @@ def test_withdraw_finishes_a_killed_withdrawal(released, monkeypatch):
         with pytest.raises(Killed):
             withdraw(str(released.public.release(ID)))
     record = released.record(ID)
-    record.mkdir()
+    record.mkdir(exist_ok=True)
     (record / "quality.json").write_text(
         json.dumps({"release": {"public_area": str(released.public.folder)}})
     )

@@ -37,8 +37,11 @@ AMOUNTS = {"A": 812_344, "B": 95_120, "C": 40_778, "D": 5_031_990, "E": 1_207_65
     [
         ({code: round(amount / 1000) for code, amount in AMOUNTS.items()}, True),
         (dict(zip(AMOUNTS, reversed(AMOUNTS.values()), strict=True)), False),
+        ({code: 100 * AMOUNTS[code] for code in "ABCD"}, True),
+        ({code: 100 * AMOUNTS[code] for code in "AB"}, False),
+        ({"A": 812_344, "B": 97_000, "C": 40_778, "D": 5_031_990}, False),
     ],
-    ids=["thousands", "other amounts"],
+    ids=["thousands", "other amounts", "cents of four", "cents of two", "one of four is another"],
 )
 def test_a_pending_table_is_refused_if_the_same_amounts_were_published_in_another_unit(
     areas, values, refused

@@ -111,6 +111,33 @@ def test_requests_protect_the_largest_contributor_who_asked_above_its_share(spar
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("kind", [float, int, "blanks"])
+def test_codes_of_requests_and_waivers_are_known_in_whatever_type_the_file_has_them(spark, tmp_path, kind):
+    """A whole number that some records lack is a floating-point one: 1.0 asks for protection as "1" does."""
+    frame = small(5)
+    codes = np.random.default_rng(2).choice(["0", "1", "2"], len(frame), p=[0.5, 0.25, 0.25])
+    named = {"request": "asked", "requests": {"1": 30, "2": 60}}
+    for keys in (named, {"waiver": "asked", "waived": ["1"], "p_percent": 15.0}):
+        found = []
+        for given in (codes, [f" {code} " for code in codes] if kind == "blanks" else codes.astype(kind)):
+            chosen = specification(
+                tmp_path, frame.assign(asked=given), {"asked": {"role": "other"}},
+                **(ONE_LEVEL | {"minimum_frequency": 3} | keys),
+            )  # fmt: skip
+            found.append(tabulated(spark, chosen)[1])
+        assert 0 < found[0].sum() < len(found[0])
+        assert (found[0] == found[1]).all()
+
+
+@pytest.mark.spark
+def test_codes_of_requests_that_no_record_has_are_refused(spark, tmp_path):
+    keys = ONE_LEVEL | {"minimum_frequency": 3, "request": "asked", "requests": {"yes": 30}}
+    chosen = specification(tmp_path, small(5).assign(asked="Yes"), {"asked": {"role": "other"}}, **keys)
+    with pytest.raises(InputRejected, match="codes yes in the column asked, found none"):
+        tabulated(spark, chosen)
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("rule", [{"p_percent": 15.0}, {"dominance": {"n": 2, "k": 70.0}}])
 def test_waivers_leave_cells_sensitive_only_because_of_others(spark, tmp_path, rule):
     frame = small(6)

@@ -305,7 +305,12 @@ def test_missing_quasi_identifiers_are_reported_as_one_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "found"), [("A21", '"a21"'), ("Turnover", '"Turnover"'), ("total", '"total"'), ("v", '"v"')]
+    ("column", "found"),
+    [
+        ("A21", '"a21"'),
+        ("Turnover", '"Turnover"'),
+        *((name, f'"{name}"') for name in ("total", "v", "parts")),
+    ],
 )
 def test_columns_of_a_table_that_differ_in_case_alone_are_refused(column: str, found: str) -> None:
     variables = {name: {"role": "other"} for name in ("a10", "a21", "region", column)}

@@ -265,3 +265,16 @@ def test_a_commit_is_one_request_that_changes_the_table(lake):
     withdraw(lake, ID)
     path = "POST /v1/namespaces/statistics/tables/persons"
     assert [each for each in lake.requests if each.startswith("POST")] == [path, path]
+
+
+@every_pair
+def test_verify_finds_what_another_writer_committed_after_the_newest_release(lake):
+    put(lake)
+    put(lake, SECOND)
+    made = [manifest(each, catalog_table=TABLE) for each in (ID, SECOND)]
+    assert [lake.table.faults(each) for each in made] == [[], []]
+    lake.reader().load_table(TABLE).append(RECORDS.slice(0, 1))
+    for each in made:
+        assert lake.table.faults(each) == [
+            "another writer changed the table of the catalogue after its newest release"
+        ]

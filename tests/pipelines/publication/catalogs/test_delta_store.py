@@ -216,6 +216,15 @@ def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):
         verify(areas.public.name)
 
 
+def test_verify_finds_what_another_writer_committed_after_the_newest_release(areas):
+    put(areas)
+    put(areas, SECOND)
+    DeltaTable(StoredDeltaTable(areas.public)._address).delete("hours = 1")
+    for release_id in (ID, SECOND):
+        with pytest.raises(GateRefused, match=f"after its newest release, {SECOND}"):
+            verify(areas.public.place(release_id))
+
+
 def test_a_publication_is_undone_if_a_copy_is_not_the_file_of_the_release(areas, monkeypatch):
     def torn(store, source, target):
         delta_store.obstore.put(

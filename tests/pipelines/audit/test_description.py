@@ -1,0 +1,75 @@
+"""The audit counts the statistics in the descriptor of a release again."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from microguard.pipelines.audit.description import wrong_statistics
+from microguard.pipelines.description.descriptor import _field
+from microguard.pipelines.description.statistics import column_statistics
+from microguard.pipelines.guarantees.queries import quiet_engine, show
+
+DESCRIBED = {"role": "other", "protected": False}
+NUMBERS = [1.5, 2.0, 9.0, None, float("nan"), 3.0, 2.0]
+TEXTS = ["a", "b", "b", None, "", "c", "a"]
+
+
+def described(folder, values):
+    """Write records of one column, and return what a descriptor says of it."""
+    path = folder / "microdata" / "part-00000.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"x": values}), path)
+    return _field(pq.read_schema(path).field("x"), DESCRIBED, column_statistics([path], "x"))
+
+
+def is_wrong(folder, field):
+    resource = {"path": "microdata/part-00000.parquet", "schema": {"fields": [field]}}
+    (folder / "datapackage.json").write_text(json.dumps({"resources": [resource]}))
+    with quiet_engine() as engine:
+        show(engine, "microdata", [folder / resource["path"]], ["c0"])
+        return wrong_statistics(engine, folder, {"x": "c0"}) == 1
+
+
+@pytest.mark.parametrize("key", ["values", "missing", "minimum", "maximum", "mean", "total", "deviation"])
+def test_another_statistic_than_that_of_the_records_is_wrong(tmp_path, key):
+    field = described(tmp_path, NUMBERS)
+    assert not is_wrong(tmp_path, field)
+    field["statistics"][key] += 1
+    assert is_wrong(tmp_path, field)
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("moved", [-0.5, 0.75])
+def test_another_quartile_than_that_of_the_records_is_wrong(tmp_path, place, moved):
+    field = described(tmp_path, NUMBERS)
+    quartiles = list(field["statistics"]["quartiles"])
+    quartiles[place] += moved
+    field["statistics"]["quartiles"] = quartiles
+    assert is_wrong(tmp_path, field)
+
+
+@pytest.mark.parametrize("listed", [["", "a", "b"], ["", "a", "b", "c", "d"], ["a", "b", "c", "x"]])
+def test_another_list_of_values_than_that_of_the_records_is_wrong(tmp_path, listed):
+    field = described(tmp_path, TEXTS)
+    assert not is_wrong(tmp_path, field)
+    field["constraints"]["enum"] = listed
+    assert is_wrong(tmp_path, field)
+
+
+@given(
+    st.one_of(
+        st.lists(st.one_of(st.none(), st.floats(width=32)), min_size=1),
+        st.lists(st.integers(-(2**62), 2**62), min_size=1),
+        st.lists(st.sampled_from(TEXTS), min_size=1),
+    )
+)
+def test_statistics_of_any_records_are_right(tmp_path_factory, values):
+    folder = tmp_path_factory.mktemp("described")
+    if all(value is None for value in values):
+        return
+    assert not is_wrong(folder, described(folder, values))

@@ -1,0 +1,55 @@
+"""Temporary folders of killed processes are removed by the next one, and those in use are not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+from microguard.pipelines.engine.temporary_folders import temporary_folder
+
+#: Creates a folder with a file, names it, and waits.
+_HOLD = (
+    "import sys; from microguard.pipelines.engine.temporary_folders import temporary_folder; "
+    "folder = temporary_folder(); (folder / 'records').touch(); print(folder, flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def holder():
+    command = [sys.executable, "-c", _HOLD]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, process.stdout.readline().strip()
+
+
+def test_the_folder_of_a_killed_process_is_removed_and_those_in_use_stay(temporary):
+    foreign = temporary / "microguard-kernels-0"
+    foreign.mkdir(0o700)
+    (temporary / "microguard-link").symlink_to(foreign)
+    process, folder = holder()
+    mine = temporary_folder()
+    assert mine.stat().st_mode & 0o777 == 0o700
+    assert sorted(os.listdir(folder)) == [".locked", "records"]
+    process.kill()
+    process.communicate()
+    assert os.path.isdir(folder)
+    temporary_folder()
+    assert not os.path.exists(folder)
+    assert mine.is_dir()
+    assert foreign.is_dir()
+
+
+def test_a_process_that_ends_removes_its_folder(temporary):
+    process, folder = holder()
+    process.communicate("")
+    assert process.returncode == 0
+    assert not os.path.exists(folder)

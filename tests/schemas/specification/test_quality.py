@@ -1,0 +1,56 @@
+"""A limit that a steward accepts by name is not held, or is held at the looser value next to its name."""
+
+from __future__ import annotations
+
+import pytest
+from microguard.pipelines.measures.homogeneity import HomogeneityMeasure
+from microguard.pipelines.measures.uniques import UniquesMeasure
+from microguard.schemas.requirements.tables import table_requirements
+from microguard.schemas.specification.sections import Quality
+from microguard.schemas.specification.table_quality import TableQuality
+
+from tests.pipelines.microdata import specification
+from tests.schemas.specification.test_table import build
+
+REASON = "small classes, by the board"
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "default"),
+    [
+        (Quality, "max_homogeneous", 0.05),
+        (Quality, "max_unique_published", 0.01),
+        (TableQuality, "max_grand_total_change", 0.01),
+    ],
+)
+def test_an_acceptance_frees_a_limit_or_holds_its_looser_value(section, name, default):
+    assert section().default_limit(name) == default
+    assert section(**{name: 0.2}).default_limit(name) == 0.2
+    accept = {name: REASON}
+    assert section(accept=accept).default_limit(name) is None
+    assert section(accept=accept, **{name: default}).default_limit(name) is None
+    assert section(accept=accept, **{name: 0.2}).default_limit(name) == 0.2
+
+
+def test_records_beyond_an_accepted_value_are_refused_with_the_line_that_raises_it(tmp_path):
+    names = ("max_homogeneous", "max_unique_published", "max_unique_jointly")
+    quality = {"accept": dict.fromkeys(names, REASON), **dict.fromkeys(names, 0.2)}
+    chosen = specification(tmp_path, quality=quality)
+    limits = [each for of in (HomogeneityMeasure(), UniquesMeasure()) for each in of.limits(chosen)]
+    assert {each.at_most for each in limits} == {0.2}
+    lines = {each.failure(0.3).line for each in limits}
+    assert lines == {f"[quality] {name} = 0.3" for name in names}
+
+
+def test_a_table_beyond_an_accepted_change_of_its_total_is_refused():
+    name = "max_grand_total_change"
+    for quality, held in (({}, []), ({name: 0.2}, [0.2])):
+        table = {
+            "value": "turnover",
+            "tables": [["region"]],
+            "quality": {"accept": {name: REASON}, **quality},
+        }
+        limits = table_requirements(build(table).table, True)
+        found = [each for each in limits if each.key.metric == "grand_total_change"]
+        assert [each.at_most for each in found] == held
+        assert all(each.failure(0.3).line == f"[table.quality] {name} = 0.3" for each in found)
