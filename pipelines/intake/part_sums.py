@@ -55,7 +55,7 @@ def part_sums(
     further = further or {}
     numbers = {f"x{i}": column(name).cast("double") for i, name in enumerate(magnitude)}
     numbers |= {f"w{j}": column(name).cast("double") for j, name in enumerate(weights)}
-    given = keys | numbers | {name: each for name, (each, _) in further.items()}
+    given = {**keys, **numbers, **{name: each for name, (each, _) in further.items()}}
     aggregates = fixed_point_sums(len(magnitude)) | _weighted_sums(len(magnitude), len(weights))
     aggregates |= {name: (name, aggregate) for name, (_, aggregate) in further.items()}
     selected = frame.select(*[each.alias(name) for name, each in given.items()])
