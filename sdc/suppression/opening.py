@@ -37,7 +37,7 @@ def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.nda
         Witnesses(problem, separation.knowledge, cheapest=False),
         Pattern(problem.must.copy()),
     )
-    open_witnesses(witnesses, pattern, problem.costs, deadline)
+    open_witnesses(witnesses, pattern, problem.costs, deadline, thorough=-1)
     secondary = np.flatnonzero(pattern.suppressed & ~problem.must)
     witnesses.trim(pattern, secondary, deadline, witnesses.searches + _SEARCHES)
     chosen = pattern.suppressed
@@ -60,9 +60,9 @@ def open_witnesses(
     costs : (cells,) prices of the cells
     deadline : Deadline, optional
         No pattern protects all primaries before the last one has its witness.
-    thorough : 1 or 2
+    thorough : -1, 1 or 2
         How far from a primary to search suppressed cells before others are suppressed: 2 if the pattern
-        protects (most) primaries already.
+        protects (most) primaries already, -1 for unit witnesses only.
 
     Raises
     ------
@@ -86,13 +86,15 @@ def open_witnesses(
                 f"witnesses of {number} when it ended; allow more time, or split the table"
             )
         found, failed = witnesses.of(primary, pattern, thorough=thorough)
+        by_program = thorough >= 0 or bool(failed)
         if failed:
             found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
         if failed:
             raise impossible(primary) if _one_split(witnesses, primary) else _no_other_split(primary)
         pattern.put(primary, found)
         waiting[primary] = False
-        witnesses.share(pattern, found[OUTSIDER], waiting)
+        if by_program:
+            witnesses.share(pattern, found[OUTSIDER], waiting)
 
 
 def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primaries: Sequence[int]) -> bool:

@@ -17,8 +17,9 @@ from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
-from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods, both_signs
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, both_signs, sizes_up_to
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
+from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 from scipy import sparse
 
 #: Deviations below this part of the level are rounding errors.
@@ -92,10 +93,12 @@ class Witnesses:
 
     def __init__(self, problem: SuppressionProblem, knowledge: Knowledge, *, cheapest: bool = True) -> None:
         self._integer = cheapest
+        self._units = UnitWitnesses(problem.relations, knowledge)
         self.searches = 0
         self.problem = problem
         self.knowledge = knowledge
         self.near = Neighbourhoods(problem.relations)
+        self._sizes = sizes_up_to(problem.cells)
         self.watched = knowledge.watched
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
         up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(knowledge.rise, upper))
@@ -114,8 +117,9 @@ class Witnesses:
 
         Parameters
         ----------
-        thorough : 0, 1 or 2
-            How far from the primary to search. If 2, a target fails only if no witness exists.
+        thorough : -1, 0, 1 or 2
+            How far from the primary to search. If -1, for unit witnesses only. If 2, a target fails only if
+            no witness exists.
         costs : (cells,) array, optional
             If given, witnesses may use other cells too, infinite ones excepted; these are then suppressed.
         """
@@ -164,12 +168,13 @@ class Witnesses:
             if deadline.passed:
                 break
             users = sorted(pattern.users.get(cell, ()))
-            if users and self.searches >= most:
+            reach = 0 if self.searches < most else -1
+            if users and reach < 0 and self._integer:
                 continue
             pattern.suppressed[cell] = False
             before = {}
             for primary in users:
-                found, failed = self.of(primary, pattern, thorough=0)
+                found, failed = self.of(primary, pattern, thorough=reach)
                 if failed:
                     break
                 before[primary] = pattern.witnesses[primary]
@@ -213,7 +218,7 @@ class Witnesses:
                 continue
             one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
-            if one is None and thorough and attacker != OUTSIDER and key not in self._most:
+            if one is None and thorough > 0 and attacker != OUTSIDER and key not in self._most:
                 # no demand exceeds this; what the attacker cannot have believed anyway is not demanded
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
@@ -256,7 +261,7 @@ class Witnesses:
             return np.where((fall > 0) | (rise > 0), 1.0, np.inf)
 
         reached = 0.0
-        for most in (*NEAR, self.problem.cells):
+        for most in self._sizes:
             cells = self.near.around(np.array([primary]), prices, most)
             if primary in cells:
                 reached = self._reached_in(cells, primary, attacker, amount)
@@ -289,6 +294,10 @@ class Witnesses:
         costs: np.ndarray | None,
     ) -> Witness | None:
         """Return deviations of few or cheap cells with a given one; None if there are none."""
+        if costs is None and (attacker != OUTSIDER or not self._integer):
+            found = self._units.of(primary, attacker, amount, suppressed)
+            if found is not None or thorough < 0:
+                return None if found is None else Witness(*found)
         self.searches += 1
         size = abs(amount)
         unit = 1.0 if costs is None else _USED * self._mean_cost
@@ -302,7 +311,9 @@ class Witnesses:
             return np.where(part > 0, use * (unit + np.where(suppressed[cells], 0.0, costs[cells])), np.inf)
 
         before = np.empty(0)
-        sizes = (*NEAR, self.problem.cells)[min(thorough, 0 if costs is None else 1) : 1 + thorough]
+        sizes = self._sizes[
+            min(thorough, 0 if costs is None else 1) : None if thorough == 2 else 1 + thorough
+        ]
         for most in sizes:
             cells = self.near.around(np.array([primary]), prices, most)
             place = int(np.searchsorted(cells, primary))
@@ -312,7 +323,7 @@ class Witnesses:
             one = self._solve(cells, place, attacker, amount, prices(cells))
             if one is None:
                 continue
-            if costs is None or not self._integer:
+            if costs is None or not self._integer or attacker != OUTSIDER:
                 return one
             fixed = np.where(suppressed[cells], 0.0, costs[cells])
             return self._cheapest(one, cells, place, attacker, amount, fixed)
