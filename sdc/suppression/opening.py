@@ -14,9 +14,10 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cuts import impossible
 from microguard.sdc.suppression.knowledge import OUTSIDER
+from microguard.sdc.suppression.pattern import Pattern
 from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.separation import Separation
-from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+from microguard.sdc.suppression.witnesses import Witnesses
 
 #: Searches of a witness by which cells are published again, the dearest first.
 _SEARCHES = 5_000

@@ -8,16 +8,16 @@ ones.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
-from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
+from microguard.sdc.suppression.knowledge import OUTSIDER, Coalition, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
 from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, both_signs, sizes_up_to
+from microguard.sdc.suppression.pattern import Pattern, Witness
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 from scipy import sparse
@@ -34,46 +34,6 @@ _CHEAPEST = Limits(relative_gap=0.02, steps=20)
 _SLACK = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Witness:
-    """Deviations of some cells that satisfy all relations; the other cells keep their values."""
-
-    cells: np.ndarray
-    deviations: np.ndarray
-
-
-@dataclass(eq=False)
-class Pattern:
-    """The suppressed cells, and the witnesses of each primary by attacker.
-
-    Attributes
-    ----------
-    suppressed : (cells,) boolean array
-    witnesses : by primary and attacker
-    users : by cell, the primaries with a witness that uses it
-    """
-
-    suppressed: np.ndarray
-    witnesses: dict[int, dict[int, tuple[Witness, ...]]] = field(default_factory=dict)
-    users: dict[int, set[int]] = field(default_factory=dict)
-
-    def put(self, primary: int, found: dict[int, tuple[Witness, ...]]) -> None:
-        """Replace the witnesses of a primary."""
-        for cell in self._cells_of(self.witnesses.get(primary, {})):
-            self.users[cell].discard(primary)
-        self.witnesses[primary] = found
-        for cell in self._cells_of(found):
-            self.users.setdefault(cell, set()).add(primary)
-
-    def users_of(self, cells: np.ndarray) -> list[int]:
-        """Return the primaries with a witness that uses some of the cells."""
-        return sorted(set().union(*(self.users.get(cell, ()) for cell in cells.tolist())))
-
-    @staticmethod
-    def _cells_of(found: dict[int, tuple[Witness, ...]]) -> set[int]:
-        return {cell for group in found.values() for one in group for cell in one.cells.tolist()}
-
-
 class Witnesses:
     """Searches witnesses of the primaries of one problem.
 
@@ -82,8 +42,8 @@ class Witnesses:
     problem : SuppressionProblem
     knowledge : Knowledge
     cheapest : bool
-        Whether integer programs choose the further cells of a witness, or linear ones: these take a tenth of
-        the time.
+        Whether integer programs choose the further cells of the outsider's witnesses, or linear ones: these
+        take a tenth of the time.
 
     Attributes
     ----------
@@ -105,7 +65,7 @@ class Witnesses:
         self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(knowledge.fall, lower))
         self._up = np.maximum(up, sliding - self._down)
         self._mean_cost = float(problem.costs.mean())
-        self._most: dict[tuple[int, int, float], float] = {}
+        self._most: dict[tuple[int, Coalition, float], float] = {}
         self.level = np.maximum(self._down, self._up)
 
     def of(
@@ -123,19 +83,25 @@ class Witnesses:
         costs : (cells,) array, optional
             If given, witnesses may use other cells too, infinite ones excepted; these are then suppressed.
         """
-        old = pattern.witnesses.get(primary, {})
+        old = {
+            attacker: group
+            for attacker, group in pattern.witnesses.get(primary, {}).items()
+            if all(pattern.suppressed[one.cells].all() for one in group)
+        }
         found: dict[int, tuple[Witness, ...]] = {}
         waiting = [OUTSIDER]
         while waiting:
             attacker = waiting.pop()
             group = old.get(attacker)
-            if group is None or not all(pattern.suppressed[one.cells].all() for one in group):
+            if group is None:
                 group, failed = self._search(primary, attacker, pattern.suppressed, thorough, costs)
                 if failed:
                     return found, failed
             found[attacker] = group
             if attacker == OUTSIDER and self.knowledge.count:
                 waiting = self._excluding(primary, group)
+                missing = [attacker for attacker in waiting if attacker not in old]
+                old |= self._together(primary, missing, pattern.suppressed)
         return found, []
 
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
@@ -201,10 +167,32 @@ class Witnesses:
         found.difference_update(self.knowledge.knowing(primary).tolist())
         return sorted(found)
 
+    def _together(
+        self, primary: int, attackers: list[int], suppressed: np.ndarray
+    ) -> dict[int, tuple[Witness, ...]]:
+        """Return witnesses of suppressed cells that attackers share: together they cannot exclude them.
+
+        They pool what they know, in halves if that fails. Attackers who know more of the primary itself have
+        other demands, and none of these.
+        """
+        asked = [self._demand(primary, OUTSIDER, side) for side in (1.0, -1.0)]
+        alike = [a for a in attackers if [self._demand(primary, a, side) for side in (1.0, -1.0)] == asked]
+        found: dict[int, tuple[Witness, ...]] = {}
+        parts = [alike]
+        while parts:
+            part = parts.pop()
+            if len(part) > 1:
+                group, failed = self._search(primary, tuple(part), suppressed, 0, None)
+                if failed:
+                    parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+                else:
+                    found |= dict.fromkeys(part, group)
+        return found
+
     def _search(
         self,
         primary: int,
-        attacker: int,
+        attacker: Coalition,
         suppressed: np.ndarray,
         thorough: int,
         costs: np.ndarray | None,
@@ -230,7 +218,7 @@ class Witnesses:
             found.append(one)
         return tuple(found), []
 
-    def _demand(self, primary: int, attacker: int, side: float) -> float:
+    def _demand(self, primary: int, attacker: Coalition, side: float) -> float:
         """Return the deviation to one side that an attacker must consider possible."""
         fall, rise = (float(part[0]) for part in self.knowledge.bounds(attacker, np.array([primary])))
         sliding = float(self.problem.sliding_level[primary])
@@ -241,19 +229,19 @@ class Witnesses:
         down = min(max(down, sliding - up), fall)
         return float(up if side > 0 else down) * _ENOUGH
 
-    def _serves(self, one: Witness, attacker: int, side: float, primary: int, amount: float) -> bool:
+    def _serves(self, one: Witness, attacker: Coalition, side: float, primary: int, amount: float) -> bool:
         """Return whether the mirror image of a witness, shrunk to the amount, is one for the other side."""
         d = abs(float(one.deviations[np.searchsorted(one.cells, primary)]))
         return d >= amount * (1 - _SLACK) and bool(
             self._allowed(attacker, one, side * min(1.0, amount / d)).all()
         )
 
-    def _allowed(self, attacker: int, one: Witness, factor: float) -> np.ndarray:
+    def _allowed(self, attacker: Coalition, one: Witness, factor: float) -> np.ndarray:
         fall, rise = self.knowledge.bounds(attacker, one.cells)
         d = factor * one.deviations
         return (d >= -fall * (1 + 1e-7) - 1e-12) & (d <= rise * (1 + 1e-7) + 1e-12)
 
-    def _largest(self, primary: int, attacker: int, amount: float) -> float:
+    def _largest(self, primary: int, attacker: Coalition, amount: float) -> float:
         """Return which part of an amount an attacker considers possible if no cell is published."""
 
         def prices(cells: np.ndarray) -> np.ndarray:
@@ -269,7 +257,7 @@ class Witnesses:
                 break
         return reached
 
-    def _reached_in(self, cells: np.ndarray, primary: int, attacker: int, amount: float) -> float:
+    def _reached_in(self, cells: np.ndarray, primary: int, attacker: Coalition, amount: float) -> float:
         place = int(np.searchsorted(cells, primary))
         fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
         sign = float(np.sign(amount))
@@ -287,13 +275,17 @@ class Witnesses:
     def _witness(
         self,
         primary: int,
-        attacker: int,
+        attacker: Coalition,
         amount: float,
         suppressed: np.ndarray,
         thorough: int,
         costs: np.ndarray | None,
     ) -> Witness | None:
-        """Return deviations of few or cheap cells with a given one; None if there are none."""
+        """Return deviations of few or cheap cells with a given one; None if there are none.
+
+        Unit witnesses come first for contributors, and in very large tables. Integer programs choose for the
+        outsider only: each primary has a witness of his, and many of contributors.
+        """
         if costs is None and (attacker != OUTSIDER or not self._integer):
             found = self._units.of(primary, attacker, amount, suppressed)
             if found is not None or thorough < 0:
@@ -326,7 +318,7 @@ class Witnesses:
             if costs is None or not self._integer or attacker != OUTSIDER:
                 return one
             fixed = np.where(suppressed[cells], 0.0, costs[cells])
-            return self._cheapest(one, cells, place, attacker, amount, fixed)
+            return self._cheapest(one, cells, place, OUTSIDER, amount, fixed)
         return None
 
     def _cheapest(
@@ -373,7 +365,7 @@ class Witnesses:
         return one if again is None else again
 
     def _solve(
-        self, cells: np.ndarray, place: int, attacker: int, amount: float, price: np.ndarray
+        self, cells: np.ndarray, place: int, attacker: Coalition, amount: float, price: np.ndarray
     ) -> Witness | None:
         fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
         count, matrix = len(cells), self.near.part(cells)
