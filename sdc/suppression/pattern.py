@@ -32,6 +32,8 @@ class Pattern:
 
     def put(self, primary: int, found: dict[int, tuple[Witness, ...]]) -> None:
         """Replace the witnesses of a primary."""
+        if found == self.witnesses.get(primary):
+            return
         for cell in self._cells_of(self.witnesses.get(primary, {})):
             self.users[cell].discard(primary)
         self.witnesses[primary] = found

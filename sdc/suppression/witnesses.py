@@ -107,6 +107,9 @@ class Witnesses:
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
         """Let witnesses serve the outsider for further primaries too, if they and their mirror images can.
 
+        In very large tables, only primaries without unit witnesses: these have few cells, and those of a
+        linear program a hundred.
+
         Parameters
         ----------
         waiting : (cells,) boolean array
@@ -118,7 +121,12 @@ class Witnesses:
             for place in np.flatnonzero(waiting[one.cells]).tolist():
                 cell, d = int(one.cells[place]), float(one.deviations[place])
                 amount = max(self._demand(cell, OUTSIDER, side) for side in (1.0, -1.0))
-                if abs(d) >= amount and cell not in pattern.witnesses:
+                if abs(d) < amount or cell in pattern.witnesses:
+                    continue
+                few, failed = ({}, True) if self._integer else self.of(cell, pattern, thorough=-1)
+                if not failed:
+                    pattern.put(cell, few)
+                else:
                     pattern.put(cell, {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)})
 
     def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, most: float = np.inf) -> None:
