@@ -48,7 +48,7 @@ class Witnesses:
     Attributes
     ----------
     searches : int
-        Searches of a witness so far: the unit in which the work of large tables is counted.
+        Searches of a witness by programs so far: the unit in which the work of large tables is counted.
     """
 
     def __init__(self, problem: SuppressionProblem, knowledge: Knowledge, *, cheapest: bool = True) -> None:
@@ -136,7 +136,8 @@ class Witnesses:
 
         Parameters
         ----------
-        most : number of `searches` from which only cells without users are published
+        most : number of `searches` from which no program searches: then cells without users are published,
+            and in very large tables those whose users all find unit witnesses
         """
         for cell in cells[np.argsort(-self.problem.costs[cells], kind="stable")].tolist():
             if deadline.passed:
