@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, sizes_up_to
@@ -44,4 +46,4 @@ def test_sizes_grow_to_the_whole_table_and_never_beyond_a_factor() -> None:
     assert sizes_up_to(100) == (250, 2_000, 100)
     sizes = sizes_up_to(1_000_000)
     assert sizes[-1] == 1_000_000
-    assert all(small < large <= 8 * small for small, large in zip(sizes, sizes[1:], strict=False))
+    assert all(small < large <= 8 * small for small, large in itertools.pairwise(sizes))
