@@ -101,7 +101,7 @@ class Witnesses:
             if attacker == OUTSIDER and self.knowledge.count:
                 waiting = self._excluding(primary, group)
                 missing = [attacker for attacker in waiting if attacker not in old]
-                old |= self._together(primary, missing, pattern.suppressed)
+                old |= self._together(primary, missing, pattern.suppressed, min(thorough, 0))
         return found, []
 
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
@@ -177,7 +177,7 @@ class Witnesses:
         return sorted(found)
 
     def _together(
-        self, primary: int, attackers: list[int], suppressed: np.ndarray
+        self, primary: int, attackers: list[int], suppressed: np.ndarray, thorough: int
     ) -> dict[int, tuple[Witness, ...]]:
         """Return witnesses of suppressed cells that attackers share: together they cannot exclude them.
 
@@ -191,7 +191,7 @@ class Witnesses:
         while parts:
             part = parts.pop()
             if len(part) > 1:
-                group, failed = self._search(primary, tuple(part), suppressed, 0, None)
+                group, failed = self._search(primary, tuple(part), suppressed, thorough, None)
                 if failed:
                     parts += [part[: len(part) // 2], part[len(part) // 2 :]]
                 else:
@@ -292,8 +292,8 @@ class Witnesses:
     ) -> Witness | None:
         """Return deviations of few or cheap cells with a given one; None if there are none.
 
-        Unit witnesses come first for contributors, and in very large tables. Integer programs choose for the
-        outsider only: each primary has a witness of his, and many of contributors.
+        Unit witnesses come first for contributors, and in very large tables for all. Integer programs choose
+        for the outsider only: each primary has a witness of his, and many of contributors.
         """
         if costs is None and (attacker != OUTSIDER or not self._integer):
             found = self._units.of(primary, attacker, amount, suppressed)
