@@ -51,7 +51,7 @@ LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
 }
 #: Generated tables that are also protected from contributors.
 _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
-#: Rows that take minutes, and are measured last.
+#: Rows that take minutes and are measured last, in the order of what they take.
 LONG = (
     "activity x region x size, number",
     "activity x region x size, value",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +40,7 @@ class Plan:
 
 
 def measure_rows(
-    plans: Sequence[Plan], parts: Parts, command: str, long: Collection[str] = (), *, write: bool
+    plans: Sequence[Plan], parts: Parts, command: str, long: Sequence[str] = (), *, write: bool
 ) -> Iterator[Table]:
     """Return the tables of some plans.
 
@@ -49,12 +49,13 @@ def measure_rows(
     parts : Parts
         Rows that the same code measured before are not measured again.
     command : name of the benchmark
-    long : names of rows that are measured last
+    long : names of rows that are measured last, in this order
     write : whether to write each row into the page
     """
     measured: dict[str, dict[str, tuple[object, ...]]] = {plan.title: {} for plan in plans}
     rows = [(plan, name, make) for plan in plans for name, make in plan.rows.items()]
-    for plan, name, make in sorted(rows, key=lambda row: row[1] in long):
+    last = {name: number for number, name in enumerate(long, start=1)}
+    for plan, name, make in sorted(rows, key=lambda row: last.get(row[1], 0)):
         row, _ = parts.answer(name, make)
         measured[plan.title][name] = row
         if write:
