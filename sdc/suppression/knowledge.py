@@ -56,8 +56,8 @@ class Knowledge:
             used = gather(np.arange(len(self._cells)), self._starts, np.array(attacker))
             used = used[np.argsort(self._cells[used], kind="stable")]
             cells, first = np.unique(self._cells[used], return_index=True)
-            least = (np.minimum.reduceat(of[used], first) for of in (self._fall, self._rise))
-            return cells, *least
+            fall, rise = self._fall[used], self._rise[used]
+            return cells, np.minimum.reduceat(fall, first), np.minimum.reduceat(rise, first)
         part = slice(self._starts[attacker], self._starts[attacker + 1])
         return self._cells[part], self._fall[part], self._rise[part]
 

@@ -107,8 +107,7 @@ class Witnesses:
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
         """Let witnesses serve the outsider for further primaries too, if they and their mirror images can.
 
-        In very large tables, only primaries without unit witnesses: these have few cells, and those of a
-        linear program a hundred.
+        In very large tables, only primaries without unit witnesses, which have fewer cells.
 
         Parameters
         ----------
@@ -124,10 +123,9 @@ class Witnesses:
                 if abs(d) < amount or cell in pattern.witnesses:
                     continue
                 few, failed = ({}, True) if self._integer else self.of(cell, pattern, thorough=-1)
-                if not failed:
-                    pattern.put(cell, few)
-                else:
-                    pattern.put(cell, {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)})
+                if failed:
+                    few = {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)}
+                pattern.put(cell, few)
 
     def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, most: float = np.inf) -> None:
         """Publish cells, the dearest first, without which all their users find other witnesses.
@@ -222,7 +220,8 @@ class Witnesses:
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
                 return self._search(primary, attacker, suppressed, thorough, costs)
             if one is None:
-                return (), [(primary, attacker, side * amount)]
+                first = attacker[0] if isinstance(attacker, tuple) else attacker
+                return (), [(primary, first, side * amount)]
             suppressed[one.cells] = True
             found.append(one)
         return tuple(found), []
