@@ -33,6 +33,9 @@ from microguard.sdc.nominal import anonymise, partition
 from microguard.sdc.risk.linkage import Points, nearer_and_tied
 from microguard.sdc.safe import safe
 from microguard.sdc.stop import Deadline
+from microguard.sdc.suppression import SuppressionProblem
+from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
+from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 
 
 def clusters() -> None:
@@ -89,6 +92,11 @@ def tables() -> None:
     adjust(_table([0, 1, 2, 5, 6, 7, 10, 11, 12, 15]), algorithm="local-search", effort="fast")
     names = [str(cell) for cell in range(table.cells)]
     controlled_rounding(with_adjacent_multiples(table, 1000), 1000, bytes(32), names)
+    levels = table.lower_protection, table.upper_protection
+    suppression = SuppressionProblem(table.values, table.relations, table.sensitive, *levels)
+    outsider = Knowledge(suppression, ~suppression.keep, ("outsider",))
+    everything = np.ones(table.cells, dtype=bool)
+    UnitWitnesses(suppression.relations, outsider).of(0, OUTSIDER, 0.2, everything)
 
 
 PARTS: dict[str, Callable[[], None]] = {

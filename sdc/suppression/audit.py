@@ -21,7 +21,7 @@ from microguard.sdc.suppression.attackers import (
     bounds_of,
     bounds_of_contributed,
 )
-from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods, gather
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, gather, sizes_up_to
 from microguard.sdc.suppression.problem import KINDS, LEVEL_TOLERANCE, SuppressionProblem, check_attackers
 from scipy import sparse
 
@@ -211,10 +211,11 @@ class _Places:
         self._whole: _Ranges | None = None
         self._unpublished: _Ranges | None = None
         self.exact = int(problem.primary.sum()) * int(suppressed.sum()) <= _WHOLE
+        self._sizes = () if self.exact else sizes_up_to(problem.cells)[:-1]
 
     def of(self, cell: int, bounds: Bounds, levels: _Levels) -> tuple[_Ranges, float, float]:
         """Return the programs of a primary, and the largest decrease and increase in them."""
-        for most in () if self.exact else NEAR:
+        for most in self._sizes:
             near = self._cells_near(cell, bounds, levels, most)
             if cell in near:
                 ranges = _Ranges(self._table, near)

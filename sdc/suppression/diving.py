@@ -93,7 +93,7 @@ class LargeTable:
         self._start(search, steps)
         if self._knowledge.count:
             targets = self._targets(search)
-            if targets:
+            if targets and not search.ended:
                 self._local.add(targets)
                 raise_bound(relaxation, self._local, sweeps, deadline)
                 self._start(search, steps)

@@ -11,6 +11,8 @@ from microguard.sdc.suppression.problem import SuppressionProblem
 
 #: The attacker who contributes to no cell.
 OUTSIDER = -1
+#: An attacker, or several who pool what they know.
+Coalition = int | tuple[int, ...]
 
 
 class Knowledge:
@@ -45,12 +47,21 @@ class Knowledge:
         self._by_cell = by_cell
         self._cell_starts = np.searchsorted(self._cells[by_cell], np.arange(problem.cells + 1))
 
-    def entries(self, attacker: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the cells that an attacker contributes to, and his largest decreases and increases."""
+    def entries(self, attacker: Coalition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the cells that an attacker contributes to, and his largest decreases and increases.
+
+        Those of several attackers are the least of any of them.
+        """
+        if isinstance(attacker, tuple):
+            used = gather(np.arange(len(self._cells)), self._starts, np.array(attacker))
+            used = used[np.argsort(self._cells[used], kind="stable")]
+            cells, first = np.unique(self._cells[used], return_index=True)
+            fall, rise = self._fall[used], self._rise[used]
+            return cells, np.minimum.reduceat(fall, first), np.minimum.reduceat(rise, first)
         part = slice(self._starts[attacker], self._starts[attacker + 1])
         return self._cells[part], self._fall[part], self._rise[part]
 
-    def bounds(self, attacker: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, attacker: Coalition, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the largest decreases and increases of some cells that an attacker considers possible."""
         fall, rise = self.fall[cells], self.rise[cells]
         if attacker != OUTSIDER:

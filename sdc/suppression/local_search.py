@@ -17,9 +17,10 @@ from microguard.sdc.suppression.cover import complete, prune
 from microguard.sdc.suppression.cuts import Cut
 from microguard.sdc.suppression.local_cuts import LocalCuts
 from microguard.sdc.suppression.opening import by_level, open_near, open_witnesses
+from microguard.sdc.suppression.pattern import Pattern
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
-from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+from microguard.sdc.suppression.witnesses import Witnesses
 from scipy import sparse
 
 #: Cells of a neighbourhood that is chosen anew, at the least and at the most.

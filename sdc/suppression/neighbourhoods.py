@@ -9,8 +9,8 @@ from scipy import sparse
 
 #: Prices of cells by their positions; infinity if a cell cannot deviate.
 Prices = Callable[[np.ndarray], np.ndarray]
-#: Cells of the first and second linear program of a primary in large tables; the third has all.
-NEAR = (250, 2_000)
+#: Cells of the first and second linear program of a primary in large tables, and factor of further ones.
+NEAR, _FURTHER = (250, 2_000), 8
 
 
 class Neighbourhoods:
@@ -163,6 +163,14 @@ class Neighbourhoods:
             ),
             shape=(len(used), len(cells)),
         )
+
+
+def sizes_up_to(cells: int) -> tuple[int, ...]:
+    """Return the sizes of the programs of a primary, one after the other; the last one has all cells."""
+    sizes = list(NEAR)
+    while sizes[-1] * _FURTHER < cells:
+        sizes.append(sizes[-1] * _FURTHER)
+    return (*sizes, cells)
 
 
 def both_signs(matrix: sparse.csc_matrix) -> sparse.csc_matrix:

@@ -1,7 +1,9 @@
 """Very large tables: suppress for one primary after the other the cells of its cheapest witness, then trim.
 
-No program covers the whole table, and no cell is chosen together with others: the pattern costs more than one
-of `LargeTable`. The lower bound is a dual solution of the cuts of single relations. Effort and seed have no
+Nine of ten primaries have a unit witness of cells that are suppressed already, or a share in a witness of
+another primary. A linear program of at most 2,000 cells near it chooses further cells for the others. No
+program covers the whole table, and no cell is chosen together with others: the pattern costs more than one of
+`LargeTable`. The lower bound is a dual solution of the cuts of single relations. Effort and seed have no
 effect.
 """
 
@@ -14,9 +16,10 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cuts import impossible
 from microguard.sdc.suppression.knowledge import OUTSIDER
+from microguard.sdc.suppression.pattern import Pattern
 from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.separation import Separation
-from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+from microguard.sdc.suppression.witnesses import Witnesses
 
 #: Searches of a witness by which cells are published again, the dearest first.
 _SEARCHES = 5_000
@@ -37,7 +40,7 @@ def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.nda
         Witnesses(problem, separation.knowledge, cheapest=False),
         Pattern(problem.must.copy()),
     )
-    open_witnesses(witnesses, pattern, problem.costs, deadline)
+    open_witnesses(witnesses, pattern, problem.costs, deadline, thorough=-1)
     secondary = np.flatnonzero(pattern.suppressed & ~problem.must)
     witnesses.trim(pattern, secondary, deadline, witnesses.searches + _SEARCHES)
     chosen = pattern.suppressed
@@ -60,9 +63,9 @@ def open_witnesses(
     costs : (cells,) prices of the cells
     deadline : Deadline, optional
         No pattern protects all primaries before the last one has its witness.
-    thorough : 1 or 2
+    thorough : -1, 1 or 2
         How far from a primary to search suppressed cells before others are suppressed: 2 if the pattern
-        protects (most) primaries already.
+        protects (most) primaries already, -1 for unit witnesses only.
 
     Raises
     ------
@@ -86,13 +89,15 @@ def open_witnesses(
                 f"witnesses of {number} when it ended; allow more time, or split the table"
             )
         found, failed = witnesses.of(primary, pattern, thorough=thorough)
+        by_program = thorough >= 0 or bool(failed)
         if failed:
             found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
         if failed:
             raise impossible(primary) if _one_split(witnesses, primary) else _no_other_split(primary)
         pattern.put(primary, found)
         waiting[primary] = False
-        witnesses.share(pattern, found[OUTSIDER], waiting)
+        if by_program:
+            witnesses.share(pattern, found[OUTSIDER], waiting)
 
 
 def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primaries: Sequence[int]) -> bool:

@@ -8,17 +8,18 @@ ones.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
-from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
+from microguard.sdc.suppression.knowledge import OUTSIDER, Coalition, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
-from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods, both_signs
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, both_signs, sizes_up_to
+from microguard.sdc.suppression.pattern import Pattern, Witness
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
+from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 from scipy import sparse
 
 #: Deviations below this part of the level are rounding errors.
@@ -33,46 +34,6 @@ _CHEAPEST = Limits(relative_gap=0.02, steps=20)
 _SLACK = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Witness:
-    """Deviations of some cells that satisfy all relations; the other cells keep their values."""
-
-    cells: np.ndarray
-    deviations: np.ndarray
-
-
-@dataclass(eq=False)
-class Pattern:
-    """The suppressed cells, and the witnesses of each primary by attacker.
-
-    Attributes
-    ----------
-    suppressed : (cells,) boolean array
-    witnesses : by primary and attacker
-    users : by cell, the primaries with a witness that uses it
-    """
-
-    suppressed: np.ndarray
-    witnesses: dict[int, dict[int, tuple[Witness, ...]]] = field(default_factory=dict)
-    users: dict[int, set[int]] = field(default_factory=dict)
-
-    def put(self, primary: int, found: dict[int, tuple[Witness, ...]]) -> None:
-        """Replace the witnesses of a primary."""
-        for cell in self._cells_of(self.witnesses.get(primary, {})):
-            self.users[cell].discard(primary)
-        self.witnesses[primary] = found
-        for cell in self._cells_of(found):
-            self.users.setdefault(cell, set()).add(primary)
-
-    def users_of(self, cells: np.ndarray) -> list[int]:
-        """Return the primaries with a witness that uses some of the cells."""
-        return sorted(set().union(*(self.users.get(cell, ()) for cell in cells.tolist())))
-
-    @staticmethod
-    def _cells_of(found: dict[int, tuple[Witness, ...]]) -> set[int]:
-        return {cell for group in found.values() for one in group for cell in one.cells.tolist()}
-
-
 class Witnesses:
     """Searches witnesses of the primaries of one problem.
 
@@ -81,28 +42,30 @@ class Witnesses:
     problem : SuppressionProblem
     knowledge : Knowledge
     cheapest : bool
-        Whether integer programs choose the further cells of a witness, or linear ones: these take a tenth of
-        the time.
+        Whether integer programs choose the further cells of the outsider's witnesses, or linear ones: these
+        take a tenth of the time.
 
     Attributes
     ----------
     searches : int
-        Searches of a witness so far: the unit in which the work of large tables is counted.
+        Searches of a witness by programs so far: the unit in which the work of large tables is counted.
     """
 
     def __init__(self, problem: SuppressionProblem, knowledge: Knowledge, *, cheapest: bool = True) -> None:
         self._integer = cheapest
+        self._units = UnitWitnesses(problem.relations, knowledge)
         self.searches = 0
         self.problem = problem
         self.knowledge = knowledge
         self.near = Neighbourhoods(problem.relations)
+        self._sizes = sizes_up_to(problem.cells)
         self.watched = knowledge.watched
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
         up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(knowledge.rise, upper))
         self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(knowledge.fall, lower))
         self._up = np.maximum(up, sliding - self._down)
         self._mean_cost = float(problem.costs.mean())
-        self._most: dict[tuple[int, int, float], float] = {}
+        self._most: dict[tuple[int, Coalition, float], float] = {}
         self.level = np.maximum(self._down, self._up)
 
     def of(
@@ -114,28 +77,37 @@ class Witnesses:
 
         Parameters
         ----------
-        thorough : 0, 1 or 2
-            How far from the primary to search. If 2, a target fails only if no witness exists.
+        thorough : -1, 0, 1 or 2
+            How far from the primary to search. If -1, for unit witnesses only. If 2, a target fails only if
+            no witness exists.
         costs : (cells,) array, optional
             If given, witnesses may use other cells too, infinite ones excepted; these are then suppressed.
         """
-        old = pattern.witnesses.get(primary, {})
+        old = {
+            attacker: group
+            for attacker, group in pattern.witnesses.get(primary, {}).items()
+            if all(pattern.suppressed[one.cells].all() for one in group)
+        }
         found: dict[int, tuple[Witness, ...]] = {}
         waiting = [OUTSIDER]
         while waiting:
             attacker = waiting.pop()
             group = old.get(attacker)
-            if group is None or not all(pattern.suppressed[one.cells].all() for one in group):
+            if group is None:
                 group, failed = self._search(primary, attacker, pattern.suppressed, thorough, costs)
                 if failed:
                     return found, failed
             found[attacker] = group
             if attacker == OUTSIDER and self.knowledge.count:
                 waiting = self._excluding(primary, group)
+                missing = [attacker for attacker in waiting if attacker not in old]
+                old |= self._together(primary, missing, pattern.suppressed, min(thorough, 0))
         return found, []
 
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
         """Let witnesses serve the outsider for further primaries too, if they and their mirror images can.
+
+        In very large tables, only primaries without unit witnesses, which have fewer cells.
 
         Parameters
         ----------
@@ -148,8 +120,12 @@ class Witnesses:
             for place in np.flatnonzero(waiting[one.cells]).tolist():
                 cell, d = int(one.cells[place]), float(one.deviations[place])
                 amount = max(self._demand(cell, OUTSIDER, side) for side in (1.0, -1.0))
-                if abs(d) >= amount and cell not in pattern.witnesses:
-                    pattern.put(cell, {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)})
+                if abs(d) < amount or cell in pattern.witnesses:
+                    continue
+                few, failed = ({}, True) if self._integer else self.of(cell, pattern, thorough=-1)
+                if failed:
+                    few = {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)}
+                pattern.put(cell, few)
 
     def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, most: float = np.inf) -> None:
         """Publish cells, the dearest first, without which all their users find other witnesses.
@@ -158,18 +134,20 @@ class Witnesses:
 
         Parameters
         ----------
-        most : number of `searches` from which only cells without users are published
+        most : number of `searches` from which no program searches: then cells without users are published,
+            and in very large tables those whose users all find unit witnesses
         """
         for cell in cells[np.argsort(-self.problem.costs[cells], kind="stable")].tolist():
             if deadline.passed:
                 break
             users = sorted(pattern.users.get(cell, ()))
-            if users and self.searches >= most:
+            reach = 0 if self.searches < most else -1
+            if users and reach < 0 and self._integer:
                 continue
             pattern.suppressed[cell] = False
             before = {}
             for primary in users:
-                found, failed = self.of(primary, pattern, thorough=0)
+                found, failed = self.of(primary, pattern, thorough=reach)
                 if failed:
                     break
                 before[primary] = pattern.witnesses[primary]
@@ -196,10 +174,32 @@ class Witnesses:
         found.difference_update(self.knowledge.knowing(primary).tolist())
         return sorted(found)
 
+    def _together(
+        self, primary: int, attackers: list[int], suppressed: np.ndarray, thorough: int
+    ) -> dict[int, tuple[Witness, ...]]:
+        """Return witnesses of suppressed cells that attackers share: together they cannot exclude them.
+
+        They pool what they know, in halves if that fails. Attackers who know more of the primary itself have
+        other demands, and none of these.
+        """
+        asked = [self._demand(primary, OUTSIDER, side) for side in (1.0, -1.0)]
+        alike = [a for a in attackers if [self._demand(primary, a, side) for side in (1.0, -1.0)] == asked]
+        found: dict[int, tuple[Witness, ...]] = {}
+        parts = [alike]
+        while parts:
+            part = parts.pop()
+            if len(part) > 1:
+                group, failed = self._search(primary, tuple(part), suppressed, thorough, None)
+                if failed:
+                    parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+                else:
+                    found |= dict.fromkeys(part, group)
+        return found
+
     def _search(
         self,
         primary: int,
-        attacker: int,
+        attacker: Coalition,
         suppressed: np.ndarray,
         thorough: int,
         costs: np.ndarray | None,
@@ -213,19 +213,20 @@ class Witnesses:
                 continue
             one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
-            if one is None and thorough and attacker != OUTSIDER and key not in self._most:
+            if one is None and thorough > 0 and attacker != OUTSIDER and key not in self._most:
                 # no demand exceeds this; what the attacker cannot have believed anyway is not demanded
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
                 return self._search(primary, attacker, suppressed, thorough, costs)
             if one is None:
-                return (), [(primary, attacker, side * amount)]
+                first = attacker[0] if isinstance(attacker, tuple) else attacker
+                return (), [(primary, first, side * amount)]
             suppressed[one.cells] = True
             found.append(one)
         return tuple(found), []
 
-    def _demand(self, primary: int, attacker: int, side: float) -> float:
+    def _demand(self, primary: int, attacker: Coalition, side: float) -> float:
         """Return the deviation to one side that an attacker must consider possible."""
         fall, rise = (float(part[0]) for part in self.knowledge.bounds(attacker, np.array([primary])))
         sliding = float(self.problem.sliding_level[primary])
@@ -236,19 +237,19 @@ class Witnesses:
         down = min(max(down, sliding - up), fall)
         return float(up if side > 0 else down) * _ENOUGH
 
-    def _serves(self, one: Witness, attacker: int, side: float, primary: int, amount: float) -> bool:
+    def _serves(self, one: Witness, attacker: Coalition, side: float, primary: int, amount: float) -> bool:
         """Return whether the mirror image of a witness, shrunk to the amount, is one for the other side."""
         d = abs(float(one.deviations[np.searchsorted(one.cells, primary)]))
         return d >= amount * (1 - _SLACK) and bool(
             self._allowed(attacker, one, side * min(1.0, amount / d)).all()
         )
 
-    def _allowed(self, attacker: int, one: Witness, factor: float) -> np.ndarray:
+    def _allowed(self, attacker: Coalition, one: Witness, factor: float) -> np.ndarray:
         fall, rise = self.knowledge.bounds(attacker, one.cells)
         d = factor * one.deviations
         return (d >= -fall * (1 + 1e-7) - 1e-12) & (d <= rise * (1 + 1e-7) + 1e-12)
 
-    def _largest(self, primary: int, attacker: int, amount: float) -> float:
+    def _largest(self, primary: int, attacker: Coalition, amount: float) -> float:
         """Return which part of an amount an attacker considers possible if no cell is published."""
 
         def prices(cells: np.ndarray) -> np.ndarray:
@@ -256,7 +257,7 @@ class Witnesses:
             return np.where((fall > 0) | (rise > 0), 1.0, np.inf)
 
         reached = 0.0
-        for most in (*NEAR, self.problem.cells):
+        for most in self._sizes:
             cells = self.near.around(np.array([primary]), prices, most)
             if primary in cells:
                 reached = self._reached_in(cells, primary, attacker, amount)
@@ -264,7 +265,7 @@ class Witnesses:
                 break
         return reached
 
-    def _reached_in(self, cells: np.ndarray, primary: int, attacker: int, amount: float) -> float:
+    def _reached_in(self, cells: np.ndarray, primary: int, attacker: Coalition, amount: float) -> float:
         place = int(np.searchsorted(cells, primary))
         fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
         sign = float(np.sign(amount))
@@ -282,13 +283,21 @@ class Witnesses:
     def _witness(
         self,
         primary: int,
-        attacker: int,
+        attacker: Coalition,
         amount: float,
         suppressed: np.ndarray,
         thorough: int,
         costs: np.ndarray | None,
     ) -> Witness | None:
-        """Return deviations of few or cheap cells with a given one; None if there are none."""
+        """Return deviations of few or cheap cells with a given one; None if there are none.
+
+        Unit witnesses come first for contributors, and in very large tables for all. Integer programs choose
+        for the outsider only: each primary has a witness of his, and many of contributors.
+        """
+        if costs is None and (attacker != OUTSIDER or not self._integer):
+            found = self._units.of(primary, attacker, amount, suppressed)
+            if found is not None or thorough < 0:
+                return None if found is None else Witness(*found)
         self.searches += 1
         size = abs(amount)
         unit = 1.0 if costs is None else _USED * self._mean_cost
@@ -302,7 +311,9 @@ class Witnesses:
             return np.where(part > 0, use * (unit + np.where(suppressed[cells], 0.0, costs[cells])), np.inf)
 
         before = np.empty(0)
-        sizes = (*NEAR, self.problem.cells)[min(thorough, 0 if costs is None else 1) : 1 + thorough]
+        sizes = self._sizes[
+            min(thorough, 0 if costs is None else 1) : None if thorough == 2 else 1 + thorough
+        ]
         for most in sizes:
             cells = self.near.around(np.array([primary]), prices, most)
             place = int(np.searchsorted(cells, primary))
@@ -312,10 +323,10 @@ class Witnesses:
             one = self._solve(cells, place, attacker, amount, prices(cells))
             if one is None:
                 continue
-            if costs is None or not self._integer:
+            if costs is None or not self._integer or attacker != OUTSIDER:
                 return one
             fixed = np.where(suppressed[cells], 0.0, costs[cells])
-            return self._cheapest(one, cells, place, attacker, amount, fixed)
+            return self._cheapest(one, cells, place, OUTSIDER, amount, fixed)
         return None
 
     def _cheapest(
@@ -362,7 +373,7 @@ class Witnesses:
         return one if again is None else again
 
     def _solve(
-        self, cells: np.ndarray, place: int, attacker: int, amount: float, price: np.ndarray
+        self, cells: np.ndarray, place: int, attacker: Coalition, amount: float, price: np.ndarray
     ) -> Witness | None:
         fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
         count, matrix = len(cells), self.near.part(cells)

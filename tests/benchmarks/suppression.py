@@ -6,24 +6,22 @@ cost / lower bound - 1. Contributors who know a primary exactly, because they ar
 
 from __future__ import annotations
 
-import os
-import platform
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir
-from datetime import UTC, datetime
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.engine.versions import deciding_versions, in_words, microguard_version
 from microguard.sdc.cta.table.relations import TOTAL, Dimension
 from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
 
 from tests.benchmarks.parts import Parts, say
+from tests.benchmarks.suppression_page import Plan, measure_rows
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.suppression_tables import (
     SURVEY,
@@ -49,79 +47,79 @@ GENERATED: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
 LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
     "10.10.5 x 9.10": (((10, 10, 5), (9, 10, 1)), 100_000),
     "10.10.10 x 10.10.10": (((10, 10, 10), (10, 10, 10)), 1_000_000),
+    "10.10.16 x 10.10.16": (((10, 10, 16), (10, 10, 16)), 1_000_000),
 }
-PAGE = Path(__file__).parents[2] / "docs/benchmarks/suppression.md"
 #: Generated tables that are also protected from contributors.
 _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
+#: Rows that take longer and are measured last, in this order: those that a released page should not lack
+#: come first.
+LONG = (
+    "10.10.16 x 10.10.16, outsider",
+    "a88 x nuts2 x size, outsider",
+    "a88 x nuts2 x size, pytauargus MOD(1,5,1,1,1)",
+    "a88 x nuts2 x size, pytauargus OPT(1)",
+    "a88 x nuts3 x size, pytauargus MOD(1,5,1,1,1)",
+    "a88 x nuts3 x size, pytauargus OPT(1)",
+    "a10 > a21 > a88 x nuts2 x size, outsider",
+    "a10 > a21 > a88 x nuts2 x size, pytauargus MOD(1,5,1,1,1)",
+    "a10 > a21 > a88 x nuts2 x size, pytauargus OPT(1)",
+    "3.4 x 3.3 x 4, outsider",
+    "10.10.5 x 9.10, outsider",
+    "5.6 x 4.4 x 4, outsider",
+    "a88 x nuts2 x size, all attackers",
+    "a88 x nuts3 x size, outsider",
+    "activity x region x size, number",
+    "activity x region x size, value",
+    "3.4 x 3.3 x 4, all attackers",
+    "5.6 x 4.4 x 4, all attackers",
+    "a10 > a21 > a88 x nuts2 x size, all attackers",
+    "a88 x nuts3 x size, all attackers",
+    "6.8 x 5.5 x 4.3, outsider",
+    "10.10.10 x 10.10.10, outsider",
+)
 
 
 def run(quick: bool = False) -> Iterator[Table]:
     """Return the tables: reference files, the business survey next to pytauargus, generated tables.
 
-    A full run writes each one into the page of the manual as soon as it is measured. A repeated run does not
+    A full run writes each row into the page of the manual as soon as it is measured, the longest rows last,
+    so that a run that is ended leaves a page that names the rows that it lacks. A repeated run does not
     measure again what the same code finished before.
     """
     parts = Parts(f"suppression{'_quick' * quick}", rooms=("sdc", "tests/benchmarks/tabular"))
-    for table in _tables(parts, quick):
-        if not quick:
-            PAGE.write_text(page([table], PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-        yield table
+    yield from measure_rows(_plans(quick), parts, "suppression", LONG, write=not quick)
 
 
-def _tables(parts: Parts, quick: bool) -> Iterator[Table]:
+def _plans(quick: bool) -> list[Plan]:
+    plans = []
     if (REFERENCE_FOLDER / "business_survey.csv").is_file():
-        yield reference_tables(parts, quick)
-        yield survey_tables(parts, list(SURVEY)[: 2 if quick else None])
-    yield generated_tables(parts, list(GENERATED)[: 1 if quick else None])
+        plans += [reference_tables(quick), survey_tables(list(SURVEY)[: 2 if quick else None])]
+    plans.append(_generated("Generated hierarchical tables, costs by value", GENERATED, 1 if quick else None))
     if not quick:
-        yield large_tables(parts, list(LARGE))
+        plans.append(_generated("Large generated tables of two hierarchies, costs by value", LARGE, None))
+    return plans
 
 
-def page(tables: list[Table], before: str = "") -> str:
-    """Return the page of the manual; tables of the page before that were not measured again stay."""
-    where = (
-        f"*Command:* `microguard benchmark suppression`. *Machine:* {os.cpu_count()} cores, "
-        f"{platform.machine()}, shared, one thread used. *Version:* {microguard_version()}, "
-        f"{in_words(deciding_versions())}. *Date:* {datetime.now(UTC).date()}."
-    )
-    sections = {part.split("\n", 1)[0]: part.rstrip("\n") for part in before.split("\n## ")[1:]}
-    for table in tables:
-        sections[table.title] = (
-            f"{table.title}\n{where}\n\n{table.markdown().split(chr(10) * 2, 1)[1].strip()}"
-        )
-    lead = " ".join((__doc__ or "").split("\n\n")[1].split())
-    return "\n\n".join(["# Cell suppression", lead, *(f"## {part}" for part in sections.values())]) + "\n"
-
-
-def measured(
-    parts: Parts, name: str, problem: SuppressionProblem, attackers: tuple[str, ...]
-) -> tuple[Suppression, float, float]:
+def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[Suppression, float, float]:
     """Suppress and audit a table, and return the CPU seconds and the largest memory of the process, MB."""
-
-    def suppressed() -> tuple[Suppression, float]:
-        answer = suppress(problem, attackers=attackers)
-        return answer, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-    (answer, memory), seconds = parts.answer(name, suppressed)
+    begin = time.process_time()
+    answer = suppress(problem, attackers=attackers)
+    seconds = time.process_time() - begin
     assert answer.audit.protected
     assert answer.lower_bound <= answer.cost * (1 + 1e-9)
-    return answer, seconds, memory
+    return answer, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def reference_tables(parts: Parts, quick: bool) -> Table:
+def reference_tables(quick: bool) -> Plan:
     """Return cost and bound of the reference tables, by number and by value."""
-    rows: list[tuple[object, ...]] = []
-    for name, build in (
-        ("activity x size", turnover_problem),
-        ("activity x region x size", regional_problem),
-    ):
-        if quick and build is regional_problem:
-            continue
-        for costs in COSTS:
-            problem = build(costs)
-            answer, seconds, _ = measured(parts, f"{name}, {costs}", problem, OUTSIDER)
-            figures = (int(answer.suppressed.sum()), answer.cost, answer.lower_bound, _percent(answer))
-            rows.append((name, costs, *_size(problem), *figures, answer.stopped_by, seconds))
+
+    def row(name: str, build: Callable[[Costs], SuppressionProblem], costs: Costs) -> tuple[object, ...]:
+        problem = build(costs)
+        answer, seconds, _ = measured(problem, OUTSIDER)
+        figures = (int(answer.suppressed.sum()), answer.cost, answer.lower_bound, _percent(answer))
+        return (name, costs, *_size(problem), *figures, answer.stopped_by, seconds)
+
+    builds = {"activity x size": turnover_problem, "activity x region x size": regional_problem}
     columns = (
         "table",
         "costs",
@@ -134,22 +132,35 @@ def reference_tables(parts: Parts, quick: bool) -> Table:
         "stopped by",
         "CPU s",
     )
-    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows)
+    rows = {
+        f"{name}, {costs}": partial(row, name, build, costs)
+        for name, build in list(builds.items())[: 1 if quick else None]
+        for costs in COSTS
+    }
+    return Plan("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows)
 
 
-def survey_tables(parts: Parts, names: list[str]) -> Table:
-    """Return the cost of protection from contributors, and what contributors learn after pytauargus."""
-    rows: list[tuple[object, ...]] = []
-    for name in names:
+def survey_tables(names: list[str]) -> Plan:
+    """Return what protection from contributors costs, and what contributors learn after pytauargus."""
+
+    def ours(name: str, who: str, attackers: tuple[str, ...]) -> tuple[object, ...]:
         problem = survey_problem(name)
+        answer, seconds, _ = measured(problem, attackers)
+        return _row(name, who, problem, answer.suppressed, seconds, _percent(answer))
+
+    def theirs(name: str, how: str) -> tuple[object, ...]:
+        problem = survey_problem(name)
+        suppressed, seconds = by_pytauargus(name, problem, how)
+        if suppressed is None:
+            return (name, f"pytauargus {how}", int(problem.primary.sum()), "fails", *[None] * 7, seconds)
+        return _row(name, f"pytauargus {how}", problem, suppressed, seconds, None)
+
+    rows: dict[str, Callable[[], tuple[object, ...]]] = {}
+    for name in names:
         for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS)):
-            answer, seconds, _ = measured(parts, f"{name}, {who}", problem, attackers)
-            rows.append(_row(name, who, problem, answer.suppressed, seconds, _percent(answer)))
+            rows[f"{name}, {who}"] = partial(ours, name, who, attackers)
         for how in ("OPT(1)", "MOD(1,5,1,1,1)") if find_spec("pytauargus") else ():
-            suppressed, seconds = by_pytauargus(name, problem, how)
-            if suppressed is not None:
-                rows.append(_row(name, f"pytauargus {how}", problem, suppressed, seconds, None))
-        say(name)
+            rows[f"{name}, pytauargus {how}"] = partial(theirs, name, how)
     columns = (
         "table",
         "protected from",
@@ -168,7 +179,7 @@ def survey_tables(parts: Parts, names: list[str]) -> Table:
         "All patterns are judged by the same audit and levels: 20 % for few businesses, and what the "
         "dominance rule asks. A pattern of lower cost than ours leaves primaries too narrow to the outsider."
     )
-    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows, note)
+    return Plan("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows, note)
 
 
 def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.ndarray | None, float]:
@@ -232,29 +243,18 @@ def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.n
     return np.array([tuple(row) in keys for row in survey_nodes(name).tolist()]) | problem.primary
 
 
-def generated_tables(parts: Parts, names: list[str]) -> Table:
-    """Return gap and time of generated hierarchical tables of three dimensions."""
-    return _generated(parts, "Generated hierarchical tables, costs by value", names, GENERATED)
-
-
-def large_tables(parts: Parts, names: list[str]) -> Table:
-    """Return gap, time and memory of tables that no program covers as a whole."""
-    return _generated(parts, "Large generated tables of two hierarchies, costs by value", names, LARGE)
-
-
 def _generated(
-    parts: Parts, title: str, names: list[str], tables: dict[str, tuple[tuple[tuple[int, ...], ...], int]]
-) -> Table:
-    rows: list[tuple[object, ...]] = []
-    for name in names:
+    title: str, tables: dict[str, tuple[tuple[tuple[int, ...], ...], int]], most: int | None
+) -> Plan:
+    """Return gap, time and memory of generated tables."""
+
+    def row(name: str, who: str, attackers: tuple[str, ...]) -> tuple[object, ...]:
         branchings, units = tables[name]
         problem = generated_problem(branchings, units, 1)
-        for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS)):
-            if attackers is KINDS and name not in _ATTACKED:
-                continue
-            answer, seconds, memory = measured(parts, f"{name}, {who}", problem, attackers)
-            figures = int(answer.suppressed.sum()), _percent(answer)
-            rows.append((name, who, *_size(problem), *figures, answer.stopped_by, seconds, memory))
+        answer, seconds, memory = measured(problem, attackers)
+        figures = int(answer.suppressed.sum()), _percent(answer)
+        return (name, who, *_size(problem), *figures, answer.stopped_by, seconds, memory)
+
     columns = (
         "table",
         "protected from",
@@ -266,7 +266,13 @@ def _generated(
         "CPU s",
         "largest memory so far, MB",
     )
-    return Table(title, columns, rows)
+    rows = {
+        f"{name}, {who}": partial(row, name, who, attackers)
+        for name in list(tables)[:most]
+        for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS))
+        if attackers is OUTSIDER or name in _ATTACKED
+    }
+    return Plan(title, columns, rows)
 
 
 def _size(problem: SuppressionProblem) -> tuple[int, int]:

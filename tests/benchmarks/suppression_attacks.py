@@ -11,6 +11,7 @@ import copy
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tests.attacks.suppressed_files import (
 )
 from tests.attacks.suppressed_references import OWN, RULES, pizzas, published, regional, secrets_of
 from tests.benchmarks.parts import Parts, say
+from tests.benchmarks.suppression_page import Plan, measure_rows
 from tests.benchmarks.table import Table
 from tests.reference import REFERENCE_FOLDER
 
@@ -40,7 +42,9 @@ TABLES: dict[str, Callable[..., tuple[pd.DataFrame, dict[str, Any]]]] = {
 }
 #: Dominance (1, 85) and fewer than 3 contributors, with levels of 20 %: the rules of the tables.
 SHARE, LEAST, PERCENT = 0.85, 3, 20
-#: Number of secondary cells that are published again, one at a time.
+#: Rows that take minutes, and are measured last.
+LONG = ("activity x region x size, outsider", "activity x region x size, all attackers")
+#: Secondary cells that are published again, one at a time.
 OPENED = 12
 _SEED = 1
 
@@ -56,14 +60,13 @@ class Attacked:
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Publish reference tables and attack their files; finished parts are not computed again."""
+    """Publish reference tables and attack their files; finished parts are not computed again.
+
+    A full run writes each row into the page of the manual as soon as it is measured.
+    """
     if not (REFERENCE_FOLDER / "tables/datatest1.csv").is_file():
         return
     parts = Parts("suppression_attacks", rooms=("sdc/suppression", "tests/attacks"))
-    rows = []
-    for name in list(TABLES)[: 1 if quick else None]:
-        for heeded in (READERS,) if quick else (READERS, EVERYBODY):
-            rows.append(_row(parts, name, heeded))
     columns = (
         "table",
         "protected from",
@@ -79,7 +82,13 @@ def run(quick: bool = False) -> Iterator[Table]:
         "published, CPU s",
         "attacked, CPU s",
     )
-    yield Table("Published files under attack by programs of their own", columns, rows)
+    rows = {
+        f"{name}, {'outsider' if heeded is READERS else 'all attackers'}": partial(_row, parts, name, heeded)
+        for name in list(TABLES)[: 1 if quick else None]
+        for heeded in ((READERS,) if quick else (READERS, EVERYBODY))
+    }
+    plan = Plan("Published files under attack by programs of their own", columns, rows)
+    yield from measure_rows([plan], parts, "suppression_attacks", LONG, write=not quick)
 
 
 def _row(parts: Parts, name: str, heeded: list[str]) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.benchmarks import parts, suppression
+from tests.benchmarks import parts, suppression_page
 from tests.benchmarks.registers import updates
 from tests.benchmarks.registers.agency import UpdateResult
 from tests.benchmarks.table import Table
@@ -93,10 +93,10 @@ def test_a_register_benchmark_continues_after_finished_updates(tmp_path, monkeyp
 
 
 def test_page_of_suppression_keeps_the_tables_that_were_not_measured_again():
-    before = suppression.PAGE.read_text(encoding="utf-8")
-    assert suppression.page([], before) == before  # it is what the command writes
-    longer = suppression.page([TABLE], before)
+    before = suppression_page.PAGE.read_text(encoding="utf-8")
+    assert suppression_page.page([], before) == before  # it is what the command writes
+    longer = suppression_page.page([TABLE], before)
     assert longer.startswith(before.rstrip("\n"))
-    again = suppression.page([Table("Nights", ("night", "loss"), [(3, 0.25)])], longer)
+    again = suppression_page.page([Table("Nights", ("night", "loss"), [(3, 0.25)])], longer)
     assert "| 3 | 0.25 |" in again
     assert "| 1 | 0.5 |" not in again

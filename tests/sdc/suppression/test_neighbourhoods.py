@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, sizes_up_to
 
 from tests.sdc.suppression.tables import KINDS_OF_TABLES, tiny_problem
 
@@ -38,3 +40,10 @@ def test_around_finds_the_cells_that_its_definition_names_however_often_it_is_ca
             cells = rng.integers(0, problem.cells, 2)
             found = near.around(cells, price.__getitem__, most)
             assert np.array_equal(found, _grown(near, cells, price, most))
+
+
+def test_sizes_grow_to_the_whole_table_and_never_beyond_a_factor() -> None:
+    assert sizes_up_to(100) == (250, 2_000, 100)
+    sizes = sizes_up_to(1_000_000)
+    assert sizes[-1] == 1_000_000
+    assert all(small < large <= 8 * small for small, large in itertools.pairwise(sizes))

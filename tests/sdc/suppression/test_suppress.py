@@ -200,7 +200,7 @@ def test_audit_by_near_cells_finds_the_same_primaries_too_narrow(
             with monkeypatch.context() as patched:
                 module = import_module("microguard.sdc.suppression.audit")
                 patched.setattr(module, "_WHOLE", -1)
-                patched.setattr(module, "NEAR", (6, 10))
+                patched.setattr(module, "sizes_up_to", lambda cells: (6, 10, cells))
                 audits = [audit(problem, suppressed, attackers=kinds) for kinds in (KINDS, KINDS[:1])]
             assert whole.exact
             for near in audits:  # that of the outsider takes tables of other primaries

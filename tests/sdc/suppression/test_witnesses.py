@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
+from microguard.sdc.suppression.pattern import Pattern, Witness
 from microguard.sdc.suppression.problem import SuppressionProblem
-from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
+from microguard.sdc.suppression.witnesses import Witnesses
 
 from tests.sdc.suppression.tables import tiny_problem
 
