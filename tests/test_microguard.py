@@ -13,37 +13,31 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def run_next_to_package(name: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a folder with another package of this name, which precedes ours on the import path."""
-    (folder / name).mkdir()
-    (folder / name / "__init__.py").write_text("")
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]))
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, timeout=300
-    )
-
-
-@pytest.mark.parametrize("name", ["jobs", "pipelines", "schemas", "sdc"])
-def test_microguard_works_in_a_project_with_folders_of_the_same_names(name: str, tmp_path: Path) -> None:
+def test_microguard_works_in_a_project_with_folders_of_the_same_names(tmp_path: Path) -> None:
+    """The other packages precede ours on the import path."""
+    for name in ("jobs", "pipelines", "schemas", "sdc"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("")
     code = (
         "import sys, microguard; print(len(microguard.microaggregate([[1.], [2.], [3.]], 3).labels)); "
         "sys.exit(microguard.main(['--help']))"
     )
-    done = run_next_to_package(name, tmp_path, code)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("3\n")
 
 
 def test_import_sdc_warns_and_returns_the_objects_of_microguard_sdc(tmp_path: Path) -> None:
     code = (
-        "import warnings\n"
+        "import sys, warnings\n"
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
-        "    from microguard.sdc.microaggregation import microaggregate\n"
         "    import sdc.errors\n"
         "import microguard, microguard.sdc.errors\n"
-        "assert microaggregate is microguard.microaggregate\n"
-        "assert sdc.errors is microguard.sdc.errors\n"
+        "assert sys.modules['sdc.errors'] is microguard.sdc.errors\n"
         "assert sdc.errors.__spec__.name == 'microguard.sdc.errors'\n"
         "print([str(each.message) for each in caught if each.category is DeprecationWarning])\n"
     )

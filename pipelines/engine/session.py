@@ -17,6 +17,7 @@ import pyarrow as pa
 from microguard.pipelines.engine import compat, java_process
 from microguard.pipelines.engine.failures import GONE, without_values_of_records
 from microguard.pipelines.engine.java import java_home
+from microguard.pipelines.engine.java_functions import remember_functions
 from microguard.pipelines.engine.java_process import start_java, without_signal_handler
 from microguard.pipelines.engine.jvm import InputSize, input_size, jvm_options
 from microguard.pipelines.engine.temporary_folders import temporary_folder
@@ -27,6 +28,7 @@ from pyspark.sql import SparkSession
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
 compat.complete()
+remember_functions()
 #: Environment variables for Spark's scratch folders, which override any setting.
 _SCRATCH = ("SPARK_LOCAL_DIRS", "SPARK_EXECUTOR_DIRS")
 #: Seconds after which a session that does not stop is killed.

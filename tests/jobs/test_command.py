@@ -43,27 +43,26 @@ def microguard(*arguments: str, cwd: Path | None = None) -> subprocess.Completed
     )
 
 
-def shortest_processor_seconds(*arguments: str) -> float:
-    """Return the least processor time of three runs in seconds, because the machine may be busy."""
-    seconds = []
-    for _ in range(3):
+def ends_within(limit: float, *arguments: str) -> bool:
+    """Return whether one of three runs takes at most so many seconds of processor time."""
+
+    def seconds() -> float:
         before = os.times()
         microguard(*arguments)
         after = os.times()
-        seconds.append(
-            after.children_user + after.children_system - before.children_user - before.children_system
-        )
-    return min(seconds)
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    return any(seconds() <= limit for _ in range(3))
 
 
 def test_help_takes_at_most_half_a_second() -> None:
-    assert shortest_processor_seconds("--help") <= 0.5
+    assert ends_within(0.5, "--help")
 
 
 def test_a_faulty_specification_is_reported_within_a_second_and_a_half(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace("k = 3", "k = 1"))
-    assert shortest_processor_seconds("protect", str(path)) <= 1.5
+    assert ends_within(1.5, "protect", str(path))
 
 
 def test_run_command_refuses_a_faulty_specification_without_loading_engines(tmp_path: Path) -> None:

@@ -74,19 +74,6 @@ def test_one_call_protects_a_frame_and_publishes_nothing(spark):
         microguard.protect(persons()[columns], {**roles, "sex": "nominall"})
 
 
-def test_a_spark_frame_is_computed_once(spark, tmp_path):
-    passes = spark.sparkContext.accumulator(0)
-
-    def counted(batches):
-        passes.add(1)
-        yield from batches
-
-    frame = spark.createDataFrame(persons()).coalesce(1)
-    frame = frame.mapInArrow(counted, frame.schema)
-    microguard.Protection(specification(tmp_path)).protect(frame)
-    assert passes.value == 1
-
-
 def test_another_object_is_refused_with_what_is_accepted(spark, tmp_path):
     protection = microguard.Protection(specification(tmp_path))
     for call in (protection.check, protection.protect):
@@ -140,10 +127,21 @@ def test_a_table_of_a_catalogue_is_published_without_stopping_the_session(spark,
     assert [len(each["outputs"]) for each in sent()] == [0, 0, 0, 1, 0, 0]
 
 
-def test_a_result_that_the_gate_refuses_can_be_inspected_and_is_not_published(spark, tmp_path):
+def test_a_spark_frame_is_computed_once_and_a_refused_result_can_be_inspected_but_not_published(
+    spark, tmp_path
+):
+    passes = spark.sparkContext.accumulator(0)
+
+    def counted(batches):
+        passes.add(1)
+        yield from batches
+
+    frame = spark.createDataFrame(persons()).coalesce(1)
+    frame = frame.mapInArrow(counted, frame.schema)
     spec = specification(tmp_path, quality={"max_information_loss": 0.0})
     protection, areas = microguard.Protection(spec), areas_of(spec)
-    result = protection.protect(spark.createDataFrame(persons()))
+    result = protection.protect(frame)
+    assert passes.value == 1
     assert not result.verdicts.passed
     assert result.frame.count() == 70
     with pytest.raises(GateRefused, match="information loss"):

@@ -19,11 +19,12 @@ ACCEPTED = "[quality.accept]\n" + "\n".join(f'{name} = "a test"' for name in HEL
 
 @dataclass(frozen=True)
 class Ran:
-    """The exit code and output of a command."""
+    """The exit code and output of a command, and what its process had loaded if that is known."""
 
     code: int
     out: str
     err: str
+    loaded: tuple[str, ...] = ()
 
 
 def microguard(*arguments: str | Path) -> Ran:
@@ -34,8 +35,9 @@ def microguard(*arguments: str | Path) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-#: Runs that share a process, which starts Java and imports once: the streams and the exit code of each go to
-#: files next to its specification. The first run replaces `sys.stdout`, and what Java prints stays with it.
+#: Runs that share a process, which starts Java and imports once: the streams, the exit code and the loaded
+#: modules of each go to files next to its specification. The first run replaces `sys.stdout`, and what Java
+#: prints stays with it.
 _SEVERAL = """
 import os, sys
 from pathlib import Path
@@ -51,6 +53,7 @@ for path in sys.argv[1:]:
     sys.stdout.flush()
     sys.stderr.flush()
     code.write_text(str(ended))
+    Path(path).with_name("loaded").write_text(" ".join(sys.modules))
 """
 
 
@@ -59,8 +62,9 @@ def protect_each(*specifications: Path) -> list[Ran]:
     program = [sys.executable, "-c", _SEVERAL, *map(str, specifications)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
-    files = [[path.with_name(name).read_text() for name in ("code", "out", "err")] for path in specifications]
-    return [Ran(int(code), out, err) for code, out, err in files]
+    names = ("code", "out", "err", "loaded")
+    files = [[path.with_name(name).read_text() for name in names] for path in specifications]
+    return [Ran(int(code), out, err, tuple(loaded.split())) for code, out, err, loaded in files]
 
 
 def specification(folder: Path, frame: pd.DataFrame, variables: str, more: str = "", k: int = 3) -> Path:

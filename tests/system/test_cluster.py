@@ -22,7 +22,7 @@ import pytest
 from microguard.pipelines.engine.jvm import QUICK
 from microguard.pipelines.engine.session import LOG_CONFIGURATION
 
-from tests.system.command import TIMEOUT, microguard, specification
+from tests.system.command import TIMEOUT, specification
 from tests.system.ports import free_port, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -164,10 +164,10 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory):
-    """Protect the records on one machine."""
-    folder = tmp_path_factory.mktemp("machine")
-    assert microguard("protect", persons(folder), "--quiet").code == 0
+def machine(plain_runs):
+    """Return the records that a run on one machine publishes."""
+    folder, run = plain_runs["cluster"]
+    assert run.code == 0, run.err
     return published(folder)
 
 

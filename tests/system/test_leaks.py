@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests.system.command import Ran, protect_each, specification
+from tests.system.command import specification
 
 VARIABLES = """
 person = { role = "unit" }
@@ -91,27 +91,20 @@ ENDINGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory) -> dict[str, tuple[Path, Ran]]:
-    """Return the folder and the result of a run by its ending.
-
-    The environment asks Spark to write scratch files to the folder next to the first run."""
-    folders = {ending: tmp_path_factory.mktemp("ended") for ending in ENDINGS}
-    paths = [specification(folders[each], persons(), VARIABLES, ENDINGS[each][0]) for each in ENDINGS]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_LOCAL_DIRS", str(folders["published"] / "scratch"))
-        ran = protect_each(*paths)
-    return {ending: (folders[ending], each) for ending, each in zip(ENDINGS, ran, strict=True)}
+def written(ending: str, folder: Path) -> Path:
+    """Write the records and the specification of a run with this ending."""
+    return specification(folder, persons(), VARIABLES, ENDINGS[ending][0])
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(ended, ending):
+def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(plain_runs, ending):
     canaries, code = secrets(persons()), ENDINGS[ending][1]
-    folder, ran = ended[ending]
+    folder, ran = plain_runs[ending]
+    _, first = plain_runs["numeric"]  # Java writes to its streams
     assert ran.code == code, ran.err
     assert "Traceback" not in ran.err
-    assert not leaks(ran.out + ran.err, canaries)
+    assert not leaks(ran.out + ran.err + first.out + first.err, canaries)
     for area in ("lake", "evidence"):
         for path, text in texts(folder / area):
             assert not leaks(text, canaries), path
@@ -120,9 +113,9 @@ def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(ended, ending):
 
 
 @pytest.mark.spark
-def test_a_release_reveals_neither_input_order_nor_unused_categories(ended):
+def test_a_release_reveals_neither_input_order_nor_unused_categories(plain_runs):
     """Column `note` numbers the records, and the region CANARYEMPTY has no records."""
-    _, ran = ended["published"]
+    _, ran = plain_runs["published"]
     release = Path(json.loads(ran.out.strip().splitlines()[-1])["release"])
     published = pd.read_parquet(release / "microdata")
     assert published["region"].dtype == "category"
@@ -135,8 +128,8 @@ def test_a_release_reveals_neither_input_order_nor_unused_categories(ended):
 
 
 @pytest.mark.spark
-def test_scratch_files_of_spark_are_in_the_evidence_area(ended):
+def test_scratch_files_of_spark_are_in_the_evidence_area(plain_runs):
     """Scratch files contain spilled records, and remain on disk after a run is killed."""
-    folder, ran = ended["published"]
+    folder, ran = plain_runs["published"]
     assert ran.code == 0, ran.err
     assert not (folder / "scratch").exists()

@@ -76,17 +76,13 @@ def test_very_different_weights_do_not_overflow_distances(tmp_path):
 @pytest.mark.spark
 def test_records_are_carried_to_combinations_that_are_near_in_the_order(spark, tmp_path):
     roles = {"note": {"role": "other"}, **ORDERED, "job": QUASI | {"kind": "nominal"}}
-    shares = []
-    for seed in (4, 5, 6):
-        folder, rng = tmp_path / str(seed), np.random.default_rng(seed)
-        folder.mkdir()
-        original = with_orders(pd.DataFrame(index=range(300)), rng)
-        original["job"] = rng.choice(list("abcdefgh"), 300)
-        original.to_parquet(folder / "data", index=False)
-        _, areas = run(spark, specification(folder, roles), ("certificates",))
-        frame = published(areas)
-        assert frame.groupby(["size", "grade", "job"], dropna=False).size().min() >= 3
-        assert quality(areas)["certificates"]["all"][0]["lower_bound"] > 0
-        steps = steps_moved(original, frame)
-        shares.append(steps["size"] / steps["grade"])
-    assert np.mean(shares) < 0.9, shares
+    rng = np.random.default_rng(4)
+    original = with_orders(pd.DataFrame(index=range(600)), rng)
+    original["job"] = rng.choice(list("abcdefghijklmnop"), len(original))
+    original.to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path, roles), ("certificates",))
+    frame = published(areas)
+    assert frame.groupby(["size", "grade", "job"], dropna=False).size().min() >= 3
+    assert quality(areas)["certificates"]["all"][0]["lower_bound"] > 0
+    steps = steps_moved(original, frame)
+    assert steps["size"] < 0.9 * steps["grade"]

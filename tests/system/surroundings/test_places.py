@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from microguard.jobs.command import run_command
 
+from tests.system.command import Ran
 from tests.system.surroundings.runs import ROOT, Surroundings, published, specification
 
 #: Replacement for a library of workers and driver that prints during its import, like highspy 1.16.
@@ -47,11 +49,10 @@ FURTHER = {
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def plain(plain_runs: dict[str, tuple[Path, Ran]]) -> dict[str, str]:
     """Return the checksums of the files that a run in the default environment publishes."""
-    folder = tmp_path_factory.mktemp("plain")
-    done = Surroundings().run("protect", specification(folder), "--quiet")
-    assert done.returncode == 0, done.stderr
+    folder, run = plain_runs["register"]
+    assert run.code == 0, run.err
     return published(folder / "lake")
 
 
@@ -125,11 +126,10 @@ def test_protect_names_a_java_that_does_not_start(tmp_path: Path) -> None:
     ],
 )
 def test_protect_refuses_a_path_that_spark_would_interpret_as_another(
-    folder: str, places: dict[str, str], key: str, tmp_path: Path
+    folder: str, places: dict[str, str], key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = Surroundings().run("protect", specification(tmp_path / folder, **places))
-    assert done.returncode == 2
-    assert key in " ".join(done.stderr.split())
+    assert run_command(["protect", str(specification(tmp_path / folder, **places))]) == 2
+    assert key in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / folder / "lake").exists()
 
 

@@ -1,0 +1,33 @@
+"""Runs of the command in the default environment that several files of tests look at."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.system.command import Ran, protect_each
+
+
+@pytest.fixture(scope="session")
+def plain_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Ran]]:
+    """Return the folder and the result of each run; all are made in one process, the numeric one first.
+
+    The environment asks Spark to write scratch files to the folder of the run that is published.
+    """
+    from tests.system import test_cluster, test_leaks, test_loaded_modules
+    from tests.system.surroundings.runs import specification
+
+    written = {
+        "numeric": test_loaded_modules.persons,
+        **{ending: partial(test_leaks.written, ending) for ending in test_leaks.ENDINGS},
+        "cluster": test_cluster.persons,
+        "register": specification,
+    }
+    folders = {name: tmp_path_factory.mktemp("run") for name in written}
+    paths = [write(folders[name]) for name, write in written.items()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_LOCAL_DIRS", str(folders["published"] / "scratch"))
+        runs = protect_each(*paths)
+    return {name: (folders[name], run) for name, run in zip(written, runs, strict=True)}
