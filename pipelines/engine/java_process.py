@@ -73,7 +73,7 @@ def start_java(settings: Mapping[str, str]) -> None:
             remember_lookups(gateway.jvm)
 
 
-class _JavaClass(JavaClass):  # type: ignore[misc]
+class _JavaClass(JavaClass):
     """A class of Java that looks up each static method once; py4j does so before each call."""
 
     def __getattr__(self, name: str) -> Any:
