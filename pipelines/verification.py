@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic
@@ -12,13 +13,13 @@ from microguard.pipelines.engine.files import AT_ONCE, checksum
 from microguard.pipelines.engine.versions import microguard_version
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from microguard.pipelines.evidence.lineage import write_lineage
-from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.evidence.page import Page, Plots, plots_of
 from microguard.pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge
 from microguard.pipelines.guarantees.registry import promised, require_stated
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.validate import ValidatedInput, require_unchanged
 from microguard.pipelines.job import Job
-from microguard.pipelines.measures.measure import Measured, compute_all
+from microguard.pipelines.measures.measure import Measure, Measured, compute_all
 from microguard.pipelines.predecessor import Predecessor
 from microguard.pipelines.product import P, Product, W
 from microguard.pipelines.publication.identity import SOFTWARE
@@ -84,6 +85,7 @@ def verify(
     folder = areas.record(release_id)
     with progress.stage("measure"):
         measured = compute_all(product.measures, product.compare(screened, protected))
+    plots = _draw(product.measures, measured.sections, job.specification.release.k)
     with progress.stage("write"):
         staged = product.stage(job, protected, release_id)
     with progress.stage("verify"):
@@ -110,7 +112,7 @@ def verify(
         write_lineage(folder, evidence, job.source)
         product.write_annex(folder, protected)
         predecessor.write_state(folder)
-        page = Page(folder, evidence, product.measures)
+        page = Page(folder, evidence, product.measures, plots.result())
         page.write(Ledger(areas).status(release_id))
     successor = not predecessor.follows and bool(set(Ledger(areas).ever_published(entry.name)) - {release_id})
     disclosed = _disclosed(measured, counts, job.specification)
@@ -125,6 +127,14 @@ def verify(
     with progress.stage("describe"):
         files = add_descriptors(staged.files, manifest, _for_each_column(job, staged))
     return Verified(protected, PendingRelease(files, manifest, entry, accepted), evidence, page, verdicts)
+
+
+def _draw(measures: Iterable[Measure[Any, Any]], sections: Mapping[str, Any], k: int) -> Future[Plots]:
+    """Draw the plots of the page in a thread, while this one waits for Spark to write and read files."""
+    thread = ThreadPoolExecutor(1, "plots")
+    plots = thread.submit(plots_of, measures, sections, k)
+    thread.shutdown(wait=False)
+    return plots
 
 
 def _disclosed(measured: Measured, counts: Counts, specification: Specification) -> dict[str, float]:

@@ -24,13 +24,10 @@ from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
     with_adjacent_multiples,
 )
 from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.default_kernels import clusters, link
 from microguard.sdc.kernels.compile import forget_earlier
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
-from microguard.sdc.microaggregation.global_bound.bound import global_bound
-from microguard.sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
-from microguard.sdc.microaggregation.principal_cuts import CutTree
 from microguard.sdc.nominal import anonymise, partition
-from microguard.sdc.risk.linkage import Points, nearer_and_tied
 from microguard.sdc.safe import safe
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression import SuppressionProblem
@@ -38,23 +35,11 @@ from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 
 
-def clusters() -> None:
-    """Compile the kernels that `protect` uses by default for numeric and mixed records."""
-    random = np.random.default_rng(0)
-    points, keys = random.normal(size=(12, 2)), np.arange(12)
-    for effort in ("fast", "standard"):
-        microaggregate(points, 3, effort=effort)
-    nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
-    CutTree.grow(points, keys, 2).assign(points, keys)
-    global_bound(points, 3, reach=np.ones(12))
-    _link(points)
-
-
 def combinations() -> None:
     """Compile the kernels that `protect` uses by default for nominal records."""
     anonymise(_frame(), 3, 2, effort="fast")
     anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
-    _link(np.empty((3, 0)))
+    link(np.empty((3, 0)))
 
 
 def microaggregation() -> None:
@@ -109,12 +94,6 @@ def precompile(parts: Sequence[str] = ()) -> None:
     for name in parts or PARTS:
         PARTS[name]()
     forget_earlier()
-
-
-def _link(numbers: np.ndarray) -> None:
-    n = len(numbers)
-    records = Points(numbers, np.zeros((n, 1), np.int64), np.zeros(n, np.int64))
-    nearer_and_tied(records, np.zeros(n), records)
 
 
 def _frame() -> pd.DataFrame:

@@ -22,7 +22,6 @@ from importlib.metadata import distributions
 from itertools import pairwise
 from typing import Any, cast
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark
@@ -97,9 +96,12 @@ def of_texts(function: ArrowFunction, kind: t.DataType) -> Callable[[Column], Co
     if hasattr(f, "arrow_udf"):
         return cast(Callable[[Column], Column], _FUNCTIONS.arrow_udf(function, kind))
 
-    def by_pandas(texts: pd.Series) -> pd.Series:
+    import pandas as pd  # a quarter of a second, which this module would cost each start of Java
+
+    def by_pandas(texts: Any) -> Any:
         return pd.Series(function(pa.array(texts, pa.string())).to_pylist(), dtype=object)
 
+    by_pandas.__annotations__ = {"texts": pd.Series, "return": pd.Series}  # pyspark reads them
     return cast(Callable[[Column], Column], _FUNCTIONS.pandas_udf(by_pandas, kind))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import py4j.java_gateway
 from microguard.schemas.errors import MicroguardError
+from py4j.java_gateway import JavaClass, JavaMember, JVMView
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 
@@ -26,6 +27,8 @@ GONE_WITHIN = 5
 _DEAF = 'trap "" INT TERM HUP; exec "$@"'
 #: Locales in which Java encodes file names in UTF-8.
 _UTF8 = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8")
+#: Classes of Java that pyspark calls for each column; it names some of them without their package.
+_OFTEN_CALLED = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils")
 _started: list[_Java] = []
 
 
@@ -67,6 +70,28 @@ def start_java(settings: Mapping[str, str]) -> None:
                     "container) and at JAVA_TOOL_OPTIONS; `java -version` says whether it starts at all."
                 ) from None
             SparkContext._ensure_initialized(gateway=gateway)
+            remember_lookups(gateway.jvm)
+
+
+class _JavaClass(JavaClass):
+    """A class of Java that looks up each static method once; py4j does so before each call."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaMember):
+            setattr(self, name, found)
+        return found
+
+
+def remember_lookups(jvm: JVMView) -> None:
+    """Let pyspark find the classes whose static methods build columns without asking Java each time.
+
+    A third of the calls of a small run were lookups, for some of which Java searches all jars of Spark.
+    """
+    for name in _OFTEN_CALLED:
+        found = _JavaClass(name, jvm._gateway_client)
+        for asked in (name, name.rpartition(".")[2]):
+            setattr(jvm, asked, found)
 
 
 def silence_calls() -> None:

@@ -114,6 +114,10 @@ _COUNTED_BY = {
 }
 
 
+#: SVG texts by name, for each measure.
+Plots = Mapping[str, Mapping[str, Any]]
+
+
 class Drawn(Headlined, Protocol):
     """Members of a measure that the page uses: its name, and the plots and sentences of its section."""
 
@@ -134,6 +138,8 @@ class Page:
     evidence : Evidence
     measures : iterable of measures
         Shown in their order, each by the template of its name in ``sections``.
+    drawn : mapping of measure to its plots by name, optional
+        As `plots_of` returns them; drawn here by default.
 
     Raises
     ------
@@ -141,8 +147,11 @@ class Page:
         If the template of a measure that has a section on the page is missing.
     """
 
-    def __init__(self, folder: Path, evidence: Evidence, measures: Iterable[Drawn]) -> None:
+    def __init__(
+        self, folder: Path, evidence: Evidence, measures: Iterable[Drawn], drawn: Plots | None = None
+    ) -> None:
         shown = list(measures)
+        drawn = plots_of(shown, evidence.sections, evidence.release.k) if drawn is None else drawn
         specification = evidence.release.specification
         of_table = evidence.release.content == "table"
         quality = (specification.get("table") or {} if of_table else specification).get("quality") or {}
@@ -169,7 +178,7 @@ class Page:
             "recodes": dict(_recodes(evidence.release.specification)),
             "glance": list(map(_apart, headline_sentences(evidence, shown))),
             "checksum": checksum(folder / QUALITY),
-            "parts": [Markup(part) for part in _parts(evidence, shown)],
+            "parts": [Markup(part) for part in _parts(evidence, shown, drawn)],
             "stage_plot": Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
             "style": Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         }
@@ -203,7 +212,16 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _parts(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
+def plots_of(measures: Iterable[Drawn], sections: Mapping[str, Any], k: int) -> Plots:
+    """Draw the plots of the measures that have a section on the page."""
+    return {
+        measure.name: measure.plots(sections[measure.name], k)
+        for measure in measures
+        if measure.on_page and sections.get(measure.name) is not None
+    }
+
+
+def _parts(evidence: Evidence, measures: Iterable[Drawn], drawn: Plots) -> Iterator[str]:
     for measure in measures:
         name = f"sections/{measure.name}.html"
         section = evidence.sections.get(measure.name)
@@ -217,10 +235,11 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
                 f"the measure {measure.name!r}, found none. A page without it would hide a measure, so "
                 "none was written. Reinstall microguard, or add the template of the measure."
             ) from None
-        drawn = measure.plots(section, evidence.release.k)
         part = template.render(
             section=section,
-            plots={name: Markup(f'<div class="plot">{svg}</div>') for name, svg in drawn.items()},
+            plots={
+                name: Markup(f'<div class="plot">{svg}</div>') for name, svg in drawn[measure.name].items()
+            },
             release=evidence.release,
             counts=evidence.counts,
             units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",

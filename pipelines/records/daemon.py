@@ -16,8 +16,8 @@ from importlib.util import find_spec
 def load() -> None:
     """Import the modules of a worker that clusters records, and load the compiled kernels."""
     import microguard.pipelines.records.cluster_blocks  # noqa: F401
+    from microguard.sdc.default_kernels import clusters
     from microguard.sdc.kernels.compile import load_compiled
-    from microguard.sdc.precompile import clusters
 
     load_compiled(clusters)
 

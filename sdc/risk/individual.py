@@ -6,7 +6,6 @@ Benedetti and Franconi 1998; Franconi and Polettini 2004, Individual risk estima
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import hyp2f1
 
 ONE = 1.0 - 1e-12
 """Sampling fraction above which a class counts as fully sampled, so that its risk is 1/f."""
@@ -26,6 +25,8 @@ def class_risk(records: np.ndarray, units: np.ndarray) -> np.ndarray:
     units : (m,) array
         Sum of their sampling weights, F. A sum below f counts as f: the class is fully sampled.
     """
+    from scipy.special import hyp2f1  # a fifth of a second, which runs without weights do not need
+
     f = np.asarray(records, dtype=np.float64)
     p = np.minimum(f / np.maximum(np.asarray(units, dtype=np.float64), f), 1.0)
     # Euler's transformation p^f 2F1(f, f; f + 1; q) = p 2F1(1, 1; f + 1; q) converges faster.

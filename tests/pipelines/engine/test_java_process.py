@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from microguard.pipelines.engine import java_process
 from py4j.java_gateway import GatewayClient
+from pyspark.sql import functions as f
 
 
 def interrupted_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +59,17 @@ def test_java_is_started_without_code_between_fork_and_exec_and_deaf_to_signals(
     finally:
         java_process._started.remove(java)
     assert state.read_text().endswith("alive\n")
+
+
+@pytest.mark.spark
+def test_a_static_method_of_java_is_looked_up_once(spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    f.col("a")
+    commands, sends = [], GatewayClient.send_command
+
+    def send_command(client: GatewayClient, command: str, *rest: object, **named: object) -> object:
+        commands.append(command)
+        return sends(client, command, *rest, **named)
+
+    monkeypatch.setattr(GatewayClient, "send_command", send_command)
+    columns = [f.col("a"), f.col("b")]
+    assert [command[0] for command in commands if not command.startswith("m\nd")] == ["c"] * len(columns)

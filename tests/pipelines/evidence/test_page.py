@@ -91,6 +91,12 @@ def page_of(folder, quality=QUALITY, entry=PUBLISHED):
     return Page(folder, evidence, measures_of("records")).write(entry).read_text()
 
 
+def test_page_shows_plots_that_were_drawn_before(tmp_path):
+    whole, evidence = page_of(tmp_path), read_evidence_of(tmp_path)
+    drawn = evidence_page.plots_of(measures_of("records"), evidence.sections, evidence.release.k)
+    assert Page(tmp_path, evidence, measures_of("records"), drawn).write(PUBLISHED).read_text() == whole
+
+
 def test_evidence_is_unchanged_by_reading_and_writing(tmp_path):
     evidence = read_evidence_of(tmp_path)
     write_evidence(tmp_path / "again", evidence)

@@ -17,6 +17,14 @@ def test_worker_has_loaded_the_methods_before_its_first_task(spark):
     assert spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]
 
 
+def test_worker_has_loaded_no_method_of_tables(spark):
+    def loaded(batches):
+        for _ in batches:
+            yield pa.record_batch([pa.array(["microguard.sdc.cta" in sys.modules])], names=["loaded"])
+
+    assert not spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]
+
+
 def test_worker_does_not_read_archives_again_before_each_task(spark):
     def archives(batches):
         for _ in batches:
