@@ -20,7 +20,7 @@ from microguard.schemas.method_registry import third_party_version
 from microguard.schemas.specification.model import Specification
 
 #: Changes when, and only when, the same input and specification give another release than before.
-METHOD = 26
+METHOD = 27
 #: Sections of which only some keys determine what is published, and these keys.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
