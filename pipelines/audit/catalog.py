@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 
 TAG = SnapshotRefType.TAG
+#: Tags of releases have the names of their ids; other writers may set tags of their own.
+RELEASE_ID = re.compile("[0-9a-f]{32}")
 
 
 def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> list[str]:
@@ -42,7 +45,11 @@ def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> l
     if sum(task.file.record_count for task in tasks) != counted:
         return ["the table of the catalogue counts other records than the release"]
     current = table.current_snapshot()
-    tagged = {ref.snapshot_id for ref in table.refs().values() if ref.snapshot_ref_type == TAG}
+    tagged = {
+        ref.snapshot_id
+        for name, ref in table.refs().items()
+        if ref.snapshot_ref_type == TAG and RELEASE_ID.fullmatch(name)
+    }
     if current is None or current.snapshot_id not in tagged:
         return ["another writer changed the table of the catalogue after its newest release"]
     return []

@@ -11,8 +11,10 @@ from microguard.pipelines.audit.table_records import later_faults, multiset_hash
 
 FOLDER = "delta"
 PROPERTY = "release_id"
-#: Features that a release needs; others hide records (deletion vectors) or rename columns.
-FEATURES = {"timestampNtz"}
+#: Features of readers that neither hide records, as deletion vectors do, nor rename columns.
+FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+#: Version of the protocol whose readers map columns to other names, and the first that lists its features.
+_MAPPED, _LISTED = 2, 3
 
 
 def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
@@ -34,16 +36,21 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     if len(versions) != 1:
         return [f"the Delta table has {len(versions)} commits of this release, expected one"]
     table = DeltaTable(str(path), version=versions[0])
-    if [field.name for field in table.schema().fields] != [column["name"] for column in manifest["columns"]]:
+    if _columns(table) != [column["name"] for column in manifest["columns"]]:
         return ["the Delta table has other columns than the release"]
     if multiset_hash(_files(table)) != multiset_hash(record_files_of_table(public, manifest)):
         return ["the records of the Delta table are not those of the files"]
-    features = set(newest.protocol().reader_features or ()) - FEATURES
-    if features:
-        return [f"another writer gave the Delta table features that change what it shows: {len(features)}"]
+    protocol = newest.protocol()
+    features = set(protocol.reader_features or ()) - FEATURES
+    if features or protocol.min_reader_version == _MAPPED or protocol.min_reader_version > _LISTED:
+        return ["another writer gave the Delta table a feature that changes the records that readers see"]
     if newest.version() == versions[0]:
         return []
-    return later_faults(public, max(releases)[1], _files(newest), "Delta")
+    return later_faults(public, max(releases)[1], _columns(newest), _files(newest), "Delta")
+
+
+def _columns(table: DeltaTable) -> list[str]:
+    return [field.name for field in table.schema().fields]
 
 
 def _files(table: DeltaTable) -> list[str]:

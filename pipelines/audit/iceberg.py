@@ -62,4 +62,5 @@ def _later(public: Path, table: StaticTable, audited: int) -> list[str]:
     tasks = list(table.scan().plan_files())
     files = [] if any(task.delete_files for task in tasks) else [task.file.file_path for task in tasks]
     assert last.summary is not None
-    return later_faults(public, str(last.summary[PROPERTY]), files, "Iceberg")
+    columns = [field.name for field in table.schema().fields]
+    return later_faults(public, str(last.summary[PROPERTY]), columns, files, "Iceberg")

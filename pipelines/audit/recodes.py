@@ -5,6 +5,7 @@ Protected numbers are means of recoded values, rounded once more: only their ban
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -27,18 +28,27 @@ def contradictions(
     keys : mapping of name to column of the view ``microdata``
     """
     roles = {each["name"]: each.get("role") for each in manifest["columns"]}
+    kinds = {each["name"]: str(each["type"]) for each in manifest["columns"]}
     counts = {}
     for recode in manifest["recodes"]:
         name = recode["variable"]
         protected = roles[name] == "quasi_identifier"
-        wrong = " OR ".join(f"coalesce({each}, false)" for each in _wrong(keys[name], recode, protected))
+        wrong = " OR ".join(
+            f"coalesce({each}, false)" for each in _wrong(keys[name], recode, protected, _half(kinds[name]))
+        )
         if wrong:
             counts[name] = number(engine, f"SELECT count(*) FILTER ({wrong}) FROM {MICRODATA}")
     return counts
 
 
-def _wrong(key: str, recode: Mapping[str, Any], protected: bool) -> Iterator[str]:
-    """Yield SQL conditions of a value that no recoded value meets."""
+def _half(kind: str) -> float:
+    """Return half a unit of the last digit of a decimal type, to which limits were rounded; else 0."""
+    found = re.fullmatch(r"decimal\d*\(\d+, ?(-?\d+)\)", kind)
+    return 0.5 * 10.0 ** -int(found[1]) if found else 0.0
+
+
+def _wrong(key: str, recode: Mapping[str, Any], protected: bool, half: float) -> Iterator[str]:
+    """Yield SQL conditions that only a value which contradicts the recode meets."""
     if "bands" in recode:
         labels = ", ".join(map(quoted_text, _labels(recode["bands"])))
         yield f"{key} NOT IN ({labels})"
@@ -49,7 +59,7 @@ def _wrong(key: str, recode: Mapping[str, Any], protected: bool) -> Iterator[str
     ends = {each: float(recode[each]) for each in ("top_code", "bottom_code") if each in recode}
     for end, sign in (("top_code", 1), ("bottom_code", -1)):
         if end in ends:
-            limit, slack = ends[end], ROUNDING * abs(ends[end])
+            limit, slack = ends[end], max(half, ROUNDING * abs(ends[end]))
             yield f"{known} {sign} * ({value} - {limit!r}) > {slack!r}"
     if "round_to" in recode:
         step = float(recode["round_to"])
@@ -57,12 +67,16 @@ def _wrong(key: str, recode: Mapping[str, Any], protected: bool) -> Iterator[str
             f"abs({value} - {step!r} * round({value} / {step!r}))",
             f"greatest(abs({value}), {step!r})",
         )
-        at_end = "".join(f" AND abs({value} - {end!r}) > {ROUNDING * abs(end)!r}" for end in ends.values())
-        yield f"{known} {apart} > {ROUNDING} * {size}{at_end}"
+        at_end = "".join(
+            f" AND abs({value} - {end!r}) > {max(half, ROUNDING * abs(end))!r}" for end in ends.values()
+        )
+        yield f"{known} {apart} > greatest({half!r}, {ROUNDING} * {size}){at_end}"
     elif not ends and "level" not in recode:  # further recodes may give a value that is a missing code
         for code in recode.get("missing", ()):
+            shown = f"CAST({key} AS VARCHAR)"  # true and false are no numbers
             text = isinstance(code, str)
-            yield f"CAST({key} AS VARCHAR) = {quoted_text(code)}" if text else f"{value} = {float(code)!r}"
+            number_shown = f"TRY_CAST({shown} AS DOUBLE) = "
+            yield f"{shown} = {quoted_text(code)}" if text else f"{number_shown}{float(code)!r}"
 
 
 def _labels(bands: list[float]) -> list[str]:

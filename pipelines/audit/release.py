@@ -149,7 +149,7 @@ def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | Non
             each.key.column.replace("_", " ") for each in unmet(guarantee.private_requirements(), count)
         ]
         detail = (
-            f"counted beside the original cells: {', '.join(failed) or 'every sensitive cell is protected'}"
+            f"counted next to the original cells: {', '.join(failed) or 'every sensitive cell is protected'}"
         )
         kept.append(Finding("sensitive cells", not failed, detail))
     return kept
@@ -157,10 +157,10 @@ def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | Non
 
 def _tau_argus(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
     """Check whether the files for tau-ARGUS hold the cells of the tables."""
-    if not any(tau_argus.is_cells(name) for name in manifest["files"]):
+    if not any(name.startswith(f"{tau_argus.FOLDER}/") for name in manifest["files"]):
         return []
     wrong = sum(tau_argus.differs(folder, table, str(manifest["total"])) for table in manifest["tables"])
-    return [Finding("tau-ARGUS", wrong == 0, f"{wrong} files with other cells than their table")]
+    return [Finding("tau-ARGUS", wrong == 0, f"{wrong} tables with other cells, codes or fields")]
 
 
 def _promises(
@@ -276,10 +276,11 @@ def _files(manifest: dict[str, Any]) -> Finding:
     stated = [table["file"] for table in manifest["tables"]]
     stated += [manifest["csv"]["file"]] if "csv" in manifest else []
     stems = [Path(name).stem for name in stated]
-    known = {*stated, *description.files_beside(stems)}
+    known = {*stated, *description.files_of_description(stems)}
     listed = set(manifest["files"])
     others = {name for name in listed - known if not _of_records(name, manifest)}
-    others -= {name for name in others if tau_argus.is_named_after(name, stems)}
+    if manifest.get("content") == "table":
+        others -= {name for name in others if tau_argus.is_named_after(name, stems)}
     absent = len(set(stated) - listed)
     detail = (
         f"{len(others)} listed files that the manifest does not describe, {absent} described and not listed"

@@ -29,7 +29,9 @@ def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
     )
 
 
-def later_faults(public: Path, release_id: str, files: Sequence[str], title: str) -> list[str]:
+def later_faults(
+    public: Path, release_id: str, columns: Sequence[str], files: Sequence[str], title: str
+) -> list[str]:
     """Return the fault of a table whose newest state is not the newest release that was committed to it.
 
     Readers of a table see its newest state. Another writer may have added, changed or deleted records since.
@@ -40,16 +42,18 @@ def later_faults(public: Path, release_id: str, files: Sequence[str], title: str
         The public area.
     release_id : str
         The newest release in the history of the table.
-    files : sequence of str
-        Files of the newest state.
+    columns, files : sequences of str
+        Columns and files of the newest state.
     title : str
         ``Delta`` or ``Iceberg``.
     """
     path = public / release_id / "manifest.json"
     if not path.is_file():
         return [f"the newest release of the {title} table is not in the public area"]
-    released = record_files_of_table(public, json.loads(path.read_text(encoding="utf-8")))
-    if files and multiset_hash(files) == multiset_hash(released):
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    released = record_files_of_table(public, manifest)
+    named = sorted(columns) == sorted(column["name"] for column in manifest["columns"])
+    if named and files and multiset_hash(files) == multiset_hash(released):
         return []
     return [f"another writer changed the {title} table after its newest release, {release_id}"]
 

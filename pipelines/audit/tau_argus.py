@@ -1,4 +1,4 @@
-"""Audit the tau-ARGUS files of a release: each `.tab` file has the cells of its table, in their order."""
+"""Audit the tau-ARGUS files of a table: cells in their order, codes of hierarchies, and described fields."""
 
 from __future__ import annotations
 
@@ -10,14 +10,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-FOLDER = "tau-argus"
+FOLDER, SEPARATOR, LEADS = "tau-argus", ";", "@#~^"
 #: Status of a published and of a suppressed cell.
 _STATUSES = {"published": "S", "suppressed": "U"}
-
-
-def is_cells(name: str) -> bool:
-    """Return whether a file of a release holds cells for tau-ARGUS."""
-    return name.startswith(f"{FOLDER}/") and name.endswith(".tab")
 
 
 def is_named_after(name: str, stems: Iterable[str]) -> bool:
@@ -26,30 +21,55 @@ def is_named_after(name: str, stems: Iterable[str]) -> bool:
 
 
 def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
-    """Return whether the file of a table has other cells than the table, or does not exist.
+    """Return whether the files of a table have other cells, codes or fields than the table, or are missing.
 
     A column may have a total mark of its own: one text that stands for the total everywhere, and for no code.
     """
-    path = folder / FOLDER / f"{Path(table['file']).stem}.tab"
-    if not path.is_file():
+    stem, columns = Path(table["file"]).stem, list(table["columns"])
+    try:
+        with open(folder / FOLDER / f"{stem}.tab", encoding="utf-8", newline="") as file:
+            found = list(csv.reader(file, delimiter=SEPARATOR))
+        fields = (folder / FOLDER / f"{stem}.rda").read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
         return True
     content = pq.read_table(folder / table["file"])
-    columns = [_texts(column.to_pylist()) for column in content.columns]
-    if len(columns) > len(table["columns"]) + 1:  # after codes and value, the status
-        columns[-1] = [_STATUSES[status] for status in columns[-1]]
-    expected = [list(line) for line in zip(*columns, strict=True)]
-    with open(path, encoding="utf-8", newline="") as file:
-        found = list(csv.reader(file, delimiter=";"))
+    texts = [_texts(column.to_pylist()) for column in content.columns]
+    if len(texts) > len(columns) + 1:  # after codes and value, the status
+        texts[-1] = [_STATUSES[status] for status in texts[-1]]
+    expected = [list(line) for line in zip(*texts, strict=True)]
     if [len(line) for line in found] != [len(line) for line in expected]:
         return True
-    for place in range(len(table["columns"])):
+    known = {SEPARATOR, *_STATUSES.values(), *LEADS, *content.column_names}
+    for place in range(len(columns)):
         ours, theirs = ([line[place] for line in lines] for lines in (expected, found))
+        codes = set(ours) - {total}
         marks = {given for code, given in zip(ours, theirs, strict=True) if code == total}
-        if len(marks) > 1 or marks & (set(ours) - {total}):
+        if len(marks) > 1 or marks & codes:
             return True
         for line, given in zip(expected, theirs, strict=True):
             line[place] = given if line[place] == total else line[place]
-    return found != expected
+        if not marks:  # the description alone names the mark of a total that no cell has
+            fields = [line for line in fields if not re.fullmatch(r'\s*<TOTCODE> "[^"]*"', line)]
+        hierarchy = f"{stem}-{place + 1}.hrc"
+        if _has_other_codes(folder / FOLDER / hierarchy, codes):
+            return True
+        known |= {hierarchy, *marks}
+    return found != expected or not all(_is_field(line, known) for line in fields)
+
+
+def _has_other_codes(path: Path, codes: set[str]) -> bool:
+    """Return whether a hierarchy is written with other codes than its column, or some more than once."""
+    if not path.is_file():
+        return False
+    lead = next((mark for mark in LEADS if not any(code.startswith(mark) for code in codes)), "")
+    lines = [line.lstrip(lead) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    return sorted(lines) != sorted(codes)
+
+
+def _is_field(line: str, known: set[str]) -> bool:
+    """Return whether a line of a description is a keyword, a small number or one of the known texts."""
+    found = re.fullmatch(r'\s*(?:<[A-Z]+>)?\s*(?:[0-9]{1,2}|"([^"]*)")?', line)
+    return found is not None and (found[1] is None or found[1] in known)
 
 
 def _texts(values: list[Any]) -> list[str]:

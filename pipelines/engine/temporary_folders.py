@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from microguard.pipelines.engine.files import PRIVATE
@@ -22,12 +23,20 @@ _LOCKED = ".locked"
 
 def temporary_folder() -> Path:
     """Create a folder of mode 0700 for this process, and remove those of processes that were killed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):  # another process removes it, too
             _remove_unless_in_use(left)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # until the process ends
-    (folder / _LOCKED).touch(0o600)
+    return Path(tempfile.mkdtemp(dir=_of_process(parent, os.getpid())))
+
+
+@cache
+def _of_process(parent: Path, number: int) -> Path:
+    """Create the folder of all temporary folders of a process, which holds its lock until it ends."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    with suppress(OSError):  # a file system without locks: no process removes the folder of another one
+        fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)
+        (folder / _LOCKED).touch(0o600)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

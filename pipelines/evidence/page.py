@@ -24,7 +24,7 @@ from microguard.pipelines.publication.ledger import Entry
 from microguard.schemas.errors import MicroguardError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
-from microguard.schemas.specification.loosened import loosened
+from microguard.schemas.specification.loosened import OF_TABLES, loosened
 from microguard.schemas.specification.sections import RECODES
 
 _HERE = Path(__file__).parent
@@ -156,7 +156,8 @@ class Page:
         of_table = evidence.release.content == "table"
         quality = (specification.get("table") or {} if of_table else specification).get("quality") or {}
         limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
-        accepted = quality.get("accept", {})
+        accepted, looser = quality.get("accept", {}), loosened(quality, of_table=of_table)
+        by_default = set(OF_TABLES if of_table else HELD_BY_DEFAULT)
         attacks = attacks_of(evidence, shown)
         self._path = folder / PAGE
         self._template = _environment().get_template("page.html")
@@ -165,13 +166,13 @@ class Page:
             "counts": evidence.counts,
             "verdicts": evidence.verdicts,
             "limits": limits,
-            "limited": bool(limits) and not set(HELD_BY_DEFAULT) <= set(accepted),
+            "limited": bool(limits) and not by_default <= set(accepted) - set(looser),
             "unlimited": [
                 name
                 for name, value in quality.items()
                 if value is None and (of_table or _COUNTED_BY.get(name, "risk") in evidence.sections)
             ],
-            "accepted": {**accepted, **loosened(quality, of_table=of_table)},
+            "accepted": {**accepted, **looser},
             "content": "cells" if of_table else "records",
             "attacks": [_apart(each.sentence) for each in attacks],
             "open_risks": list(_open_risks(attacks, evidence.release.k)),

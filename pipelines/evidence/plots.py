@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -176,13 +177,17 @@ def stage_plot(seconds: Mapping[str, float]) -> str:
         return svg_of(drawn, "seconds by stage")
 
 
+#: Held while a figure is drawn: the style of matplotlib is one for all threads.
+_DRAWING = threading.RLock()
+
+
 @contextmanager
 def figure(width: float, height: float, rows: int = 1, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
     """Create a figure with one pair of axes, or one for each row (common x) or column."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with _DRAWING, mpl.rc_context(_STYLE):
         drawn = Figure(figsize=(width, height), layout="constrained")
         yield drawn, drawn.subplots(rows, columns, sharex="col")
 

@@ -61,7 +61,8 @@ def part_sums(
     selected = frame.select(*[each.alias(name) for name, each in given.items()])
     of = _Sums(tuple(keys), tuple(magnitude.values()), len(weights), aggregates)
     whole = t.LongType()
-    fields = [selected.schema[name] for name in keys] + [t.StructField(RECORDS, whole)]
+    fields = [t.StructField(name, selected.schema[name].dataType) for name in keys]
+    fields.append(t.StructField(RECORDS, whole))
     for name in aggregates:
         kind = selected.schema[name].dataType if name in further else whole
         fields.append(t.StructField(name, t.DoubleType() if name.startswith("w") else kind))

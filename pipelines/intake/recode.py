@@ -229,13 +229,13 @@ def _number(name: str, variable: Variable, kind: t.DataType) -> Column:
     top, bottom = variable.top_code, variable.bottom_code
     if variable.round_to is not None:
         value = _rounded(name, value, variable.round_to, kind)
-    if top is not None and _reaches(kind, top):
+    if top is not None and _reaches(name, "top_code", top, kind):
         limit = _limit(name, "top_code", top, kind)
         above = value > limit
         if isinstance(kind, t.FloatType | t.DoubleType):  # to Spark NaN is larger than any number
             above = above & ~f.isnan(value)
         value = f.when(above, limit).otherwise(value)
-    if bottom is not None and _reaches(kind, bottom):
+    if bottom is not None and _reaches(name, "bottom_code", bottom, kind):
         limit = _limit(name, "bottom_code", bottom, kind)
         value = f.when(value < limit, limit).otherwise(value)
     return value
@@ -259,12 +259,8 @@ def _band(value: Column, bands: tuple[float, ...]) -> Column:
 
 def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
     """Round to multiples of `step`, half to even; integers are rounded exactly, by integer arithmetic."""
+    _refuse_finer(name, "round_to", step, kind)
     if isinstance(kind, _WHOLE):
-        if step != int(step):
-            raise InputRejected(
-                f"variables.{name}.round_to: expected a whole number, because the column has whole numbers "
-                "only, found a fraction. Set the key to a whole number."
-            )
         if step == 1:
             return value
         whole = f.lit(int(step)).cast("bigint")
@@ -274,28 +270,50 @@ def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
         odd = f.pmod(below, whole * 2) == whole
         up = (rest * 2 > whole) | ((rest * 2 == whole) & odd)
         return f.when(up, below + whole).otherwise(below).try_cast(kind)
-    digits = max(0, -int(Decimal(str(step)).normalize().as_tuple().exponent))
     number = value.cast("double")
-    return f.round(f.rint(number / f.lit(step)) * f.lit(step), digits).cast(kind)
+    return f.round(f.rint(number / f.lit(step)) * f.lit(step), _digits(step)).cast(kind)
 
 
-def _reaches(kind: t.DataType, limit: float) -> bool:
-    """Return whether values of a type can exceed the limit."""
+def _reaches(name: str, key: str, limit: float, kind: t.DataType) -> bool:
+    """Return whether values of a type can be beyond a limit; if all of them are, the limit is refused."""
     if isinstance(kind, t.DecimalType):
-        return abs(limit) < 10.0 ** (kind.precision - kind.scale)
-    bits = _RANGES.get(type(kind))
-    return bits is None or -(2.0**bits) <= limit < 2.0**bits
+        largest = 10.0 ** (kind.precision - kind.scale) - 10.0**-kind.scale
+        smallest = -largest
+    elif type(kind) in _RANGES:
+        largest, smallest = 2.0 ** _RANGES[type(kind)] - 1, -(2.0 ** _RANGES[type(kind)])
+    else:
+        return True
+    beyond, inside = (largest, smallest) if key == "top_code" else (smallest, largest)
+    sign = 1 if key == "top_code" else -1
+    if sign * limit < sign * inside:
+        raise InputRejected(
+            f"variables.{name}.{key}: every value of the column's type is beyond {limit:g}. Set the key to a "
+            "limit that values can keep."
+        )
+    return sign * limit < sign * beyond
 
 
 def _limit(name: str, key: str, limit: float, kind: t.DataType) -> Column:
-    if isinstance(kind, _WHOLE):
-        if limit != int(limit):
-            raise InputRejected(
-                f"variables.{name}.{key}: expected a whole number, because the column has whole numbers "
-                "only, found a fraction. Set the key to a whole number."
-            )
-        return f.lit(int(limit)).cast(kind)
-    return f.lit(limit).cast(kind)
+    _refuse_finer(name, key, limit, kind)
+    return f.lit(int(limit) if isinstance(kind, _WHOLE) else limit).cast(kind)
+
+
+def _refuse_finer(name: str, key: str, number: float, kind: t.DataType) -> None:
+    """Refuse a limit or a step that values of the type cannot have."""
+    if isinstance(kind, _WHOLE) and number != int(number):
+        raise InputRejected(
+            f"variables.{name}.{key}: expected a whole number, because the column has whole numbers "
+            "only, found a fraction. Set the key to a whole number."
+        )
+    if isinstance(kind, t.DecimalType) and _digits(number) > kind.scale:
+        raise InputRejected(
+            f"variables.{name}.{key}: expected a number of at most {kind.scale} decimals, because the column "
+            f"has no more, found {number:g}. Round the key."
+        )
+
+
+def _digits(number: float) -> int:
+    return max(0, -int(Decimal(str(number)).normalize().as_tuple().exponent))
 
 
 def _as_number(value: Column, decimal: str) -> Column:

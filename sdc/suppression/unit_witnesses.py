@@ -74,6 +74,9 @@ class UnitWitnesses:
         amount : deviation of the primary
         suppressed : (cells,) boolean array
         """
+        relations = self._table.cell_starts[primary + 1] - self._table.cell_starts[primary]
+        if not 0 < relations < _WAITING:
+            return None
         own = own_fall = own_rise = np.empty(0)
         if attacker != OUTSIDER:
             own, own_fall, own_rise = self._knowledge.entries(attacker)

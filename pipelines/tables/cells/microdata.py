@@ -93,7 +93,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         raise InputRejected(
             f"table.requests: expected one of the codes {', '.join(table.requests)} in the column "
             f"{table.request}, found none in any record, so that nobody would be protected. Correct the "
-            "codes, or leave table.request out: then the rules protect everybody."
+            "codes. If nobody asked in this file, leave table.request out: the rules then protect everybody."
         )
     codes = aggregates[labels].rename(columns={alias: name for name, alias in names.items()})
     if any((codes[name] == table.total).any() for name in codes):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -59,6 +61,14 @@ def test_another_list_of_values_than_that_of_the_records_is_wrong(tmp_path, list
     assert not is_wrong(tmp_path, field)
     field["constraints"]["enum"] = listed
     assert is_wrong(tmp_path, field)
+
+
+def test_quartiles_of_decimals_are_right_in_any_conversion(tmp_path):
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        cents = rng.integers(10**6, 10**8, 25)
+        values = pa.array([Decimal(int(each)).scaleb(-2) for each in cents], pa.decimal128(10, 2))
+        assert not is_wrong(tmp_path, described(tmp_path, values))
 
 
 @given(

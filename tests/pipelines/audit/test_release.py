@@ -1,6 +1,7 @@
 """The audit of a release fails for tampered files, broken guarantees and damaged manifests."""
 
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,14 +149,16 @@ def test_audit_fails_for_a_k_anonymity_that_leaves_out_what_the_manifest_protect
         ([1.0, 2.0, 3.0, 4.0, 5.0, 97.0], {"missing": [97, 99]}, True),
         (["1", "2", "97", "9", "9.0", "x"], {"missing": [99, "refused"]}, False),
         (["1", "2", "97", "9", "9.0", "refused"], {"missing": [9, "refused"]}, True),
+        ([True, False, None, True, True, True], {"missing": [0]}, False),
+        ([Decimal("100.00"), *[Decimal("0.30")] * 5], {"top_code": 99.995, "round_to": 0.15}, False),
+        ([Decimal("100.01"), *[Decimal("0.30")] * 5], {"top_code": 99.995}, True),
         (["under 18", "18 to under 65.5", "65.5 and over", None, None, None], {"bands": [18, 65.5]}, False),
         (["under 18", "18 to under 65.5", "70", None, None, None], {"bands": [18, 65.5]}, True),
     ],
 )
 def test_audit_fails_for_values_that_the_stated_recodes_do_not_leave(areas, values, recode, wrong):
-    kind = "string" if isinstance(values[0], str) else "double"
-    columns = [COLUMNS[0], {"name": "hours", "type": kind, "role": "other"}]
     records = pa.table({"sex": RECORDS["sex"], "hours": values})
+    columns = [COLUMNS[0], {"name": "hours", "type": str(records["hours"].type), "role": "other"}]
     recodes = [{"variable": "hours", **recode}]
     assert failed_checks(areas, records, columns=columns, recodes=recodes) == ["recodes"] * wrong
 

@@ -50,6 +50,30 @@ def test_files_with_the_cells_of_their_table_agree_and_any_other_cell_differs(tm
     assert differs(tmp_path, table, "T")
 
 
+def test_other_codes_of_a_hierarchy_and_other_texts_of_a_description_differ(tmp_path):
+    table = Table(
+        value="v",
+        tables=(("region",),),
+        source="cells",
+        total="T",
+        parents={"region": {"a": "n", "b": "n"}},
+        tau_argus=True,
+    )
+    content = pa.table({"region": ["a", "b", "n", "s", "T"], "v": pa.array([1, 2, 3, 4, 7], pa.int64())})
+    (tmp_path / "table").mkdir()
+    pq.write_table(content, tmp_path / "table/a.parquet")
+    write_tau_argus(tmp_path, {"a.parquet": content}, table)
+    stated = {"file": "table/a.parquet", "columns": ["region"]}
+    assert not differs(tmp_path, stated, "T")
+    for name, forged in (("a-1.hrc", "Smith 7700\n"), ("a.rda", '"Smith 7700"\n'), ("a.rda", "7700\n")):
+        path = tmp_path / "tau-argus" / name
+        whole = path.read_text()
+        path.write_text(whole + forged)
+        assert differs(tmp_path, stated, "T"), name
+        path.write_text(whole)
+    assert not differs(tmp_path, stated, "T")
+
+
 def test_only_files_that_are_named_after_a_table_belong_to_it():
     stems = ["001_a.b"]
     for name in ("001_a.b.tab", "001_a.b.rda", "001_a.b-1.hrc"):

@@ -38,7 +38,7 @@ def test_the_folder_of_a_killed_process_is_removed_and_those_in_use_stay(tempora
     process, folder = holder()
     mine = temporary_folder()
     assert mine.stat().st_mode & 0o777 == 0o700
-    assert sorted(os.listdir(folder)) == [".locked", "records"]
+    assert os.listdir(folder) == ["records"]
     process.kill()
     process.communicate()
     assert os.path.isdir(folder)

@@ -212,12 +212,13 @@ def test_the_page_is_not_green_without_limits_on_disclosure(tmp_path):
     limit = QUALITY["verdicts"][0] | {"metric": "unique_jointly", "promised": False}
     accepted = dict.fromkeys(("max_unique_published", "max_unique_jointly", "max_homogeneous"), "the board")
     release = QUALITY["release"]
-    for verdicts, accept, green in (
+    for verdicts, limits, green in (
         ([limit], {}, True),
         ([], {}, False),
-        ([limit], accepted, False),
+        ([limit], {"accept": accepted}, False),
+        ([limit], {"accept": accepted, "max_unique_jointly": 1_000_000}, True),  # it holds at this value
     ):
-        specified = release["specification"] | {"quality": {"accept": accept}}
+        specified = release["specification"] | {"quality": limits}
         quality = PLAIN | {
             "uniques_published": QUALITY["uniques_published"] | {"jointly": 1},
             "verdicts": [*QUALITY["verdicts"], *verdicts],

@@ -115,6 +115,27 @@ def test_a_limit_beyond_the_digits_of_a_decimal_changes_nothing(spark, tmp_path,
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("top_code", 99.995, "at most 2 decimals"),
+        ("bottom_code", 0.005, "at most 2 decimals"),
+        ("round_to", 0.125, "at most 2 decimals"),
+        ("top_code", -5000, "every value of the column's type is beyond"),
+        ("bottom_code", 5000, "every value of the column's type is beyond"),
+    ],
+)
+def test_a_recode_that_no_decimal_of_the_column_can_keep_is_refused(spark, tmp_path, key, value, message):
+    income = [Decimal("1.50"), None, Decimal("999.99"), Decimal("0.00"), Decimal("50.00"), Decimal("7.00")]
+    chosen = written(tmp_path, RECORDS | {"income": income}, income=pa.decimal128(5, 2))
+    keys = {"top_code": None, "bottom_code": None, "round_to": None, "missing": ()} | {key: value}
+    variable = chosen.variables["income"].model_copy(update=keys)
+    chosen = chosen.model_copy(update={"variables": {**chosen.variables, "income": variable}})
+    with pytest.raises(InputRejected, match=message):
+        read(spark, chosen)
+
+
+@pytest.mark.spark
 def test_read_refuses_a_fractional_top_code_for_a_column_of_integers(spark, tmp_path):
     written(tmp_path)
     roles = ROLES | {"income": {"role": "quasi_identifier", "kind": "numeric", "top_code": 99.5}}

@@ -12,6 +12,7 @@ from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.pattern import Pattern
 from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 from microguard.sdc.suppression.witnesses import Witnesses
+from scipy import sparse
 
 from tests.sdc.suppression.tables import KINDS_OF_TABLES, tiny_problem
 
@@ -53,6 +54,20 @@ def test_a_unit_witness_is_the_lightest_one_by_enumeration() -> None:
                 assert weights[found[0] != primary].sum() == best
                 found_some += 1
     assert found_some > 5
+
+
+@pytest.mark.parametrize("number", [0, 24, 30])
+def test_a_primary_in_no_relation_or_in_too_many_has_no_unit_witness(number: int) -> None:
+    """Each relation is the primary and a cell of its own."""
+    values = np.full(31, 10.0)
+    relations = -np.eye(30, 31, 1)
+    relations[:, 0] = 1
+    relations = relations[:number] if number else relations[:1] - relations[1:2]
+    primary = np.arange(31) == 0
+    level = np.where(primary, 1.0, 0.0)
+    problem = SuppressionProblem(values, sparse.csr_matrix(relations), primary, level, level)
+    units = UnitWitnesses(problem.relations, Knowledge(problem, ~problem.keep, ("outsider",)))
+    assert units.of(0, OUTSIDER, 1.0, np.ones(31, dtype=bool)) is None
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
