@@ -67,6 +67,20 @@ def test_audit_finds_what_another_writer_committed_after_the_newest_release(area
         ]
 
 
+def test_audit_finds_a_delta_table_of_which_another_writer_maps_the_columns(areas):
+    publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+    log = areas.public.folder / "delta" / "_delta_log"
+    mapped = [
+        {"commitInfo": {"timestamp": 0, "operation": "UPGRADE"}},
+        {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+    ]
+    following = log / f"{len(list(log.glob('*.json'))):020}.json"
+    following.write_text("\n".join(map(json.dumps, mapped)))
+    assert audit(areas.public.release(ID)).failures() == [
+        "Delta table: another writer gave the Delta table a feature that changes the records that readers see"
+    ]
+
+
 @pytest.mark.parametrize("name", ["der See ä&b", "lake #1"])
 def test_a_delta_table_is_in_its_folder_under_any_name_or_refused(tmp_path, name):
     areas = Areas.from_places(tmp_path / name / "persons", tmp_path / "evidence")
