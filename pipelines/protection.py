@@ -15,13 +15,13 @@ from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.compat import refuse_connect
 from microguard.pipelines.engine.extras import extras_of_release, require_extras
 from microguard.pipelines.engine.failures import without_values_of_records
+from microguard.pipelines.engine.files import temporary_folder
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.session import (
     our_sql_settings,
     session_of_this_process,
     warn_without_authentication,
 )
-from microguard.pipelines.engine.temporary_folders import temporary_folder
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.evidence.lineage import sent_lineage
 from microguard.pipelines.gate.gate import Verdict, Verdicts

@@ -13,7 +13,6 @@ from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
 from microguard.pipelines.publication.find_release import FoundRelease, find_release
 from microguard.pipelines.publication.formats.table_format import catalog_table, stored_delta_table
-from microguard.pipelines.publication.kept_manifest import has_its_manifest
 from microguard.pipelines.publication.ledger import Ledger, is_in
 from microguard.schemas.errors import GateRefused, SpecificationError
 
@@ -102,7 +101,7 @@ def _of_its_manifest(release: FoundRelease) -> list[Finding]:
     entry = Ledger(areas).status(release.release_id)
     if entry is None or not is_in(entry, areas.public):
         return []
-    same = has_its_manifest(areas, release.release_id)
+    same = areas.has_its_manifest(release.release_id)
     detail = "as it was published" if same else "it is not the one with which the release was published"
     return [Finding("manifest", same, detail)]
 

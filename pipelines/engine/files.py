@@ -6,16 +6,19 @@ folders hold on this machine; the system releases them when the process ends.
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import hashlib
 import io
 import json
 import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -25,6 +28,8 @@ PRIVATE, PRIVATE_FILE, ANY_FOLDER, ANY_FILE = 0o700, 0o600, 0o777, 0o666
 """Modes of a folder and a file for their owner alone, and of those whose modes follow the umask."""
 #: Files that are read, copied or sent at the same time.
 AT_ONCE = 4
+#: Begin of the name of a temporary folder, and a file that it has once its lock is held.
+_PREFIX, _LOCKED = "microguard-", ".locked"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -232,5 +237,37 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
+    finally:
+        os.close(descriptor)
+
+
+def temporary_folder() -> Path:
+    """Create a folder of mode 0700 for this process, and remove those of processes that were killed."""
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # another process removes it, too
+            _remove_unless_in_use(left)
+    return Path(tempfile.mkdtemp(dir=_of_process(parent, os.getpid())))
+
+
+@cache
+def _of_process(parent: Path, number: int) -> Path:
+    """Create the folder of all temporary folders of a process, which holds its lock until it ends."""
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    with suppress(OSError):  # a file system without locks: no process removes the folder of another one
+        fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)
+        (folder / _LOCKED).touch(0o600)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _remove_unless_in_use(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        about = os.fstat(descriptor)
+        ours = about.st_uid == os.getuid() and about.st_mode & 0o777 == PRIVATE
+        if ours and (folder / _LOCKED).is_file():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
     finally:
         os.close(descriptor)

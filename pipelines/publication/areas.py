@@ -19,10 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microguard.pipelines.engine.files import PRIVATE_FILE, create_once, damaged, locked, private_folder
+from microguard.pipelines.engine.files import (
+    PRIVATE_FILE,
+    create_once,
+    damaged,
+    locked,
+    private_folder,
+    write_atomically,
+)
 from microguard.pipelines.engine.frames import exact_paths
 from microguard.pipelines.publication.key import key_file, key_of, required_key
-from microguard.pipelines.publication.public_area import PublicArea, public_area
+from microguard.pipelines.publication.public_area import MANIFEST, PublicArea, public_area
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
 
 #: Files of a release's folder: evidence and page. Files of the area: the index page and the ledger.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
+MANIFEST_COPY = "published_manifest.json"
 _SESSION, _INPUT = "session-", "input"
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
@@ -90,6 +98,18 @@ class Areas:
     def record_place(self, release_id: str) -> str:
         """Return the path or address of the evidence of a release, for messages."""
         return str(self.record(release_id)) if self.mirror is None else f"{self.mirror.address}/{release_id}"
+
+    def keep_manifest(self, release_id: str) -> None:
+        """Copy the manifest of a release to its evidence: it has the checksums of all files but its own."""
+        found = self.public.storage.get(f"{release_id}/{MANIFEST}")
+        assert found is not None
+        write_atomically(private_folder(self.record(release_id)) / MANIFEST_COPY, found.content, PRIVATE_FILE)
+
+    def has_its_manifest(self, release_id: str) -> bool:
+        """Return whether a release has the manifest of its publication; early evidence has no copy."""
+        kept = self.record(release_id) / MANIFEST_COPY
+        found = self.public.storage.get(f"{release_id}/{MANIFEST}")
+        return not kept.is_file() or (found is not None and found.content == kept.read_bytes())
 
     @property
     def identity(self) -> str:

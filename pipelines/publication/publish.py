@@ -25,7 +25,6 @@ from microguard.pipelines.publication.formats.table_format import (
     table_format,
 )
 from microguard.pipelines.publication.identity import SERIES
-from microguard.pipelines.publication.kept_manifest import has_its_manifest, keep_manifest
 from microguard.pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
 from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import expired_releases
@@ -91,7 +90,7 @@ def publish(
             if shared is not None:  # after the line: a run that follows a kill then knows the entry
                 shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
-            keep_manifest(areas, staged.release_id)
+            areas.keep_manifest(staged.release_id)
             _commit(entry, manifest, areas.public)
         except Exception:
             remove_release(entry, areas, "abandoned")
@@ -223,7 +222,7 @@ def published_already(areas: Areas, release_id: str) -> bool:
     """
     if release_id not in {entry.release_id for entry in Ledger(areas).published()}:
         return False
-    whole = areas.public.is_whole(release_id) and has_its_manifest(areas, release_id)
+    whole = areas.public.is_whole(release_id) and areas.has_its_manifest(release_id)
     if not whole:
         require_area(areas)
     return whole

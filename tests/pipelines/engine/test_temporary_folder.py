@@ -8,11 +8,11 @@ import sys
 import tempfile
 
 import pytest
-from microguard.pipelines.engine.temporary_folders import temporary_folder
+from microguard.pipelines.engine.files import temporary_folder
 
 #: Creates a folder with a file, names it, and waits.
 _HOLD = (
-    "import sys; from microguard.pipelines.engine.temporary_folders import temporary_folder; "
+    "import sys; from microguard.pipelines.engine.files import temporary_folder; "
     "folder = temporary_folder(); (folder / 'records').touch(); print(folder, flush=True); sys.stdin.read()"
 )
 
