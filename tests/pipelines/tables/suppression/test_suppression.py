@@ -24,7 +24,7 @@ from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.tau_argus import parents_of
 from microguard.sdc.errors import InvalidParameter
-from microguard.sdc.suppression import SuppressionProblem, audit
+from microguard.sdc.suppression import SuppressionProblem, audit, neighbourhoods
 from scipy import sparse
 
 import microguard
@@ -208,10 +208,9 @@ def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_pa
 
 @pytest.mark.parametrize("large", [False, True])
 def test_the_widths_of_a_large_table_are_stated_as_at_least(tmp_path, monkeypatch, large):
-    module = import_module("microguard.sdc.suppression.audit")
     if large:  # programs cover the cells near a primary
-        monkeypatch.setattr(module, "_WHOLE", -1)
-        monkeypatch.setattr(module, "NEAR", (6, 10))
+        monkeypatch.setattr(import_module("microguard.sdc.suppression.audit"), "_WHOLE", -1)
+        monkeypatch.setattr(neighbourhoods, "NEAR", (6, 10))
     published = SuppressingOffice(tmp_path).publish(*finished())
     assert published.broken == []
     section = published.protected.comparison.sections["intervals"]
