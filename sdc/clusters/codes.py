@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 
 def category_codes(column: pa.ChunkedArray) -> np.ndarray:
-    """Return codes in the order of the values, (n,) int64; NULL is a category of its own, the last."""
+    """Return codes in the order of the values, (n,) int64; NULL is a separate category, the last one."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     distinct = pc.unique(column).drop_null()

@@ -24,7 +24,7 @@ class Tree:
 
     @property
     def places(self) -> np.ndarray:
-        """Tie-breaking order of the categories, (n,)."""
+        """Return the tie-breaking order of the categories, (n,)."""
         return self.codes[:, 0]
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -39,8 +39,8 @@ class Tree:
 def level_codes(column: pa.ChunkedArray, paths: Mapping[str, Sequence[str]]) -> np.ndarray:
     """Return the codes of each record's category and of its ancestors, (n, levels) int64, finest level first.
 
-    The distance of two records is the share of levels in which their codes differ. NULL is a category of its
-    own at each level, the last.
+    The distance of two records is the share of levels in which their codes differ. NULL is a separate
+    category at each level, the last one.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {"solver": "simplex", "presolve": "off"},
     {"solver": "simplex", "presolve": "off", "simplex_strategy": 4},
 )
-#: The same for an integer program, in which HiGHS chooses the algorithm of the relaxations.
+#: Options tried in this order if an integer program fails; HiGHS chooses the algorithm for the relaxations.
 INTEGER_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"presolve": "off"},

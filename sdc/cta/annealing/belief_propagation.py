@@ -4,8 +4,8 @@ The probability of directions is proportional to exp(-sum of |constraint residua
 `constraint_residuals`. Each constraint sends each of its cells a message: the log-odds of up, given the
 messages that the other cells get from their other constraints. The belief of a cell is the sum of its
 messages and a share of its previous belief (reinforcement), which drives the beliefs to certainty. On n x n x
-n tables the residuals are 4 % (n = 20) to 22 % (n = 36) smaller than those of annealing in the same time,
-which freezes when no change of a few cells helps.
+n tables the residuals are 4 % (n = 20) to 22 % (n = 36) smaller than those of annealing in the same time.
+Annealing stops improving when no change of a few cells helps.
 
 A message is computed exactly, over all directions of the cells of the constraint, by meet in the middle: the
 directions of one half are matched with those of the other half in the order of their sums.
@@ -26,7 +26,8 @@ from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Maximum number of sensitive cells of a constraint; half of them have 2^12 patterns.
+#: Maximum number of sensitive cells of a constraint: half of this number of cells has 2^12 direction
+#: patterns.
 MOST_CELLS = 24
 #: Temperature relative to the mean level times the mean constraint weight. At 20x20x20 results are equal from
 #: 0.2 to 0.6; at 36x36x36 0.4 leaves 5 % larger residuals.
@@ -39,12 +40,12 @@ DAMPING = 0.5
 #: Standard deviation of the random initial beliefs, which break the symmetry of up and down.
 INITIAL_SPREAD = 0.1
 #: Standard deviation of the logarithms of the random factors of constraint weights: this number divided by
-#: the square root of the number of cells, and its maximum. On small tables runs with equal weights end alike;
-#: on large ones random factors increase the residuals.
+#: the square root of the number of cells, and its maximum. On small tables, runs with equal weights have the
+#: same result. On large tables, random factors increase the residuals.
 WEIGHT_SPREAD, MOST_SPREAD = 5.0, 0.3
 #: Decimals of the random factors: exponentials may differ in the last bit between processors.
 DECIMALS = 9
-#: Log-odds above which a probability is 1 in floating-point arithmetic.
+#: Log-odds above which the probability rounds to 1 in floating-point arithmetic.
 _CERTAIN = 30.0
 #: Rounds between two checks of the deadline.
 _CHECK_INTERVAL = 20

@@ -9,7 +9,8 @@ import numpy as np
 #: Pseudo-count of each true count in the prior: an attacker knows the distribution of counts in similar
 #: tables, but not exactly that of this table.
 PRIOR_CELLS = 1.0
-#: Weight of the method's transition probabilities against the frequencies of the table, in cells.
+#: Weight, in cells, of the method's transition probabilities relative to the frequencies observed in the
+#: table.
 METHOD_CELLS = 20.0
 
 

@@ -10,8 +10,8 @@ indicates its preferred direction. The paper refers to Cox et al. 2006 for the a
   the others from the learnt preferences plus noise, which alternates intensification and diversification.
 * Resistances are summed over all goal vectors, potential ones as a share of M. The preference of a variable
   is its resistance to DN minus its resistance to UP.
-* Variables with strong preferences are fixed. The others are decided by a node-limited integer program. Their
-  number grows from pass to pass.
+* Variables with strong preferences are fixed. The others are decided by a node-limited integer program. The
+  number of these other variables grows from pass to pass.
 * The best solution is the incumbent of the next pass (proximate optimality).
 """
 

@@ -1,4 +1,4 @@
-"""Graph of the constraints of a table: two are adjacent if they share a cell."""
+"""Graph of the constraints of a table: two constraints are adjacent if they share a cell."""
 
 from __future__ import annotations
 

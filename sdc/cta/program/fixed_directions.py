@@ -60,8 +60,8 @@ class FixedDirectionsProgram:
     """The elastic program of a problem, solved for one vector of directions after another.
 
     A small program is always solved from the last basis. A large one is solved from the last basis if the
-    directions are similar to the last ones, so that this is expected to be less work, and otherwise from
-    scratch by the interior point method.
+    directions are similar to the last ones, so that this is expected to take less work. Otherwise the
+    interior point method solves it from scratch.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -110,7 +110,9 @@ class FixedDirectionsProgram:
         return from_basis <= work_from_nothing(self._columns, self._constraints)
 
     def _from_basis(self, directions: np.ndarray, seconds: float) -> tuple[Solution | None, float]:
-        """Return the solution and its work; None if it fails or takes more iterations than expected."""
+        """Solve from the last basis; return the solution and the work, or None if the solver fails or needs
+        more iterations than expected.
+        """
         work = 0.0
         if self._master is None:
             start = "ipm" if self._large else "simplex"

@@ -10,7 +10,8 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Summation:
-    """Internal cells (those that are the total of no constraint), and all cells as sums of them.
+    """Internal cells (cells that are not the total of any constraint), and all cells as sums of internal
+    cells.
 
     Attributes
     ----------

@@ -129,7 +129,7 @@ class _Tree:
 
     @property
     def closed(self) -> float:
-        """Bound from which on a node is pruned, reduced by the solver's tolerance per cluster."""
+        """Return the bound from which on a node is pruned, reduced by the solver's tolerance per cluster."""
         return (1.0 - CLOSED) * self._least - self.most_clusters * FEASIBILITY_TOLERANCE
 
     def search(self, cuts: np.ndarray, most_nodes: int, most_looks: int) -> float:

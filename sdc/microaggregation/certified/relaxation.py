@@ -130,7 +130,7 @@ class Relaxation:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the allowance is spent or the deadline has passed."""
+        """Return whether the allowance is spent or the deadline has passed."""
         return (
             self.spent.evaluations >= self._allowance.evaluations
             or self.spent.pivots >= self._allowance.pivots
@@ -150,7 +150,8 @@ class Relaxation:
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
         """Generate columns until the relative difference of bound and master problem is at most `tolerance`.
 
-        It also ends if the bound reaches `enough`. It returns False if the allowance is exhausted before.
+        The generation also ends if the bound reaches `enough`. Return False if the allowance is exhausted
+        before.
         """
         share = _SMOOTHING
         stage = 0
@@ -202,9 +203,9 @@ class Relaxation:
     def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
         """Enumerate all clusters of the next roots with a reduced cost below `threshold`.
 
-        It starts with the root at place `first` of `records_by_dual`. It ends at a root with `per_root` or
-        more clusters, at about `most` clusters in total, or if the allowance is exhausted. The second result
-        is the place of the first root that is not enumerated.
+        The enumeration starts with the root at place `first` of `records_by_dual`. It ends at a root with
+        `per_root` or more clusters, at about `most` clusters in total, or if the allowance is exhausted. The
+        second result is the place of the first root that is not enumerated.
         """
         priced = self._price(
             self.dual_values,
@@ -220,7 +221,7 @@ class Relaxation:
 
     @property
     def binding(self) -> np.ndarray:
-        """Records of the cuts with a positive penalty, (cuts, width)."""
+        """Return the records of the cuts with a positive penalty, (cuts, width)."""
         return self.master.cuts[self.dual_values.penalties > 0]
 
     def reduced_costs(self) -> np.ndarray:

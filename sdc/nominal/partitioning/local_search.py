@@ -131,7 +131,7 @@ def _ruin_and_recreate(
     """Run the moves `first` to `last` - 1, or stop if there is no mixed cluster."""
     state, queue = walk.state, walk.queue
     weight, best = walk.weights
-    stride = 1 + len(queue) // 500  # copying the best partition takes time, so large files do it less often
+    stride = 1 + len(queue) // 500  # large files copy the best partition less often, to save time
     for move in range(first, last):
         if mixed_clusters(state) == 0:
             break
@@ -241,8 +241,8 @@ def _recreate(
 def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int:
     """Add a loose record to the best unfilled mixed cluster or small stock; return the weight added, or -1.
 
-    It checks all clusters and stocks. It is used only if no neighbour of the record is in an unfilled
-    cluster.
+    All clusters and stocks are checked. The function is used only if no neighbour of the record is in an
+    unfilled cluster.
     """
     width = state.members.shape[1]
     best, best_stock, best_weight = -1, -1, 0
@@ -275,7 +275,7 @@ def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int
 def _best_unfilled_cluster(
     state: PartitionState, points: Points, near: np.ndarray, c: int
 ) -> tuple[int, int]:
-    """Return the nearby unfilled mixed cluster to which c adds the least weight, and that weight."""
+    """Return the nearby unfilled mixed cluster whose weight combination c increases least, and the increase."""
     width = state.members.shape[1]
     best, best_weight, seen = -1, 0, 0
     for position in range(-1, near.shape[1]):
@@ -298,13 +298,15 @@ def _best_unfilled_cluster(
 def _grow(
     state: PartitionState, points: Points, near: np.ndarray, k: int, seed: int, grown: np.ndarray
 ) -> tuple[bool, int, int]:
-    """Grow a cluster of k records from `seed`; return success, its weight and its number of loose records."""
+    """Grow a cluster of k records from `seed`; return whether this succeeded, the weight of the cluster and
+    its number of loose records.
+    """
     grown[0] = seed
     weight = 0
     absorbed = 1
     for size in range(1, k):
         chosen, chosen_cost, chosen_draw = -1, 0, 0.0
-        for whole in range(2):  # first the neighbours, then all combinations if the neighbours do not suffice
+        for whole in range(2):  # first the neighbours, then all combinations if necessary
             others = near.shape[1] + 1 if whole == 0 else len(state.stock)
             for position in range(others):
                 c = position
