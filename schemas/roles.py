@@ -1,4 +1,4 @@
-"""The vocabulary of variables: the roles they play and the kinds they are of.
+"""The roles and kinds of variables.
 
 | role | what happens to the variable |
 |---|---|

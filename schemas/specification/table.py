@@ -110,7 +110,7 @@ DEFAULT_DECIMALS = 2
 
 
 def _several(value: Any) -> Any:
-    """Return one rule, a list of them, or none, as a list."""
+    """Return one rule, a list of rules, or None as a list."""
     if value is None:
         return ()
     return (value,) if isinstance(value, (dict, Dominance)) else value
@@ -304,14 +304,14 @@ class Table(TableContributors):
 
     @property
     def digits(self) -> int:
-        """Digits after the point: `decimals`, by default 0 for counts and 2 otherwise."""
+        """Return the digits after the decimal point: `decimals`, by default 0 for counts and 2 otherwise."""
         if self.decimals is not None:
             return self.decimals
         return 0 if self.counts else DEFAULT_DECIMALS
 
     @property
     def estimable_within(self) -> float | None:
-        """`p_percent` with its default; None if no such rule holds."""
+        """Return `p_percent` with its default; None if no such rule holds."""
         added_up = self.source == "microdata" and self.kind == "magnitude" and self.request is None
         return (
             DEFAULT_P_PERCENT
@@ -321,12 +321,12 @@ class Table(TableContributors):
 
     @property
     def counts(self) -> bool:
-        """Whether the cells are numbers of contributors without weights."""
+        """Return whether the cells are numbers of contributors without weights."""
         return self.kind == "frequency" and not self.weighted
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Finest columns of all tables, each once."""
+        """Return the distinct finest columns of all tables."""
         return tuple(dict.fromkeys(name for table in self.tables for name in table))
 
     def levels_of(self, dimension: str) -> tuple[str, ...]:
@@ -338,7 +338,7 @@ class Table(TableContributors):
 
     @property
     def groupings(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Columns that a later hierarchy groups again, and its columns above them that are in tables."""
+        """Return columns that a later hierarchy groups again, with their higher columns in tables."""
         placed: set[str] = set()
         regrouped = []
         for hierarchy in self.hierarchies:
@@ -350,42 +350,42 @@ class Table(TableContributors):
 
     @property
     def expanded(self) -> tuple[str, ...]:
-        """Columns of records that count once in each of their codes: parts of a value and nested codes."""
+        """Return columns whose records count once in each code: parts of a value and nested codes."""
         return () if self.source == "cells" else (*self.parts, *self.parents)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that hold codes, each once."""
+        """Return the distinct columns that contain codes."""
         return tuple(dict.fromkeys(name for each in self.dimensions for name in self.levels_of(each)))
 
     @property
     def suppressed(self) -> bool:
-        """Whether the method publishes cells without a value."""
+        """Return whether the method publishes cells without a value."""
         return "suppressed table" in method_row("table", self.method).guarantees
 
     @property
     def contributors_known(self) -> bool:
-        """Whether cells come with their contributors, or at least with how many there are."""
+        """Return whether the contributors of cells, or at least their number, are known."""
         return self.source == "microdata" or self.kind == "frequency" or self.contributors is not None
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        """Values of `costs` that are no column, the default first."""
+        """Return the values of `costs` that are not columns, the default first."""
         return SUPPRESSION_COSTS if self.method == "suppression" else COSTS
 
     @property
     def cost_rule(self) -> str:
-        """`costs` with the default of the method."""
+        """Return `costs` with the default of the method."""
         return self.costs if "costs" in self.model_fields_set else self.cost_names[0]
 
     @property
     def cost_column(self) -> str | None:
-        """Column with given costs, if any."""
+        """Return the column with given costs, if any."""
         return None if self.cost_rule in {*COSTS, *self.cost_names} else self.costs
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns of the input that hold numbers."""
+        """Return the columns of the input that contain numbers."""
         parts = (name for columns in self.parts.values() for name in columns)
         named = (self.value, *parts, self.contributors, *self.largest, self.lower_protection,
                  self.upper_protection, self.sliding_protection, self.lower_capacity, self.upper_capacity,
@@ -394,5 +394,5 @@ class Table(TableContributors):
 
     @property
     def value_name(self) -> str:
-        """Name of the published column of values."""
+        """Return the name of the published column of values."""
         return self.value or "frequency"
