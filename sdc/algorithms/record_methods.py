@@ -25,7 +25,7 @@ class LocalSuppressionParameters(Parameters):
     counts the records that show the values which a record shows."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Refuse too many variables, and release folders whose minimum count differs from k."""
+        """Refuse too many variables, and release folders together with ``missing = "any_value"``."""
         found = len(variables.kinds)
         if found > MOST_SUPPRESSED:
             allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"

@@ -104,7 +104,7 @@ class SwappingParameters(Parameters):
                 yield "similar", name, "published variables outside geography"
 
     def _unfit_levels(self) -> _Unfit:
-        """Refuse levels that are named twice, and hierarchies that do not start at a level of the geography."""
+        """Refuse repeated levels, and hierarchies that do not start at a level of the geography."""
         geography, further = self.geography, self.further
         if not geography or len(set(geography)) < len(geography):
             yield "geography", geography, "one or more quasi-identifiers, coarse to fine, each once"

@@ -51,7 +51,7 @@ def deduplicate(values: np.ndarray) -> np.ndarray:
 
 
 def on_grid(column: np.ndarray, ordered: np.ndarray) -> None:
-    """Round a coordinate (n,) in place to multiples of its `grid`; `ordered` contains the sorted coordinate."""
+    """Round a coordinate (n,) in place to multiples of its `grid`; `ordered` is the sorted coordinate."""
     step = grid(ordered)
     if step > 0.0:
         column /= step

@@ -139,7 +139,7 @@ class _Nesting:
 
 
 def _pairs(tables: ControlTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the margin, the cell and the table of the cell for each pair of a margin and a cell inside it."""
+    """Return for each pair of a margin and a cell inside it the margin, the cell and the cell's table."""
     names = [frozenset(table) for table in tables.tables]
     pairs = [np.empty((0, 3), np.int64)]
     for t, variables in enumerate(names):

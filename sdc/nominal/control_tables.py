@@ -153,7 +153,7 @@ class ControlTables:
         return _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
 
     def totals(self, counts: np.ndarray) -> np.ndarray:
-        """Return the count of every cell, (cells,) int64: the records of these combinations plus `elsewhere`."""
+        """Return the count of every cell, (cells,) int64: records of these combinations plus `elsewhere`."""
         here = self.held(counts)
         return here if self.elsewhere is None else here + self.elsewhere
 

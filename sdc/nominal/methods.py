@@ -1,4 +1,4 @@
-"""Protect a frequency vector by the algorithm of a given name; `sdc.algorithms.nominal` lists the algorithms."""
+"""Protect a frequency vector by a named algorithm; `sdc.algorithms.nominal` lists the algorithms."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Ladder:
         for level, groups in enumerate(self.groups):
             sizes = np.bincount(groups[present] + 1, minlength=int(groups.max(initial=-1)) + 2)
             loss[level, present] = (sizes[groups[present] + 1] - 1) / others
-        loss[-1, present] = 1.0  # a suppressed value loses everything
+        loss[-1, present] = 1.0  # the last level loses everything, even with a single value
         return loss
 
     @cached_property

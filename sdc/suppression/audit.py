@@ -49,16 +49,16 @@ class Audit:
         Number of attackers of each kind.
     cells : (k,) positions of the primary cells
     lowest, highest : (k, kinds) float arrays
-        For the outsider, his interval. For a kind of contributors, the narrowest interval among the attackers
-        who can exclude a table of deviations that reaches the levels; if nobody can exclude it, an interval
-        that every such attacker considers possible. If the outsider's interval is too narrow, it is reported
-        for all kinds.
+        For the outsider, his interval. For a kind of contributors, the worst interval (least excess over the
+        levels) among the attackers who can exclude a table of deviations that reaches the levels; if no
+        attacker can exclude it, an interval that none of them can narrow. If the outsider's interval is too
+        narrow, it is reported for all kinds.
     too_narrow : (k, kinds) boolean array
         Whether an attacker's interval does not contain the levels. A contributor's levels are limited to the
         deviations that he would consider possible if no cell was published. An attacker who knows the cell
         because nobody else contributes is not counted.
     who : (k, kinds, 2) int array
-        Units of the attacker with the narrowest interval; -1 if there is none.
+        Units of the attacker with the worst interval; -1 if there is none.
     exact : bool
         Whether the outsider's intervals are exact. In large tables, the true interval can be wider than a
         reported interval that contains the levels.
@@ -109,7 +109,7 @@ class _Levels:
         return _Levels(min(self.lower, fall), min(self.upper, rise), min(self.sliding, fall + rise))
 
     def margin(self, fall: float, rise: float) -> float:
-        """Return the smallest excess of an interval over the levels; negative if the interval is too narrow."""
+        """Return the smallest excess of an interval over the levels; negative if it is too narrow."""
         enough = 1 - LEVEL_TOLERANCE
         return min(
             fall - enough * self.lower, rise - enough * self.upper, fall + rise - enough * self.sliding

@@ -1,4 +1,4 @@
-"""Complete and prune patterns so that they satisfy all cuts: heuristics for the weighted set cover problem."""
+"""Complete and prune patterns so that they satisfy all cuts: heuristics for weighted set cover."""
 
 from __future__ import annotations
 

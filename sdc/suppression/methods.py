@@ -144,7 +144,7 @@ class _Search:
         return self._best
 
     def _repair(self, chosen: np.ndarray) -> None:
-        """Add cells until no attack succeeds, remove the cells that no cut needs, and keep the best pattern."""
+        """Add cells until no attack succeeds, remove cells that no cut needs, and keep the best pattern."""
         problem = self._problem
         chosen = self._protected(self._completed(chosen))
         for _ in range(_PRUNED):

@@ -1,4 +1,4 @@
-"""Feasible ranges of cells given a pattern: linear programs over the cells that the pattern does not publish."""
+"""Feasible ranges of cells given a pattern: linear programs over the cells that are not published."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Suppression:
 
     @property
     def gap(self) -> float | None:
-        """Return the relative gap between cost and lower bound; None if no positive lower bound was proved."""
+        """Return the relative gap between cost and lower bound; None without a positive lower bound."""
         if self.lower_bound > 0:
             return max(0.0, self.cost / self.lower_bound - 1)
         return None if self.cost > 0 else 0.0

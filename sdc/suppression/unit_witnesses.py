@@ -24,7 +24,7 @@ _WAITING = 24
 
 
 class _Table(NamedTuple):
-    """Cells by relation, relations by cell, and work arrays that a search restores: residuals and used cells."""
+    """Cells by relation, relations by cell, and arrays that a search restores: residuals and used cells."""
 
     row_starts: np.ndarray
     row_cells: np.ndarray

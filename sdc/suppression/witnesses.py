@@ -214,7 +214,7 @@ class Witnesses:
             one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
             if one is None and thorough > 0 and attacker != OUTSIDER and key not in self._most:
-                # upper limit of the demand: the deviation he considered possible before
+                # no demand exceeds `asked`; `_most` is the part he considers possible if no cell is published
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf

@@ -24,8 +24,8 @@ from microguard.sdc.errors import InvalidParameter
 #: Share of the counts of at least the base that are first drawn to the base and then published at 0 or at
 #: twice the base. An unbiased draw publishes a count of 1 as 0 with a probability of at least 1 - 1/base.
 #: With base 3 on the business survey (a88 by nuts3, no true zeros) a published 0 is a true 1 with probability
-#: 0.67. To reduce this to 0.60, three quarters of all draws to the base must be drawn again, at 2.1 times the
-#: chi-square.
+#: 0.67. To reduce this to 0.60, three quarters of all draws to the base must change to 0 or twice the base,
+#: at 2.1 times the chi-square.
 MOVING_ON = 0.5
 _CONTEXT = b"microguard/cta/small-count"
 

@@ -1,4 +1,4 @@
-"""A table in the form that the methods use: positions of cells, and scaled protection levels and capacities."""
+"""A table in the form that the methods use: positions of cells, scaled protection levels and capacities."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Sensitivity:
     upper: np.ndarray
 
     def only(self, cells: np.ndarray) -> Sensitivity:
-        """Restrict the result: return which cells are sensitive by the rule, as a (cells,) boolean array."""
+        """Return the same sensitivity restricted to `cells`, a (cells,) boolean array."""
         return Sensitivity(
             self.sensitive & cells, np.where(cells, self.lower, 0.0), np.where(cells, self.upper, 0.0)
         )

@@ -69,7 +69,7 @@ def _undo_dissolve(state, movers, targets, moved, a):
 
 @borrowing
 def create(state, near, i, k, temperature, stream):
-    """Try to create a cluster of record i and the k - 1 nearest records of clusters with more than k records."""
+    """Try to create a cluster of record i and its k - 1 nearest records in clusters with surplus records."""
     capacity = len(state.sizes)
     if (
         state.free[capacity] == 0

@@ -34,8 +34,8 @@ _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
 #: Factor of the number of moves if errors have maxima, which block many moves.
 _BEHIND_A_WALL = 3
-#: If cells that must be kept are empty, this fraction (moves / this number) of the moves is spent on filling
-#: them before the search restarts.
+#: If cells that must be kept are empty, the number of moves divided by this is spent on filling them before
+#: the search restarts.
 _FILLING = 4
 
 

@@ -275,7 +275,7 @@ def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int
 def _best_unfilled_cluster(
     state: PartitionState, points: Points, near: np.ndarray, c: int
 ) -> tuple[int, int]:
-    """Return the nearby unfilled mixed cluster whose weight combination c increases least, and the increase."""
+    """Return the nearby unfilled mixed cluster whose weight grows least with c, and the growth."""
     width = state.members.shape[1]
     best, best_weight, seen = -1, 0, 0
     for position in range(-1, near.shape[1]):
