@@ -216,7 +216,7 @@ TABLE_KEYS: tuple[str, ...] = tuple(
 
 
 def method_names(content: Content) -> tuple[str, ...]:
-    """Return the method names that a specification may contain; installed methods of third parties come last."""
+    """Return the method names that a specification may contain; methods of third parties come last."""
     names = tuple(name for name, row in BUILT_IN.items() if row.content == content)
     return (*names, *sorted(entry_points(group=GROUP).names - set(BUILT_IN)))
 

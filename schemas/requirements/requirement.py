@@ -26,7 +26,7 @@ class MetricKey(NamedTuple):
 
     @property
     def column(self) -> str:
-        """Return the column of the metrics frame: "missing of income", "max_absolute_error in dimension 2"."""
+        """Return the name in the metrics frame: "missing of income", "max_absolute_error in dimension 2"."""
         text = f"{self.metric} of {self.variable}" if self.variable else self.metric
         return f"{text} in dimension {self.dimension}" if self.dimension else text
 
@@ -92,7 +92,7 @@ class Requirement:
 
 
 def _rounded(value: float, to: Callable[[float], int]) -> str:
-    """Return a number with three digits, rounded up or down so that it is a limit which the number satisfies."""
+    """Round a number up or down to three digits, so that the number satisfies the result as a limit."""
     if value == 0:
         return "0"
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)

@@ -31,7 +31,7 @@ def _weights(spec: Specification) -> Iterator[Fault]:
 
 
 def _orders(spec: Specification) -> Iterator[Fault]:
-    """Require an order or bands for each ordinal quasi-identifier, and refuse an order for other variables."""
+    """Require an order or bands for each ordinal quasi-identifier; refuse an order for other variables."""
     for name, variable in spec.variables.items():
         order: Path = ("variables", name, "order")
         given = variable.order

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Return the line number of each section and key; keys inside a value have the line number of the value."""
+    """Return the line number of each section and key; keys inside a value have the line of the value."""
     lines: dict[Path, int] = {}
     section: Path = ()
     tables: dict[Path, int] = {}

@@ -170,7 +170,7 @@ class Specification(Section):
 
     @cached_property
     def nominal(self) -> tuple[str, ...]:
-        """Return the quasi-identifiers whose values are categories, ordinal and hierarchical ones included."""
+        """Return the quasi-identifiers with categories, ordinal and hierarchical ones included."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind in CATEGORIES)
 
     @cached_property
@@ -230,7 +230,9 @@ class Specification(Section):
 
     @cached_property
     def further_weights(self) -> tuple[str, ...]:
-        """Return the other sampling weights, such as those of a panel's second wave."""
+        """Return the other sampling weights, such as those of a panel's second wave (zero or missing for
+        records without one).
+        """
         return tuple(name for name in self.weights if name != self.weight)
 
     def weighted_by(self, group: Group) -> str | None:

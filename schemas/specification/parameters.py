@@ -127,7 +127,7 @@ def _section_of(row: MethodRow) -> type[Section]:
 def parameter_faults(
     method: str, algorithm: str, effort: str, sections: dict[str, Parameters], nominal: bool
 ) -> Iterator[Fault]:
-    """Return the faults of sections that the algorithm does not have, and of keys that it does not support."""
+    """Return the faults of sections and keys that the algorithm does not support."""
     taken = [row.parameters for row in rows_taken(method, algorithm)]
     for name, section in sections.items():
         shown = ", ".join(key for key, value in vars(section).items() if value != _default(section, key))

@@ -1,4 +1,4 @@
-"""Refuse keys for the protection of records in a specification with a table and without records to protect."""
+"""Refuse keys for the protection of records if a specification has a table and no records to protect."""
 
 from __future__ import annotations
 
