@@ -1,6 +1,6 @@
 """Exceptions of the methods. A message states the key, what was expected, what was found and what to do.
 
-A message names variables, counts and positions. It never contains a value of a record.
+A message names variables, counts and positions. A message never contains a value of a record.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ TWO_OPTIMAL = "two-step-optimal"
 
 @dataclass(frozen=True)
 class TwoSteps:
-    """The three choices that a name own-FIA stands for (Cost 2023, 6.2.5).
+    """The three choices that are encoded in a name own-FIA (Cost 2023, 6.2.5).
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ class Parameters:
         """Return the key that does not fit the variables, the value found (None if there is none) and the
         allowed values.
 
-        The key is that of a parameter, or "" for the method itself.
+        The key is the name of a parameter, or "" for the method itself.
         """
         return iter(())
 

@@ -58,7 +58,7 @@ def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarra
     Parameters
     ----------
     values : (n,) float array
-        NaN is missing and gets the code -1. Zero is a category of its own.
+        NaN is missing and gets the code -1. Zero is a separate category.
     of_number : float
         Relative closeness, above 0 and below 1.
     apart : float

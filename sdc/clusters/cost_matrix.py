@@ -139,7 +139,9 @@ class MismatchCosts:
         return self.rows
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the weighted sum of distances from each record's category to those of its cluster, (n,)."""
+        """Return the weighted sum of distances from each record's category to the categories of its cluster,
+        (n,).
+        """
         costs = np.empty(len(labels))
         for row in np.unique(self.rows):
             mine = self.rows == row

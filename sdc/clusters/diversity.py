@@ -294,8 +294,9 @@ def _cheapest(
 
     Ties go to the lowest number.
 
-    Clusters are visited in order of their projection, from a outwards, until a lower bound of the cost
-    exceeds the best cost. Clusters whose means changed since the last sort are checked one by one (`moved`).
+    Clusters are visited in order of their projections, starting next to cluster a, until a lower bound on the
+    cost exceeds the best cost. Clusters whose means changed since the last sort (`moved`) are checked
+    separately.
     """
     along, near, order, is_moved = reachable
     best, cost, reach = -1, np.inf, np.inf

@@ -89,7 +89,8 @@ def ordinal_coordinates(ranks: np.ndarray, categories: int) -> np.ndarray:
 
 
 def rank_costs(ranks: np.ndarray, categories: int, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted sum of distances from each record's category to those of its cluster, (n,).
+    """Return the weighted sum of distances from each record's category to the categories of its cluster,
+    (n,).
 
     The weighted median of the ranks minimises this sum.
 

@@ -160,8 +160,8 @@ def medians(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, na
 def medoids(points: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the position of the medoid of each record's cluster, (n,).
 
-    The medoid has the least weighted sum of squared distances to the records of its cluster. It is the record
-    nearest to the mean.
+    The medoid has the least weighted sum of squared distances to the records of its cluster. The medoid is
+    also the record nearest to the mean.
     """
     masses = np.bincount(labels, weights=weights)
     squares = np.zeros(len(labels))

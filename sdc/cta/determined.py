@@ -76,7 +76,7 @@ def _reversible(
 ) -> np.ndarray:
     """Return which sensitive cells have the opposite direction in one consistent solution, (p,).
 
-    The solution reverses the direction of as many `candidates` (positions in `sensitive`) as possible.
+    The solution reverses the directions of as many `candidates` (positions in `sensitive`) as possible.
     """
     cells, size = table.cells, len(sensitive)
     published_up = deviations[sensitive] > 0

@@ -67,8 +67,8 @@ class FilePerSignature(IndexDataCacheFile):
     """Disk cache of one function with one file per signature, named by a hash of the signature.
 
     Numba numbers its files and maps signatures to numbers in an index. If several processes compile a kernel
-    for different types at once, the index can map a signature to the code of another one. This happened in 2
-    of 60 trials with four processes; in one of them a loop read integers as floats, without any error.
+    for different types at once, the index can map a signature to the code of another signature. This happened
+    in 2 of 60 trials with four processes; in one of them a loop read integers as floats, without any error.
     """
 
     def save(self, key: tuple[Any, ...], data: object) -> None:

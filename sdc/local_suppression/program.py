@@ -1,4 +1,4 @@
-"""Solve the integer program of local suppression for a block of key combinations; all others stay fixed.
+"""Solve the integer program of local suppression for a block of key combinations; all others are fixed.
 
 A group is a set of combinations that agree on the values that a pattern shows. Variables: y[c, P] is the
 number of records of combination c that are published with pattern P, and z[g] is 1 if group g is used. A used

@@ -108,7 +108,8 @@ class Moments:
     def correlations(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the correlations before and after protection, (p, p) each.
 
-        A correlation uses the records with both variables. It is NaN if one of them is constant.
+        A correlation uses the records with both variables. The correlation is NaN if one of the variables is
+        constant.
         """
         return (
             _correlations(self.pairs, self.before, self.squares_before, self.products_before),

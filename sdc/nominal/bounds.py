@@ -58,8 +58,8 @@ def least_chi2(original: np.ndarray, k: int) -> np.ndarray:
 def nested_bound(tables: ControlTables, k: int) -> float:
     """Return the nested bound, which uses the margins that are control tables; at least the free bound.
 
-    It bounds the chi-square of every vector of counts that are 0 or at least k. Of all constraints the
-    relaxation keeps only the additivity of cells to their small margins.
+    The bound is valid for every vector of counts that are 0 or at least k. The relaxation keeps only one kind
+    of constraint: cells add up to their small margins.
     """
     free = free_bound(tables.original, k)
     nesting = _Nesting.from_tables(tables, k)

@@ -10,7 +10,8 @@ from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.stop import StoppedBy
 
 #: Objective of a step: the weight of a partition, chi-square (with or without deviations of key
-#: combinations), or the largest error of a cell above what SAFE allows for its table (max |b_t| - g_t).
+#: combinations), or the largest excess of a cell's error over the extra error that SAFE allows (max |b_t| -
+#: g_t).
 Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error above its allowance"]
 #: Tolerance of the solver: objectives that differ by less than this count as equal.
 OBJECTIVE_TOLERANCE = 1e-6

@@ -46,7 +46,7 @@ class Flows:
 def transport(
     frequencies: FrequencyVector, new_counts: np.ndarray, similarity: Similarity | None = None
 ) -> Flows:
-    """Compute flows that turn the original counts into the new ones.
+    """Compute flows that turn the original counts into the new counts.
 
     If at most 1,000 records of a region move, their total distance is minimal. In larger regions,
     combinations are matched greedily in rings of increasing distance. A ring contains the combinations that

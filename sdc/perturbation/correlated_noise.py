@@ -1,4 +1,4 @@
-"""Correlated noise: normal noise whose covariance is proportional to that of the data.
+"""Correlated noise: normal noise whose covariance is proportional to the covariance of the data.
 
 Kim 1986, A method for limiting disclosure in microdata based on random noise and transformation (ASA, Survey
 Research Methods Section). Tendick and Matloff 1994, A modified random perturbation method for database

@@ -6,8 +6,8 @@ A reader who sees that values are missing must not be able to conclude this. Som
 are therefore withheld as well, by a random draw. Its probability depends only on the number of units and on
 the shares of the previously published values.
 
-The number of distinct values is that of a Dirichlet-multinomial sample (Mosimann 1962): units that enter
-together resemble each other.
+The number of distinct values is modelled by a Dirichlet-multinomial sample (Mosimann 1962), because units
+that enter together resemble each other.
 """
 
 from __future__ import annotations

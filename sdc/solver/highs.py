@@ -29,8 +29,8 @@ _STATUS: dict[object, Status | str] = {
     _MODEL.kInterrupt: _LIMIT,
 }
 
-#: Options tried in this order, on top of the requested ones, if a linear program fails: simplex method,
-#: interior point method, then dual and primal simplex without presolve.
+#: Options tried in this order, in addition to the requested options, if a linear program fails: simplex
+#: method, interior point method, then dual and primal simplex without presolve.
 LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"solver": "simplex"},

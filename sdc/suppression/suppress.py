@@ -17,7 +17,7 @@ from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_
 
 @dataclass(frozen=True, eq=False)
 class Suppression:
-    """A pattern of suppressed cells, what was proved about it, and its audit.
+    """A pattern of suppressed cells with its lower bound and its audit.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ class Witnesses:
     def of(
         self, primary: int, pattern: Pattern, *, thorough: int, costs: np.ndarray | None = None
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
-        """Return witnesses of a primary for the outsider and all attackers who exclude his, and what fails.
+        """Return witnesses of a primary for the outsider and attackers who exclude his, and failed targets.
 
         Witnesses of the pattern are kept if all their cells are suppressed.
 

@@ -28,8 +28,8 @@ from scipy.optimize import linear_sum_assignment
 #: Maximum number of units that are assigned to donors together, and number of nearest donors that are
 #: considered for each unit.
 BATCH, CANDIDATES = 128, 16
-#: Maximum number of donors of one profile that are compared with a batch; if there are more, the first ones
-#: in the drawn order.
+#: Maximum number of donors of one profile that are compared with a batch; if there are more, the first donors
+#: in the drawn order are compared.
 DONORS = 4096
 #: Price of an impossible exchange.
 _FORBIDDEN = np.iinfo(np.int32).max

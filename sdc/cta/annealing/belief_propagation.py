@@ -8,7 +8,8 @@ n tables the residuals are 4 % (n = 20) to 22 % (n = 36) smaller than those of a
 Annealing stops improving when no change of a few cells helps.
 
 A message is computed exactly, over all directions of the cells of the constraint, by meet in the middle: the
-directions of one half are matched with those of the other half in the order of their sums.
+direction patterns of one half of the cells are matched with the patterns of the other half in the order of
+their sums.
 
 Source: Braunstein and Zecchina 2006, Learning by message passing in networks of discrete synapses
 (reinforcement); Kschischang, Frey and Loeliger 2001, Factor graphs and the sum-product algorithm.
@@ -250,8 +251,9 @@ def _match_halves(
 ) -> None:
     """Compute the probability of each pattern of one half, summed over all patterns of the other half.
 
-    One pass in ascending order sums over patterns with a positive residual, one in descending order over the
-    others. From one pattern to the next, the sum so far is multiplied by an exponential of the step.
+    A pass in ascending order sums over the patterns with a positive residual, and a pass in descending order
+    over all other patterns. From one pattern to the next, the sum so far is multiplied by an exponential of
+    the step.
     """
     first, last = halves.pointers[mine], halves.pointers[mine + 1]
     low, high = halves.pointers[theirs], halves.pointers[theirs + 1]

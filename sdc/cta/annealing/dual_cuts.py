@@ -24,8 +24,8 @@ from microguard.sdc.kernels.compile import kernel
 #: Maximum number of cuts. The latest cuts are kept, because they are near the incumbent (best solution).
 MAX_CUTS = 500
 #: First temperatures of the rounds, used in turn, relative to the cost of the incumbent beyond the
-#: unavoidable part: low ones refine the incumbent, high ones leave it. The last temperature is the first
-#: times `COOLING`.
+#: unavoidable part: low temperatures refine the incumbent, high temperatures lead away from it. The last
+#: temperature of a round is the first one times `COOLING`.
 TEMPERATURES = (0.003, 0.01, 0.02, 0.006)
 COOLING = 0.01
 

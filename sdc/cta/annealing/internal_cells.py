@@ -306,7 +306,7 @@ def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int,
 def _to_level(cells: _Cells, deviations: np.ndarray, cell: int, other: int, upper: bool) -> float:
     """Return the shift of an internal cell that sets a cell containing it to zero or to a protection level.
 
-    The shift is clipped to the capacities of the internal cell. It is 0 if the direction is forbidden.
+    The shift is clipped to the capacities of the internal cell. The shift is 0 if the direction is forbidden.
     """
     level = 0.0
     if cells.up[other] > 0.0 and cells.down[other] > 0.0:

@@ -22,7 +22,8 @@ from microguard.sdc.solver import Solution, Status
 
 #: Numbers of bases by which bounds are widened, tried in this order, if the caller allows it.
 WIDENINGS = (1, 3)
-#: Distance to a multiple, in bases, below which a value counts as one: the tolerance of solver and walk.
+#: Distance to a multiple, in bases, below which a value counts as a multiple: the tolerance of solver and
+#: walk.
 WHOLE_TOLERANCE = 1e-6
 #: Share of unrounded cells after the walk above which an integer program takes hours; annealing is tried
 #: first, if cells may exceed their adjacent multiples.

@@ -3,8 +3,8 @@
 In three dimensions, or with two hierarchies, the walk need not end at multiples. An integer program then
 rounds the remaining cells, with as few differences from their keyed draws as possible.
 
-Cells that were published before need not add up with the true values of the others. A linear program then
-finds the nearest additive values, from which the walk starts.
+Values that were published before need not add up with the true values of the other cells. If they do not, a
+linear program finds the nearest additive values, from which the walk starts.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def hybrid(search: Search, params: HybridParams) -> int:
 def grouped(model: Model, groups: np.ndarray) -> tuple[Program, sparse.csr_array]:
     """Return the program with one binary per group, and the (p, groups) membership matrix.
 
-    A cell with only one admissible direction has a binary of its own.
+    A cell with only one admissible direction has a separate binary.
     """
     problem, program = model.problem, model.program
     group_of = np.where(problem.forced >= 0, groups.max(initial=0) + 1 + np.arange(problem.size), groups)

@@ -42,7 +42,9 @@ class LearningParams:
 
 
 def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> int:
-    """Run the passes: learn preferences, fix strong ones, solve for the rest. Return the nodes used.
+    """Run the passes: learn preferences, fix variables with strong ones, solve for the others.
+
+    Return the nodes used.
 
     Raises
     ------
@@ -112,7 +114,10 @@ def _resistances(
 def _solve_doubtful(
     search: Search, model: Model, fixed: np.ndarray, doubtful: np.ndarray, params: LearningParams
 ) -> int:
-    """Solve the integer program over the doubtful binaries with the others fixed. Return the nodes used."""
+    """Solve the integer program over the doubtful binaries, with the other binaries fixed.
+
+    Return the nodes used.
+    """
     program = model.with_directions(model.problem.admissible(fixed))
     lower, upper = program.lower.copy(), program.upper.copy()
     columns = model.binaries.start + doubtful

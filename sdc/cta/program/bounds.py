@@ -124,7 +124,7 @@ def relaxation_bound(
 def _add_cell_cuts(covering: Covering, problem: Problem, most_work: float, deadline: Deadline) -> None:
     """Add cell cuts of successively wider neighbourhoods while they are worthwhile and work remains.
 
-    The first width is abandoned early if the second one gains more, to leave work for it.
+    The first width is abandoned early if the second width gains more, so that work remains for the second.
     """
     constraints = problem.constraints.shape[0]
     widths = [*(width for width in MOST_CONSTRAINTS if width < constraints), constraints][

@@ -1,7 +1,7 @@
 """Cell cuts: valid inequalities on the adjustments that compensate the change of one sensitive cell.
 
-Let w be any weights of the constraints and g = w @ constraints. All deviations d have g @ d = 0. So the
-change of a sensitive cell s is compensated by the other cells, of which sensitive ones t contribute up to
+Let w be any weights of the constraints and g = w @ constraints. All deviations d have g @ d = 0. The change
+of a sensitive cell s is therefore compensated by the other cells. Other sensitive cells t contribute up to
 their levels:
 
     sum of |g_c| adjustment_c over c other than s  >=  |g_s| smaller level_s - sum of |g_t| level_t over t.

@@ -30,9 +30,9 @@ LEAST_SECONDS = 0.1
 class Covering:
     """The covering relaxation of a problem, to which cuts are added.
 
-    The adjustment of a cell is its absolute deviation, that of a sensitive cell its deviation beyond its
-    smaller level. Constraint cuts and cell cuts are derived for deviations beyond the level of the chosen
-    direction, which are smaller, so that they are valid.
+    The adjustment of a cell is its absolute deviation; the adjustment of a sensitive cell is its deviation
+    beyond its smaller level. Constraint cuts and cell cuts are derived for deviations beyond the level of the
+    chosen direction, which are smaller, so that they are valid.
 
     Attributes
     ----------

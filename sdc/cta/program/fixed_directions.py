@@ -16,8 +16,8 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import INFINITY, NO_LIMIT, Limits, Master, Solution, Status, solve
 from scipy import sparse
 
-#: Cost of a unit of violation, in units of the most expensive cell. It exceeds the cost of any chain of
-#: adjustments that avoids the violation.
+#: Cost of a unit of violation, in units of the most expensive cell. The cost exceeds that of any chain of
+#: adjustments which avoids the violation.
 VIOLATION_COST = 200.0
 #: Scaled violation up to which a solution is feasible: the solver's tolerance, summed over a constraint.
 VIOLATION_TOLERANCE = 1e-5

@@ -1,7 +1,7 @@
 """Deterministic cost model of linear programs. All work limits are expressed in its unit.
 
-The unit is the cost per column of a program solved from scratch, about 20 microseconds of one core. It was
-measured on grids of two and three dimensions and on hierarchical tables of 2,000 to 19,000 cells, and is
+The unit is the cost per column of a program solved from scratch, about 20 microseconds of one core. The model
+was measured on grids of two and three dimensions and on hierarchical tables of 2,000 to 19,000 cells, and is
 accurate within a factor of two.
 """
 

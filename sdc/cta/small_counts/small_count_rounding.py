@@ -161,7 +161,8 @@ def as_known_to_readers(table: CellTable, published: np.ndarray, base: int) -> C
 def small_count_odds(base: int) -> np.ndarray:
     """Return the probabilities (2 base, 3) of 0, base and 2 base for the counts 0 to 2 base - 1.
 
-    Below the base the probabilities are those of unbiased rounding. Counts of the base or more do not change.
+    Below the base the probabilities are those of unbiased rounding. The base itself does not change. Larger
+    counts are never published as 0 or as the base; their probability is entered at 2 base.
     """
     counts = np.arange(2 * base)
     excess = np.where(counts < base, counts / base, 0.0)

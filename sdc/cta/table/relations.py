@@ -245,9 +245,9 @@ def tabulate(
 
 
 def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> tuple[Tabulation, np.ndarray]:
-    """Build the constraints of cells that are given one by one, margins included.
+    """Build the constraints of a list of cells, margins included.
 
-    A constraint contains a cell and those of its children that are given; missing children are treated as
+    A constraint contains a cell and its listed children; children that are not listed are treated as
     structural zeros.
 
     Returns

@@ -105,8 +105,8 @@ class Work:
 
         Most of the time is spent on pricing (1e8 evaluations per second), the master problem (2e7 pivots
         times rows per second) and the integer programs. The required work grows with k. If the allowance does
-        not suffice for clusters of k to 2k - 1 records, the only bound is that of smaller clusters or nearest
-        neighbours.
+        not suffice for clusters of k to 2k - 1 records, the only bounds are those from smaller clusters or
+        from nearest neighbours.
         """
         small = n <= ONE_LEVEL
         return cls(

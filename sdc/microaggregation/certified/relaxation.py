@@ -35,8 +35,8 @@ from microguard.sdc.stop import Deadline
 _SMOOTHING = 0.6
 #: Searches with limited width, narrowest first: candidates per root, and evaluations per root and size.
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
-#: A search that finds fewer than n / this new columns is replaced by a wider one; a round with fewer than n /
-#: this cuts on three records also separates cuts on larger sets.
+#: A search that finds fewer new columns than n divided by this number is replaced by a wider search. A round
+#: with fewer cuts on three records than n divided by this number also separates cuts on larger sets.
 FEW = 5
 #: Relative difference of bound and master problem at which column generation ends between rounds of cuts.
 ROUND_TOLERANCE = 1e-4
@@ -68,7 +68,7 @@ class DualValues:
     penalties: np.ndarray
 
     def towards(self, solution: MasterSolution, share: float) -> DualValues:
-        """Return `share` times these duals plus 1 - share times those of a solution."""
+        """Return `share` times these duals plus 1 - share times the duals of a solution."""
         return DualValues(
             share * self.duals + (1 - share) * solution.duals,
             share * self.penalties + (1 - share) * solution.penalties,

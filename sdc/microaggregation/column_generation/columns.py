@@ -42,7 +42,7 @@ class Columns:
         return self._costs
 
     def add(self, members: np.ndarray) -> np.ndarray:
-        """Add the clusters that are new; return the positions of the added ones."""
+        """Add the clusters that are new; return the positions of the added clusters."""
         first = len(self)
         fresh: list[int] = []
         for row in range(len(members)):

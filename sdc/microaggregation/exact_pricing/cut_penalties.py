@@ -114,7 +114,9 @@ def _shared_penalties(cuts: Cuts, n: int) -> np.ndarray:
 
 @kernel
 def clear(cuts: CutState) -> None:
-    """Reset the pair costs to those of an empty cluster, which also removes accumulated rounding errors."""
+    """Reset the pair costs to the pair costs of an empty cluster, which also removes accumulated rounding
+    errors.
+    """
     cuts.pair[:] = cuts.at_first
 
 

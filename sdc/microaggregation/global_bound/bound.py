@@ -53,13 +53,13 @@ from microguard.sdc.microaggregation.nearest_records import nearest_records
 KIND = "duals of records"
 #: Number of columns per root that an iteration adds.
 KEPT = 6
-#: Number of initial columns per record and size: windows of its nearest records, each shifted by one.
+#: Number of initial columns per record and size: windows in the list of nearest records, each shifted by one.
 WINDOWS = 3
 #: Softness of the first and the last sweep of an iteration, as shares of the mean cost of a column.
 SOFTEST, HARDEST = 0.3, 0.002
 #: Weight of the best duals in the duals that are priced (smoothing, Wentges 1997).
 SMOOTHING = 0.5
-#: Initial duals as a multiple of those of the nearest-neighbour bound.
+#: Initial duals, as a multiple of the duals of the nearest-neighbour bound.
 START = 1.2
 #: Limits of pricing in all iterations except the last.
 DRAFT = Thoroughness(width=60, evaluations=10_000, in_all=2**60, beyond=200)

@@ -145,7 +145,7 @@ def _take_in(
 
 @kernel
 def _needed(least: np.ndarray, others: int, base: float) -> float:
-    """Return the worth from which on records are in no column of negative reduced cost."""
+    """Return the worth at which a record can no longer be in a column of negative reduced cost."""
     needed = -base
     for b in range(others - 1):
         needed -= least[b]

@@ -27,7 +27,7 @@ from microguard.sdc.microaggregation.heuristics.ward import merge, merge_neighbo
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Function that returns the "first" and the "last" k of the records at the given positions.
+#: Function that returns the "first" k and the "last" k records among the records at the given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 

@@ -26,10 +26,11 @@ from microguard.sdc.microaggregation.local_search.noise import COUNT, NOISE
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, move, refresh
 from microguard.sdc.stop import Deadline
 
-#: One in this many visits tries to create a cluster; one in this many times k tries to dissolve one.
+#: Number of visits per attempt to create a cluster. Times k, it is the number of visits per attempt to
+#: dissolve a cluster.
 CREATE_EVERY = 8
 DISSOLVE_EVERY = 20
-#: Sums are recomputed after this many sweeps, which limits their rounding errors.
+#: Number of sweeps after which sums are recomputed, which limits their rounding errors.
 REFRESH_EVERY = 8
 #: Number of parts of the cooling. The deadline is checked between parts.
 PARTS = 64

@@ -124,7 +124,7 @@ def made_diverse(
 ) -> Clustering:
     """Merge the clusters of a clustering until they are diverse, and improve them by local search.
 
-    The lower bound remains valid, because it holds for all clusterings, hence also for diverse ones.
+    The lower bound remains valid, because it is valid for all clusterings, including diverse ones.
     """
     perturbed, labels = _diverse_start(records, clustering.labels, seed)
     work = Counter(clustering.work)

@@ -2,7 +2,7 @@
 
 MDAV evaluates all pairs of a small file. A large file is first divided into blocks of near records. If many
 records repeat, a second partition is constructed: records that occur at least k times form clusters of equal
-records, which cost nothing, and MDAV clusters the others. The cheaper partition is used.
+records, which cost nothing, and MDAV clusters all other records. The cheaper partition is used.
 """
 
 from __future__ import annotations

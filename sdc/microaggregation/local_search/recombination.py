@@ -15,8 +15,8 @@ from microguard.sdc.microaggregation.sse import squares_by_cluster
 from microguard.sdc.solver import Limits, Options, Status, solve
 from microguard.sdc.stop import Deadline
 
-#: The program is limited in size so that its work limit allows at least this many steps. Larger programs
-#: spend their work on cuts and heuristics at the root and find no improvement.
+#: Minimum number of solver steps that the work limit must allow; it limits the size of the program. Larger
+#: programs spend their work on cuts and heuristics at the root and find no improvement.
 FEWEST_STEPS = 5
 #: Solver of the relaxation: interior-point method with crossover, ten times as fast as simplex if many
 #: clusters have equal costs.

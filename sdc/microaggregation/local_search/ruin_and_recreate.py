@@ -1,10 +1,10 @@
 """Ruin and recreate: dissolve the most expensive clusters into their neighbours, and split large ones.
 
-A search keeps clusters at k to 2k - 1 records, so a cluster whose neighbours are full cannot be dissolved.
-Example: two remote groups of twelve records with k = 5. The clusters have 5, 5 and 2 + 3 records (two of the
-first group, three of the second) and 9 records of the second group. No single move improves this, although 6,
-6, 7 and 5 would be better. In a panel with very large units, one such cluster caused a fifth of the total
-loss.
+A search keeps all clusters at k to 2k - 1 records, so a cluster cannot be dissolved if its neighbours are
+full. Example: two remote groups of twelve records with k = 5. The clusters have 5, 5 and 2 + 3 records (two
+of the first group, three of the second) and 9 records of the second group. No single move improves this,
+although 6, 6, 7 and 5 would be better. In a panel with very large units, one such cluster caused a fifth of
+the total loss.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _split_large(partition, touched, parts, k):
     """Split clusters until all have fewer than 2k records; append the new clusters to `touched` and return
     its length.
 
-    The first new cluster takes the number of the dissolved cluster, the others take unused numbers.
+    The first new cluster gets the number of the dissolved cluster; further clusters get unused numbers.
     """
     members, sizes = partition.members, partition.sizes
     number, place = touched[0], 1

@@ -107,7 +107,7 @@ class AggregationProblem:
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.start))
 
     def representatives(self, chosen: np.ndarray) -> np.ndarray:
-        """Return the key combination of each cluster by label, given the choices (c,) of the open ones."""
+        """Return the key combination of each cluster by label, given the open clusters' choices (c,)."""
         result = self.decided.copy()
         result[self.cluster] = self.choice[chosen]
         return result
@@ -120,6 +120,6 @@ class AggregationProblem:
 
 
 def _add(counts: np.ndarray, cells: np.ndarray, records: np.ndarray) -> None:
-    """Add the records of each row to its cells (rows, T), except settled ones."""
+    """Add the records of each row to its cells (rows, T), except cells marked `SETTLED`."""
     everywhere = cells != SETTLED
     np.add.at(counts, cells[everywhere], np.broadcast_to(records[:, None], cells.shape)[everywhere])

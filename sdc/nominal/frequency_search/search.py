@@ -28,9 +28,9 @@ from microguard.sdc.stop import Deadline, StoppedBy
 #: Number of moves per square root of the number of combinations below k. "exact" has the moves of "thorough",
 #: because the search proves nothing.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
-#: Maximum number of moves; in larger files more work gains little. "fast" must cost seconds in a job that
-#: sorts the file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves take
-#: 7 s of one core. Their chi-square is 3 % above that of 13.2 million moves in 18 s.
+#: Maximum number of moves. In larger files, more moves gain little. "fast" must take only seconds in a job
+#: that sorts the file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves
+#: take 7 s of one core. Their chi-square is 3 % above that of 13.2 million moves in 18 s.
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
 #: Factor of the number of moves if errors have maxima, which block many moves.
 _BEHIND_A_WALL = 3

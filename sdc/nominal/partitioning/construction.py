@@ -1,4 +1,4 @@
-"""Construct an integer partition from the duals of a fractional one (Cost 2023, section 4.4).
+"""Construct an integer partition from the duals of a fractional partition (Cost 2023, section 4.4).
 
 Clusters are added one by one from the unassigned records. Each cluster is a solution of the auxiliary problem
 (4.4.7)-(4.4.11): minimise the weight of the cluster minus the sum of gamma u_i + lambda over its members i.

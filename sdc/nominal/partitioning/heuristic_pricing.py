@@ -10,7 +10,7 @@ from microguard.sdc.kernels.compile import kernel
 
 #: Number of clusters that Algorithm 5 adds per iteration (n_max; the thesis gives no value).
 GREEDY_COLUMNS = 50
-#: Algorithm 6 enumerates subsets of at most this many neighbours, which is 2k - 2 at k = 10.
+#: Maximum number of neighbours whose subsets Algorithm 6 enumerates: 2k - 2 at k = 10.
 ENUMERATED_NEIGHBOURS = 18
 
 
