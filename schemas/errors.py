@@ -81,7 +81,7 @@ class SpecificationError(MicroguardError):
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The faults one by one."""
+        """Return the faults as a list of single faults."""
         return tuple(failure.what for failure in self.failures) or (str(self),)
 
 

@@ -8,17 +8,17 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 
 | metric | variable | what it counts |
 |---|---|---|
-| present | each declared column | 1 where the file has it, else 0 |
-| type_fits | each declared column but identifiers | 1 where its type suits role and kind, else 0 |
+| present | each declared column | 1 if the file has it, otherwise 0 |
+| type_fits | each declared column except identifiers | 1 if its type fits role and kind, otherwise 0 |
 | records_kept | - | records kept |
 | records_rejected | - | records rejected, each once |
 | missing | quasi-identifiers of a kind to be rejected; unit, household, region, weight | records without it |
 | not_finite | numeric quasi-identifiers, weight | records with an infinity or NaN there |
 | not_positive | weight | records with a weight of zero or below |
-| repeated | unit, where k does not count it | records whose unit occurs more than once |
-| smallest_region | region, or "" where there is none | kept units (what k counts) of the smallest region |
+| repeated | unit, if k does not count units | records whose unit occurs more than once |
+| smallest_region | region, or "" if there is none | kept units (what k counts) of the smallest region |
 | patterns_below_k | each numeric quasi-identifier | missing patterns of a region with it, below k units |
-| complete_below_k | - | regions in which some kept units, but fewer than k, lack no number |
+| complete_below_k | - | regions in which some kept units, but fewer than k, have no missing number |
 | domain | nominal quasi-identifiers | distinct values among kept records |
 
 Metrics of every release of records (`integrity_requirements`). The guarantees of a release are in
@@ -28,10 +28,10 @@ the measures that they limit.
 | metric | variable | what it is |
 |---|---|---|
 | records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
-| content_as_staged | - | 1 where the written files hold exactly the protected records |
-| columns_as_declared | - | 1 where every written file has the columns and types of the input |
-| derived_contradicted | - | records whose derived columns are not what `[derived]` computes from the others |
-| others_as_read | - | 1 where the columns published as they are hold the input's values, record by record |
+| content_as_staged | - | 1 if the written files contain exactly the protected records |
+| columns_as_declared | - | 1 if every written file has the columns and types of the input |
+| derived_contradicted | - | records whose derived columns differ from what `[derived]` computes |
+| others_as_read | - | 1 if the columns published unchanged contain the input's values, record by record |
 
 Metrics of all releases of a source together, in a series, are named ``joint_`` followed by a name in `JOINT`.
 """
@@ -78,7 +78,7 @@ def integrity_requirements() -> tuple[Requirement, ...]:
 
 
 def derived_requirement() -> Requirement:
-    """Return the requirements on the written files if columns are derived from others.
+    """Return the requirements on the written files if columns are derived from other columns.
 
     This requirement is not a guarantee: `microguard verify` does not check it.
     """

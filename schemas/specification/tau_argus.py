@@ -12,8 +12,8 @@ The keywords of a field are converted as follows:
 | `<HIERCODELIST>` with `<HIERLEADSTRING>` | `table.parents` |
 | `<HIERLEVELS>` | `table.code_widths` |
 | `<NUMERIC>`, `<DECIMALS>` | `table.value` (of several, name one), `table.decimals` (0 if missing) |
-| `<NUMERIC> <SHADOW>` | `table.shadow`, the sums that the rules look at |
-| `<FREQUENCY>` | `table.contributors`; where there is no `<NUMERIC>`, a table of counts |
+| `<NUMERIC> <SHADOW>` | `table.shadow`, the sums to which the rules apply |
+| `<FREQUENCY>` | `table.contributors`; without `<NUMERIC>`, a table of counts |
 | `<MAXSCORE>`, `<COST>` | `table.largest`, `table.costs` |
 | `<LOWERPL>`, `<UPPERPL>` | `table.lower_protection`, `table.upper_protection` |
 | `<STATUS>`, `<SAFE>`, `<UNSAFE>`, `<PROTECT>` | `table.status`: safe, sensitive, fixed; or S, U, P |

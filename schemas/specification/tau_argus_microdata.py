@@ -4,13 +4,13 @@ keys of a specification.
 | keyword | becomes |
 |---|---|
 | position and width after a name | `input.positions`; with `<SEPARATOR>`: `input.columns` |
-| codes after them | missing codes of a number; of a category they are codes, as in tau-ARGUS |
+| codes after position and width | missing codes of a number; ordinary codes of a category, as in tau-ARGUS |
 | `<RECODEABLE>` | a nominal variable, which `table.tables` may name |
 | `<HIERCODELIST>`, `<HIERLEVELS>` | `table.parents`, `table.code_widths` of named dimensions |
-| `<NUMERIC>` | a numeric variable, which `table.value` may name; the only one is it |
-| `<WEIGHT>` | the role weight; `table.weighted` says whether it counts |
+| `<NUMERIC>` | a numeric variable, which `table.value` may name; the default if it is the only one |
+| `<WEIGHT>` | the role weight; `table.weighted` states whether it is used |
 | `<HOLDING>` | `table.holding` |
-| `<REQUEST>` | `table.request`, where `table.requests` gives the shares of its codes |
+| `<REQUEST>` | `table.request`; `table.requests` gives the shares of its codes |
 
 References
 ----------
