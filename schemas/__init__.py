@@ -1,1 +1,4 @@
-"""What the data is: release specification, roles, expectation suites. Importing it costs nothing."""
+"""Description of the data: release specification, roles and requirements.
+
+Importing this package takes no noticeable time.
+"""

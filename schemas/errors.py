@@ -1,8 +1,8 @@
 """Errors of a run; each class has the exit code of the command.
 
-A message is one readable text: what was found, what was expected, what to do. Several failures are a table
-(`refusal_text`). It may name columns, keys, counts and values of the *specification*, never a value of a
-record, region names included.
+A message is one readable text that states what was found, what was expected and what to do. Several failures
+are printed as a table (`refusal_text`). A message may contain columns, keys, counts and values of the
+*specification*, but never a value of a record, such as a region name.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Failure:
-    """One requirement or key that is not met; no field has a value of a record.
+    """One requirement that is not met, or one faulty key. No field contains a value of a record.
 
     Attributes
     ----------
     key : str
         Name of the metric or key of the specification, for programs.
     what : str
-        The same in words.
+        The metric or key in words.
     found, limit : str
         What was found and what was expected; empty if `what` says both.
     remedy : str
-        What a person can do, without its full stop.
+        What the user can do, without a full stop at the end.
     line : str
-        Line of the specification that would mend or accept it, with its section: ``[quality] max_t = 0.4``.
+        Line of the specification that would correct or accept the failure, with its section: ``[quality]
+        max_t = 0.4``.
     place : str
-        File and line number of the specification, if it is there.
+        File and line number of the specification, if the key is in the file.
     """
 
     key: str
@@ -58,12 +59,12 @@ class MicroguardError(Exception):
     message : str
         The readable text.
     failures : tuple of Failure
-        What is not met, one by one, if the error is about several things.
+        Single failures, if the error consists of several.
 
     Attributes
     ----------
     exit_code : int
-        What the command returns to its caller.
+        Exit code of the command.
     """
 
     exit_code = 1
@@ -80,7 +81,7 @@ class SpecificationError(MicroguardError):
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The faults one by one."""
+        """Return the faults as a list of single faults."""
         return tuple(failure.what for failure in self.failures) or (str(self),)
 
 
@@ -103,7 +104,7 @@ class ProtectionFailed(MicroguardError):
 
 
 def refusal_text(head: str, failures: Iterable[Failure]) -> str:
-    """Return a sentence and the table of failures: those with one remedy together, in order of occurrence."""
+    """Return a sentence and the table of failures, grouped by remedy in order of occurrence."""
     by_remedy: dict[str, list[Failure]] = {}
     for failure in dict.fromkeys(failures):
         by_remedy.setdefault(failure.remedy, []).append(failure)
@@ -126,7 +127,10 @@ def _rows(by_remedy: Mapping[str, Sequence[Failure]]) -> Iterable[str]:
 
 
 def merged_lines(lines: Iterable[str]) -> list[str]:
-    """Return one line for each key: with all items of its lists, or with the limit that holds for all."""
+    """Return one line for each key.
+
+    It contains all items of the key's lists, or the limit that satisfies all failures.
+    """
     values: dict[str, list[str]] = {}
     for line in lines:
         key, _, value = line.partition(" = ")
@@ -135,7 +139,7 @@ def merged_lines(lines: Iterable[str]) -> list[str]:
 
 
 def _together(key: str, given: Sequence[str]) -> str:
-    """Return one value for several of a key."""
+    """Merge several values of a key into one value."""
     if len(given) == 1:
         return given[0]
     for opening, closing in (("[", "]"), ("{ ", " }")):

@@ -7,7 +7,7 @@
     variable    a name, in double quotes if it has other signs than letters, digits and "_", or is a word of
                 Python such as "class"
 
-Parsed into a tree of frozen values; nothing of an expression is ever evaluated as code.
+An expression is parsed into a tree of immutable objects and is never evaluated as code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FaultyExpression(ValueError):
 
 @dataclass(frozen=True)
 class Term:
-    """A variable of the records."""
+    """A term: a variable of the records."""
 
     name: str
 
@@ -74,7 +74,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def terms(expression: Expression) -> tuple[str, ...]:
-    """Return the variables of an expression, each once, in their order."""
+    """Return the distinct variables of an expression in the order of their first occurrence."""
     match expression:
         case Term(name):
             return (name,)

@@ -1,7 +1,8 @@
-"""The methods by name: the content that each protects, its guarantees, and its adapter.
+"""Registry of the methods by name: the content that each method protects, its guarantees, and its adapter.
 
-A third party adds a method by an entry point of the group `GROUP`, named like the method, whose value is a
-`MethodRow`. Its package is imported only when a specification names the method.
+A third party adds a method by an entry point of the group `GROUP`. The entry point has the name of the
+method, and its value is a `MethodRow`. The package of the method is imported only when a specification names
+the method.
 """
 
 from __future__ import annotations
@@ -32,30 +33,32 @@ GuaranteeName = Literal[
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method.
+    """Properties of a method.
 
     Attributes
     ----------
     name : str
-        What ``[method] name`` or ``[table] method`` calls it.
+        Name of the method in ``[method] name`` or ``[table] method``.
     content : "records" or "table"
     guarantees : tuple of GuaranteeName
-        What it may promise, at least one; code of `pipelines.guarantees` counts it on the written files.
+        Guarantees that the method may promise, at least one. Code of `pipelines.guarantees` verifies them by
+        counts on the written files.
     adapter : str
         Module and class, such as ``"replacement.adapter:Replacement"``: a `RecordMethod` or `TableMethod` of
         `pipelines.method`.
     parameters : type, str or None
-        The dataclass of its section ``[method.parameters]`` or ``[table.parameters]``, if it has one; or its
-        module and name, so that a run loads those of its own method.
+        The dataclass of the section ``[method.parameters]`` or ``[table.parameters]``, or its module and
+        name, so that a run imports only the parameters of its own method. None if the method has no
+        parameters.
     kinds : tuple of str
-        Kinds of quasi-identifiers that it carries.
+        Kinds of quasi-identifiers that the method supports.
     keys : tuple of str
-        Keys of ``[method]`` or ``[table]`` that not every method uses, and this one does; "roles.risk" for
-        variables of role risk.
+        Keys of ``[method]`` or ``[table]`` that this method uses and some other methods do not; "roles.risk"
+        for variables of role risk.
     changes : "values", "clusters", "areas" or "coarser"
-        What happens to records: each value is changed by itself, records become their clusters, areas are
-        exchanged, or values are suppressed or generalised. Measures and limits follow from it. A third
-        party has the first.
+        How records are changed, in this order: each value is changed separately, records are replaced by
+        their clusters, areas are exchanged, or values are suppressed or generalised. This determines the
+        measures and limits. Methods of third parties have "values".
     """
 
     name: str
@@ -69,7 +72,7 @@ class MethodRow:
 
     @property
     def parameters_type(self) -> type[Parameters] | None:
-        """Return the dataclass of the parameters; it is imported here."""
+        """Import and return the dataclass of the parameters."""
         given = self.parameters
         return cast(type[Parameters], resolve_name(given)) if isinstance(given, str) else given
 
@@ -213,18 +216,18 @@ TABLE_KEYS: tuple[str, ...] = tuple(
 
 
 def method_names(content: Content) -> tuple[str, ...]:
-    """Return the names that a specification may give, installed methods of third parties last."""
+    """Return the method names that a specification may contain; methods of third parties come last."""
     names = tuple(name for name, row in BUILT_IN.items() if row.content == content)
     return (*names, *sorted(entry_points(group=GROUP).names - set(BUILT_IN)))
 
 
 def method_row(content: Content, name: str) -> MethodRow:
-    """Return the row of a method; load it if it is of a third party.
+    """Return the row of a method; if the method is from a third party, load the row.
 
     Raises
     ------
     SpecificationError
-        If there is no such method, or its row cannot be used.
+        If the method does not exist, or its row cannot be used.
     """
     row: Any = BUILT_IN.get(name)
     if row is None:
@@ -238,7 +241,7 @@ def method_row(content: Content, name: str) -> MethodRow:
         raise unusable(name, f"a MethodRow of that name, found {type(row).__name__}")
     if row.content != content:
         raise unusable(name, f"a method for {content}, found one for {row.content}")
-    if name not in BUILT_IN and row.changes != "values":  # else no limit requires that values change
+    if name not in BUILT_IN and row.changes != "values":  # otherwise no limit requires that values change
         raise unusable(name, f'changes = "values", found "{row.changes}"')
     known = get_args(GuaranteeName)
     stated = tuple(row.guarantees)
@@ -249,7 +252,7 @@ def method_row(content: Content, name: str) -> MethodRow:
 
 
 def unusable(name: str, expected: str) -> SpecificationError:
-    """Return the refusal of a method whose registration cannot be used."""
+    """Return the error for a method whose registration cannot be used."""
     return SpecificationError(
         f"The method {name} cannot be used: expected {expected}. Nothing may be published under a promise "
         f"that microguard does not count. Correct the entry point {name} of the group {GROUP}, or choose "
@@ -258,7 +261,7 @@ def unusable(name: str, expected: str) -> SpecificationError:
 
 
 def third_party_version(content: Content, name: str) -> dict[str, str]:
-    """Return the package of a method of a third party with its version; empty for a built-in method."""
+    """Return the package and version of a third-party method; empty for a built-in method."""
     if name in BUILT_IN:
         return {}
     package = _entry_point(content, name).dist
@@ -266,7 +269,7 @@ def third_party_version(content: Content, name: str) -> dict[str, str]:
 
 
 def _entry_point(content: Content, name: str) -> EntryPoint:
-    """Find the one entry point of a method.
+    """Find the unique entry point of a method.
 
     Raises
     ------

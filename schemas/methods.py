@@ -1,6 +1,6 @@
 """The algorithms that a specification may choose: the rows of `sdc.algorithms`, by strategy.
 
-A specification that asks an algorithm for what its row cannot carry is refused when it is read.
+A specification is refused when it is read if the row of the algorithm does not support its options.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAX_RECORDS_BY_EFFORT: dict[Effort, int] = {
 def algorithms(strategy: Strategy, kinds: Kinds, variables: int, weighted: bool = False) -> tuple[str, ...]:
     """Return the names that `method.algorithm` may have for this number of quasi-identifiers, "auto" first.
 
-    If the records are `weighted`, only algorithms that use weights.
+    If the records are `weighted`, return only algorithms that use weights.
     """
     able = (
         name
@@ -66,19 +66,22 @@ def algorithms(strategy: Strategy, kinds: Kinds, variables: int, weighted: bool 
 
 
 def all_algorithms(method: str) -> tuple[str, ...]:
-    """Return every name of a method, "auto" first."""
+    """Return all algorithm names of a method, "auto" first."""
     return ("auto", *dict.fromkeys(name for each in STRATEGIES[method] for name in ALGORITHMS[each]))
 
 
 def efforts(strategy: Strategy, algorithm: str, weighted: bool = False) -> tuple[Effort, ...]:
-    """Return the efforts of an algorithm; "auto" picks one that carries the effort, and the weights."""
+    """Return the efforts of an algorithm.
+
+    For "auto", an effort is included if some algorithm supports it and the weights.
+    """
     if algorithm != "auto":
         return ALGORITHMS[strategy][algorithm].efforts
     return UNPROVED if weighted else EFFORTS
 
 
 def max_records(strategy: Strategy, algorithm: str, effort: Effort) -> int:
-    """Return the most records of a block if blocking.max_records is "auto"."""
+    """Return the maximum number of records of a block if blocking.max_records is "auto"."""
     most = MAX_RECORDS_BY_EFFORT[effort]
     row = ALGORITHMS.get(strategy, {}).get(algorithm)
     return most if row is None or row.max_records is None else min(most, row.max_records)

@@ -1,4 +1,4 @@
-"""Paths as people write them, in a specification, on the command line or in the environment."""
+"""Paths as users write them in a specification, on the command line or in the environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def expanded(path: str) -> str:
     Raises
     ------
     SpecificationError
-        Where the home folder is unknown: a folder of the name ``~`` is never meant.
+        If the home folder is unknown. A folder with the literal name ``~`` is not supported.
     """
     if not path.startswith("~"):
         return path

@@ -1,17 +1,17 @@
-"""The vocabulary of variables: the roles they play and the kinds they are of.
+"""The roles and kinds of variables.
 
 | role | what happens to the variable |
 |---|---|
-| unit | identifies the statistical unit; k counts units; never leaves the reader |
-| identifier | never leaves the reader |
+| unit | identifies the statistical unit; k counts units; never published |
+| identifier | dropped when the file is read |
 | household | identifies the household; never published |
-| region | no block crosses it; published as it is |
+| region | no block crosses it; published unchanged |
 | quasi_identifier | protected |
-| sensitive | published as it is; its diversity within a cluster can be demanded |
+| sensitive | published unchanged; a minimum diversity within clusters can be required |
 | risk | disclosure risk that a swapping method reads; never published |
-| weight | sampling weight, positive; published as it is; means and losses are weighted by it |
-| derived | computed from other published columns after protection, by its line of `[derived]` |
-| other | published as it is |
+| weight | sampling weight, positive; published unchanged; means and losses are weighted by it |
+| derived | computed from other published columns after protection, by its line in `[derived]` |
+| other | published unchanged |
 """
 
 from __future__ import annotations

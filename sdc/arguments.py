@@ -1,4 +1,4 @@
-"""Validation of the arguments that all families of methods share."""
+"""Validate the arguments that all families of methods share."""
 
 from __future__ import annotations
 

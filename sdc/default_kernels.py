@@ -1,6 +1,7 @@
 """Call the kernels that `protect` uses by default for numeric and mixed records, on tiny instances.
 
-The process that Spark forks its workers from loads these, so this module imports no other method.
+The process from which Spark forks its Python workers loads these kernels, so this module imports no other
+method.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exceptions of the methods. A message states the key, what was expected, what was found and what to do.
 
-A message names variables, counts and positions. It never contains a value of a record.
+A message names variables, counts and positions. A message never contains a value of a record.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class InvalidParameter(SdcError):
 
 
 class UnsupportedCombination(InvalidParameter):
-    """Options that are valid alone but that the chosen method does not support together."""
+    """Options that are each valid, but that the chosen method does not support in combination."""
 
 
 class NotNumeric(SdcError):
@@ -46,7 +46,7 @@ class NotFinite(SdcError):
 
 
 class NoVariation(SdcError):
-    """Every variable is constant: there is nothing to standardise or to lose."""
+    """Every variable is constant: variables cannot be standardised and information loss is undefined."""
 
 
 class ShapeMismatch(SdcError):

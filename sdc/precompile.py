@@ -1,7 +1,7 @@
 """Compile kernels ahead of time, once per machine: ``python -m microguard.sdc.precompile [PART ...]``.
 
-A kernel that was not compiled ahead is compiled at its first call, by every worker of a cluster that calls
-it. Each part calls public functions on instances so small that only compilation takes time.
+A kernel that was not compiled ahead of time is compiled at its first call, by every worker of a cluster that
+calls the kernel. Each part calls public functions on instances so small that only compilation takes time.
 `sdc.kernels.compile` chooses the folder of the compiled code.
 """
 
@@ -67,7 +67,9 @@ def nominal() -> None:
 
 
 def tables() -> None:
-    """Compile the kernels of all table algorithms; starts come from annealing and belief propagation."""
+    """Compile the kernels of all table algorithms; start solutions come from annealing and from belief
+    propagation.
+    """
     table = _table([0, 6, 12])
     problem = Problem.from_table(table, "at-least")
     model = QuadraticModel.for_problem(problem)  # used in three and more dimensions
@@ -126,5 +128,5 @@ def _table(cells: Sequence[int]) -> CellTable:
 
 
 if __name__ == "__main__":
-    logging.getLogger("microguard").setLevel(logging.ERROR)  # else the log announces the first compilation
+    logging.getLogger("microguard").setLevel(logging.ERROR)  # suppress the log message on compilation
     precompile(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Stopping rules: by work, by proof, or (as a safety net only) by the clock.
+"""Stopping rules: stop by counted work, by proof, or (as a safety net only) by the clock.
 
 No other module of ``sdc`` reads a clock. Methods count work instead, so that a result does not depend on the
 machine. If a deadline ends a search, the result has ``stopped_by = "time"``.
@@ -37,10 +37,10 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """Seconds left; 0 after the deadline, infinity if there is no limit."""
+        """Return the seconds left; 0 after the deadline, infinity if there is no limit."""
         return max(0.0, self.at - time.monotonic())
 
     @property
     def passed(self) -> bool:
-        """Whether the deadline has passed."""
+        """Return whether the deadline has passed."""
         return time.monotonic() >= self.at

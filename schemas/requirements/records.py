@@ -1,39 +1,39 @@
 """Requirements on the input and the release, derived from the specification: limits on named metrics.
 
-A metric is a number computed in Spark, in one aggregation: a count, a share, an error. It never holds a value
-of a record. The pipelines compute the metrics that the requirements ask for and hand them over by key; the
-requirements become Great Expectations in `pipelines.gate.suite`.
+A metric is a number computed in Spark, in one aggregation: a count, a share, an error. A metric never
+contains a value of a record. The pipelines compute the required metrics and pass them by key.
+`pipelines.gate.suite` converts the requirements to expectations of Great Expectations.
 
 Metrics of the input (`input_requirements`); a *kept* record is one that is not rejected:
 
 | metric | variable | what it counts |
 |---|---|---|
-| present | each declared column | 1 where the file has it, else 0 |
-| type_fits | each declared column but identifiers | 1 where its type suits role and kind, else 0 |
+| present | each declared column | 1 if the file has it, otherwise 0 |
+| type_fits | each declared column except identifiers | 1 if its type fits role and kind, otherwise 0 |
 | records_kept | - | records kept |
 | records_rejected | - | records rejected, each once |
 | missing | quasi-identifiers of a kind to be rejected; unit, household, region, weight | records without it |
 | not_finite | numeric quasi-identifiers, weight | records with an infinity or NaN there |
 | not_positive | weight | records with a weight of zero or below |
-| repeated | unit, where k does not count it | records whose unit occurs more than once |
-| smallest_region | region, or "" where there is none | kept units (what k counts) of the smallest region |
+| repeated | unit, if k does not count units | records whose unit occurs more than once |
+| smallest_region | region, or "" if there is none | kept units (what k counts) of the smallest region |
 | patterns_below_k | each numeric quasi-identifier | missing patterns of a region with it, below k units |
-| complete_below_k | - | regions in which some kept units, but fewer than k, lack no number |
+| complete_below_k | - | regions in which some kept units, but fewer than k, have no missing number |
 | domain | nominal quasi-identifiers | distinct values among kept records |
 
-Metrics of every release of records (`integrity_requirements`). What a release promises is in
-`pipelines.guarantees`, a file a promise; the limits of `[quality]` are next to the measures they limit, in
-`pipelines.measures`.
+Metrics of every release of records (`integrity_requirements`). The guarantees of a release are in
+`pipelines.guarantees`, one file per guarantee. The limits of `[quality]` are in `pipelines.measures`, next to
+the measures that they limit.
 
 | metric | variable | what it is |
 |---|---|---|
 | records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
-| content_as_staged | - | 1 where the written files hold exactly the protected records |
-| columns_as_declared | - | 1 where every written file has the columns and types of the input |
-| derived_contradicted | - | records whose derived columns are not what `[derived]` computes from the others |
-| others_as_read | - | 1 where the columns published as they are hold the input's values, record by record |
+| content_as_staged | - | 1 if the written files contain exactly the protected records |
+| columns_as_declared | - | 1 if every written file has the columns and types of the input |
+| derived_contradicted | - | records whose derived columns differ from what `[derived]` computes |
+| others_as_read | - | 1 if the columns published unchanged contain the input's values, record by record |
 
-Of all releases of a source together, in a series: ``joint_`` and a name of `JOINT`.
+Metrics of all releases of a source together, in a series, are named ``joint_`` followed by a name in `JOINT`.
 """
 
 from __future__ import annotations
@@ -78,20 +78,20 @@ def integrity_requirements() -> tuple[Requirement, ...]:
 
 
 def derived_requirement() -> Requirement:
-    """Return the requirements on the written files if columns are derived from others.
+    """Return the requirements on the written files if columns are derived from other columns.
 
-    It is no guarantee: `microguard verify` does not count it.
+    This requirement is not a guarantee: `microguard verify` does not check it.
     """
     return Requirement(MetricKey("derived_contradicted"), BROKEN, at_most=0, promised=True)
 
 
 def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
-    """Require that all releases of a source together expose nothing.
+    """Require that all releases of a source together expose no unit.
 
     Parameters
     ----------
     collisions : tuple of str
-        Ids of the releases that expose units next to the one to be published.
+        Ids of the releases that expose units if the new release is published too.
     """
     with_whom = f" (with {', '.join(collisions)})" if collisions else ""
     remedy = (
@@ -142,7 +142,7 @@ def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
 
 def _regions(spec: Specification) -> Iterator[Requirement]:
     k, units = spec.release.k, f"{spec.method.unit}s"
-    if spec.publish.series == "register":  # units of a region with too few wait
+    if spec.publish.series == "register":  # units of a region with too few units are published later
         return
     if spec.region is None:
         yield Requirement(MetricKey("smallest_region"), f"k = {k} needs at least {k} {units}", at_least=k)

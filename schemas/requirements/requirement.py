@@ -1,4 +1,4 @@
-"""A metric and a limit on it, as gates, guarantees and audits use them."""
+"""A metric with a limit, as used by gates, guarantees and audits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from microguard.schemas.errors import Failure
 
-#: What a person can do if a guarantee is violated.
+#: What the user can do if a guarantee is violated.
 BROKEN = "the protection is broken, and this is a fault of microguard: please report it"
 
 #: Placeholder of the measured value in the line of a requirement.
@@ -18,7 +18,7 @@ MARKS = ("{found}", "{above}", "{below}")
 
 
 class MetricKey(NamedTuple):
-    """The name of a metric: with a variable (or group), or a table dimension, if it has one."""
+    """The name of a metric, with its variable (or group) or its table dimension, if there is one."""
 
     metric: str
     variable: str = ""
@@ -26,7 +26,7 @@ class MetricKey(NamedTuple):
 
     @property
     def column(self) -> str:
-        """Column of the metrics frame: "missing of income", "max_absolute_error in dimension 2"."""
+        """Return the name in the metrics frame: "missing of income", "max_absolute_error in dimension 2"."""
         text = f"{self.metric} of {self.variable}" if self.variable else self.metric
         return f"{text} in dimension {self.dimension}" if self.dimension else text
 
@@ -40,14 +40,15 @@ class Requirement:
     key : MetricKey
         The metric.
     at_least, at_most : float or None
-        Its limits.
+        Limits on the metric; None for no limit.
     remedy : str
-        What a person can do where it is not met.
+        What the user can do if the requirement is not met.
     promised : bool
-        Whether the release is broken where it is not met, rather than not good enough.
+        Whether a violation means that the release breaks a promise; otherwise its quality is insufficient.
     line : str
-        Line of the specification that mends or accepts it, if there is one: ``[quality] max_t = 0.4``;
-        "{found}" in it becomes the measured value, "{above}" and "{below}" that value rounded up and down.
+        Line of the specification that corrects or accepts a violation, if there is one: ``[quality] max_t =
+        0.4``; "{found}" in the line is replaced by the measured value, "{above}" and "{below}" by that value
+        rounded up and down.
     """
 
     key: MetricKey
@@ -66,17 +67,19 @@ class Requirement:
 
     @property
     def limit(self) -> str:
-        """The limits in words: "at least 3 and at most 9"."""
+        """Return the limits in words: "at least 3 and at most 9"."""
         limits = (("at least", self.at_least), ("at most", self.at_most))
         return " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
 
     def _shown(self, measured: float) -> str:
-        """Return a value with four digits, or with all if these would seem to satisfy the limits."""
+        """Return a value with four digits; with all digits if the rounded value would seem to satisfy the
+        limits.
+        """
         short = f"{measured:.0f}" if float(measured).is_integer() else f"{measured:.4g}"
         return repr(float(measured)) if self.met(float(short)) else short
 
     def failure(self, measured: float | None, what: str = "") -> Failure:
-        """Describe a failed requirement on `what`; a metric that is None was not measured."""
+        """Describe a failed requirement on `what`. The value None means that the metric was not measured."""
         found = "not measured" if measured is None else self._shown(measured)
         line = self.line
         if measured is not None and math.isfinite(measured):
@@ -84,12 +87,12 @@ class Requirement:
             line = line.replace("{above}", _rounded(measured, math.ceil))
             line = line.replace("{below}", _rounded(measured, math.floor))
         if any(mark in line for mark in MARKS):
-            line = ""  # no limit accepts a value that is not known
+            line = ""  # no limit accepts an unknown value
         return Failure(self.key.column, what or self.key.column, found, self.limit, self.remedy, line)
 
 
 def _rounded(value: float, to: Callable[[float], int]) -> str:
-    """Return a number with three digits, rounded up or down, so that a limit of it holds."""
+    """Round a number up or down to three digits, so that the number satisfies the result as a limit."""
     if value == 0:
         return "0"
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
@@ -102,7 +105,7 @@ def quoted(name: str) -> str:
 
 
 def accept_line(name: str, section: str = "quality", accepted: Collection[str] = ()) -> str:
-    """Return the line by which a steward accepts a limit that holds by default, or raises an accepted one."""
+    """Return the line by which a steward accepts a default limit, or raises a limit accepted before."""
     if name in accepted:
         return f"[{section}] {name} = {{above}}"
     return f'[{section}] accept = {{ {name} = "REASON, BY WHOM" }}'

@@ -1,4 +1,4 @@
-"""Requirements of a protected table before it is published."""
+"""Requirements on a protected table before it is published."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ DETERMINED = "[table.quality] max_determined = {found}"
 
 
 def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:
-    """Require the files as protected, limits on an attacker, and the limits of `[table.quality]`.
+    """Return the requirements on a table: files that contain the protected table, limits on attackers, and
+    the limits of `[table.quality]`.
 
-    `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
+    `sensitive` states whether any cell is sensitive. If none is, an attacker can learn nothing.
     """
     noise = _noise if table.counts else _noise_of_amounts
     attacker = noise if table.method == "cell_key" else _attacker
@@ -22,7 +23,7 @@ def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]
 
 
 def _all_judged() -> Requirement:
-    """Require an interval and a level above 0 of every sensitive cell that is examined."""
+    """Require an interval and a level above 0 for every examined sensitive cell."""
     broken = (
         "a sensitive cell was not compared with a protection level, so that nothing shows that it is safe, "
         "and this is a fault of microguard: please report it"
@@ -42,7 +43,7 @@ def table_integrity(table: Table) -> Iterator[Requirement]:
 
 
 def suppression_limits(table: Table) -> Iterator[Requirement]:
-    """Limit the loss of readers by suppressed cells."""
+    """Limit the information loss by suppressed cells."""
     less = (
         "more of the table is suppressed than table.quality allows: merge categories, leave out a table, "
         "raise table.effort, or accept more in [table.quality]"
@@ -90,7 +91,7 @@ def _attacker(table: Table) -> Iterator[Requirement]:
 
 
 def _noise(table: Table) -> Iterator[Requirement]:
-    """Limit the disclosure by each cell with noise alone, and by all of them together."""
+    """Limit the disclosure by each perturbed cell alone, and by all perturbed cells together."""
     more = (
         "what is published says too much about a small count: merge categories, publish fewer or smaller "
         "tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise with it), or "
@@ -107,7 +108,9 @@ def _noise(table: Table) -> Iterator[Requirement]:
 
 
 def _noise_of_amounts(table: Table) -> Iterator[Requirement]:
-    """Limit how surely a reader who knows the method places a sensitive amount within its level."""
+    """Limit the probability with which a reader who knows the method can infer a sensitive amount to within
+    its level.
+    """
     more = (
         "what is published places a sensitive amount too surely within its protection level: raise "
         "table.noise_scaling (p_small, p_large, flexpoint), take a p-table of larger variance and more "

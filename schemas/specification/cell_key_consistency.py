@@ -1,4 +1,4 @@
-"""Checks of `[table]` if cells are published with noise by cell keys."""
+"""Checks of `[table]` if cells are published with cell-key noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNSUPPORTED = ("parts", "shadow", "a_priori", "zero_safety_range", "relax", "hol
 
 
 def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Return the faults of a table that is published with noise by cell keys."""
+    """Return the faults of a table that is published with cell-key noise."""
     if table.method != "cell_key":
         return
     yield from _records(spec, table)
@@ -33,7 +33,9 @@ def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
 
 
 def _swapped(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Refuse keys by which this table would exchange other units than the records or other tables."""
+    """Refuse keys with which record swapping would exchange other units for this table than for the records
+    or other tables.
+    """
     if not spec.swapped:
         allowed = "swapping, as table.swapped counts records whose areas were exchanged"
         yield fault(("method", "name"), spec.method.name, allowed)
@@ -93,7 +95,7 @@ def _not_for_counts(table: Table) -> Iterator[Fault]:
 
 
 def _amounts(table: Table) -> Iterator[Fault]:
-    """Refuse keys that noise of amounts does not support, and require those that it needs."""
+    """Refuse keys that noise of amounts does not support, and require the keys that it needs."""
     for key, needed in (
         ("noise_table", "a file with a p-table, as amounts have the noise of an office's own"),
         ("noise_scaling", "the section, as noise of an amount has the scale of its largest contributors"),

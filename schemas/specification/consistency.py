@@ -1,4 +1,4 @@
-"""Checks between the keys of a specification, which no single key can make."""
+"""Checks that involve several keys of a specification."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ NOT_IN_DELTA = frozenset("#?%")
 
 
 def inconsistencies(specification: Specification, in_doubt: bool = False) -> list[Fault]:
-    """Return all faults between keys that are each valid by themselves.
+    """Return all inconsistencies between keys that are each valid alone.
 
-    `in_doubt` says that the role or kind of some variable is not known: checks that rest on them wait.
+    `in_doubt` states that the role or kind of some variable is unknown. Checks that depend on roles and kinds
+    are then skipped.
     """
     checks: list[Callable[[Specification], Iterable[Fault]]] = [
         _roles,
@@ -74,7 +75,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
 
 
 def _table(spec: Specification) -> Iterable[Fault]:
-    """Check `[table]`, if there is one."""
+    """Check `[table]`, if the specification has this section."""
     if spec.table is None:
         return []
     from microguard.schemas.specification.table_consistency import table_faults
@@ -240,7 +241,7 @@ def _signs(spec: Specification) -> Iterator[Fault]:
     evidence, path = spec.publish.evidence, spec.input.path
     if (
         "://" not in evidence and "," in spec.evidence_area
-    ):  # scratch files would be written to two other folders
+    ):  # scratch files would be written to two different folders
         allowed = "a place whose whole path has no comma, at which Spark would split it"
         yield fault(("publish", "evidence"), evidence, allowed)
     if path and "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
@@ -291,7 +292,9 @@ def _groups(spec: Specification) -> Iterator[Fault]:
 
 
 def _counted(spec: Specification) -> Iterator[Fault]:
-    """Refuse variables that are called like the counts of the published tables, as readers ignore case."""
+    """Refuse variables with the same name as the count column of the published tables, ignoring case as
+    readers of files do.
+    """
     in_tables = (
         {*spec.nominal, *(name for table in spec.control_tables for name in table)} if spec.nominal else ()
     )
@@ -318,7 +321,7 @@ def _gate(spec: Specification) -> Iterator[Fault]:
 
 
 def _population(spec: Specification) -> Iterator[Fault]:
-    """Refuse to count the population by variables whose protected values it cannot have."""
+    """Refuse to count the population by variables whose protected values do not occur in the population."""
     limit = spec.quality.max_below_k_in_population
     if spec.population is None:
         if limit is not None:

@@ -12,7 +12,7 @@ KEY: Path = ("method", "control_tables")
 
 
 def control_table_faults(spec: Specification) -> Iterator[Fault]:
-    """Return the faults of the section, and of bounds of the gate by dimension."""
+    """Return the faults of the section, and of the gate's bounds by table dimension."""
     chosen = spec.method.control_tables
     if chosen.tables is not None:
         if chosen.max_dimension is not None:
@@ -34,7 +34,7 @@ def control_table_faults(spec: Specification) -> Iterator[Fault]:
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Refuse cells to be kept if no control table has a dimension that small."""
+    """Refuse `kept_dimension` if no control table has such a small dimension."""
     most = spec.method.control_tables.kept_dimension
     if not most or not spec.quasi_identifiers:
         return
@@ -70,7 +70,7 @@ def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...]) -> Iterato
 
 
 def _bounds(spec: Specification, bounds: dict[int, float], key: Path) -> Iterator[Fault]:
-    """Refuse bounds of dimensions that no control table has (max_dimension is taken as declared)."""
+    """Refuse bounds for dimensions that no control table has (`max_dimension` counts as stated)."""
     chosen = spec.method.control_tables
     if not spec.nominal:
         allowed = "no such key, as no quasi-identifier is nominal: no control tables"

@@ -1,4 +1,4 @@
-"""Checks of derived columns: each has an expression of other published numbers."""
+"""Checks of derived columns: each must have an expression of other published numeric columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def derived_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse derived columns without an expression, and expressions with unpublished columns."""
+    """Refuse derived columns without an expression, and expressions that contain unpublished columns."""
     for name in spec.with_role("derived"):
         if name not in spec.derived:
             yield fault(("derived", name), NOTHING, 'an expression, because its role is "derived"')

@@ -9,7 +9,9 @@ from microguard.schemas.specification.model import Specification
 
 
 def distance_faults(spec: Specification) -> Iterator[Fault]:
-    """Return faults of weights, orders, trees and costs: not clustered, or not valid."""
+    """Return the faults of weights, orders, trees and costs: those of variables that are not clustered, and
+    invalid ones.
+    """
     yield from _weights(spec)
     yield from _orders(spec)
     yield from _trees(spec)
@@ -29,7 +31,7 @@ def _weights(spec: Specification) -> Iterator[Fault]:
 
 
 def _orders(spec: Specification) -> Iterator[Fault]:
-    """Require an order, or bands, for an ordinal quasi-identifier, and refuse it for others."""
+    """Require an order or bands for each ordinal quasi-identifier; refuse an order for other variables."""
     for name, variable in spec.variables.items():
         order: Path = ("variables", name, "order")
         given = variable.order
@@ -71,7 +73,7 @@ def _costs(spec: Specification) -> Iterator[Fault]:
 
 
 def _unheeded(spec: Specification, name: str) -> Iterator[Fault]:
-    """Refuse a kind with distances if nothing is clustered."""
+    """Refuse kinds of variables with distances if no records are clustered."""
     variable, key = spec.variables[name], ("variables", name, "kind")
     if variable.role != "quasi_identifier":
         yield fault(key, variable.kind, "nominal, numeric, or no kind, unless role is quasi_identifier")

@@ -43,7 +43,7 @@ class Fault:
     Attributes
     ----------
     key : tuple of str or int
-        Where it is.
+        Path of the key in the specification.
     text : str
         "[method] effort: found "fats", allowed: fast, standard, thorough, exact (did you mean "fast"?)"
     """
@@ -61,7 +61,7 @@ def fault(key: Path, entry: Any, allowed: str, *, choices: Iterable[str] = ()) -
 
 
 def moved(found: Fault, section: str) -> Fault:
-    """Return a fault of a part of the specification as a fault of the section that the part is in."""
+    """Prefix the key of a fault with the section in which the faulty part is."""
     text = found.text.replace(f"{shown_key(found.key)}:", f"{shown_key((section, *found.key))}:", 1)
     return Fault((section, *found.key), text)
 
@@ -74,7 +74,7 @@ def unknown_key(key: Path, known: Iterable[str]) -> Fault:
 
 
 def legible(text: str) -> str:
-    """Return text without control characters and without words longer than a path."""
+    """Return the text without control characters, with words cut to the length of a path."""
     words = ["".join(map(_printable, word)) for word in text.split(" ")]
     return " ".join(_shortened(word, LONGEST_WORD) for word in words)
 
@@ -88,7 +88,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def shown_key(key: Path) -> str:
-    """Return `("method", "effort")` as `[method] effort`, as it is found in the file."""
+    """Return a key as in the file: `("method", "effort")` as `[method] effort`."""
     names = [
         str(part + 1) if isinstance(part, int) else _shortened(legible(part), LONGEST_SHOWN) for part in key
     ]
@@ -100,14 +100,14 @@ def shown_key(key: Path) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Return a value as TOML would write it, shortened."""
+    """Return a value as TOML text, shortened."""
     if value is NOTHING:
         return "nothing"
     try:
         text = json.dumps(value, ensure_ascii=False)
     except TypeError:
         text = str(value)
-    except (ValueError, RecursionError):  # more digits, or tables within tables, than can be written
+    except (ValueError, RecursionError):  # too many digits, or too deeply nested tables
         return "a number of very many digits, or tables nested very deeply"
     return _shortened(legible(text), LONGEST_SHOWN)
 
@@ -125,7 +125,10 @@ def _did_you_mean(entry: Any, choices: Iterable[str]) -> str:
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
-    """Translate the errors of pydantic; every type of error of our models has a line here."""
+    """Translate the errors of pydantic into faults.
+
+    Each type of error that the models can raise has an entry.
+    """
     faults: dict[Path, Fault] = {}
     for item in error.errors(include_url=False):
         key: Path = tuple(item["loc"])
@@ -183,7 +186,7 @@ def _refused(key: Path, entry: Any, error: Exception) -> Fault:
 
 
 def _model_at(model: type, key: Path) -> type:
-    """Return the model or dataclass that has the keys below `key`."""
+    """Return the model or dataclass that defines the keys below `key`."""
     for part in key:
         fields = _fields_of(model)
         if isinstance(part, str) and part in fields:
@@ -192,7 +195,7 @@ def _model_at(model: type, key: Path) -> type:
 
 
 def _fields_of(model: type) -> dict[str, Any]:
-    """Return the annotation of each field."""
+    """Return the annotation of each field of a model or dataclass."""
     if issubclass(model, BaseModel):
         return {name: field.annotation for name, field in model.model_fields.items()}
     return get_type_hints(model)

@@ -1,6 +1,7 @@
 """The published JSON schema of the specification, for editors that complete and check TOML.
 
-`python -m microguard.schemas.specification.json_schema` writes it again; a test holds it against the models.
+`python -m microguard.schemas.specification.json_schema` writes the file again. A test compares the file with
+the models.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ PUBLISHED = Path(__file__).parents[1] / "specification.schema.json"
 
 
 def json_schema() -> dict[str, Any]:
-    """Schema of the whole specification, with the description of each key."""
+    """Return the schema of the whole specification, with the description of each key."""
     schema = Specification.model_json_schema()
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -25,7 +26,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """Return the schema as the published file holds it."""
+    """Return the schema as the text of the published file."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -12,7 +12,7 @@ _PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\]|\\.)*\"|'[^']*')"
 _KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"\s*(?P<open>\[\[?)\s*(?P<key>{_KEY})\s*\]")
 _ENTRY = re.compile(rf"\s*(?P<key>{_KEY})\s*=")
-#: Tokens that decide whether a value ends with its line: strings, comments, brackets.
+#: Tokens that determine whether a value ends at the end of the line: strings, comments, brackets.
 _TOKEN = re.compile(
     r"\"\"\"(?:[^\\]|\\.)*?(?P<basic>\"\"\"|\Z)|'''.*?(?P<literal>'''|\Z)"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\#[^\n]*|(?P<opens>[\[{])|(?P<closes>[\]}])",
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Return the line number of each section and key; keys within a value have the line of the value."""
+    """Return the line number of each section and key; keys inside a value have the line of the value."""
     lines: dict[Path, int] = {}
     section: Path = ()
     tables: dict[Path, int] = {}
@@ -46,7 +46,9 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def line_of(key: Path, lines: Mapping[Path, int]) -> int | None:
-    """Return the line of a key, or of the value or section that it is in; None if the file has none."""
+    """Return the line number of a key, or of the value or section that contains the key; None if the file
+    contains neither.
+    """
     return next((lines[key[:end]] for end in range(len(key), 0, -1) if key[:end] in lines), None)
 
 
@@ -57,14 +59,14 @@ def _parts(key: str) -> tuple[str, ...]:
         if part.startswith('"'):
             try:
                 part = json.loads(part)
-            except ValueError:  # an escape that JSON does not have
+            except ValueError:  # an escape sequence that JSON does not have
                 part = part[1:-1]
         parts.append(part.strip("'"))
     return tuple(parts)
 
 
 def _is_complete(value: str) -> bool:
-    """Return whether the text after "=" holds a whole value: every string and bracket is closed."""
+    """Return whether the text after "=" is a complete value: every string and bracket is closed."""
     depth = 0
     for token in _TOKEN.finditer(value):
         text = token.group()

@@ -14,7 +14,7 @@ signs there, and pyarrow passes over what begins with "_"."""
 
 
 def layout_faults(spec: Specification) -> Iterator[Fault]:
-    """Return keys of the layout that other keys do not allow."""
+    """Return the faults of layout keys that other keys do not allow."""
     key, name = ("publish", "partition_by"), spec.publish.partition_by
     if spec.table is not None:
         allowed = "no such key, as tables are published in their own files"

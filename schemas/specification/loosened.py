@@ -1,7 +1,8 @@
-"""Limits on disclosure that hold by default, and that a specification sets to a looser value.
+"""Default limits on disclosure that a specification sets to a looser value.
 
-A steward accepts a limit by name, with a reason (`quality.accept`): without a value, or up to a looser one. A
-looser value needs no reason, so the report and the ledger state it next to what was accepted.
+A steward accepts the violation of a limit by name, with a reason (`quality.accept`): without a value, or up
+to a looser value. A looser value alone needs no reason, so the report and the ledger state it together with
+the accepted limits.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ OF_TABLES = (
 
 
 def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
-    """Return the limits that are looser than the default: what to state of each, and the reason if accepted.
+    """Return the limits that are looser than the default: the text to state for each, and the reason if it
+    was accepted.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
     for name in names:
         default = section.model_fields[name].default
         value = quality.get(name)
-        value = default if value is None else value  # evidence of earlier versions lacks some
+        value = default if value is None else value  # evidence of earlier versions lacks some limits
         looser = value < default if name.startswith("min_") else value > default
         if looser:
             reason = f": {accepted[name]}" if name in accepted else ", without a reason"

@@ -1,6 +1,6 @@
-"""Checks whether the method can carry the quasi-identifiers and the other keys of `[method]`.
+"""Check whether the method supports the quasi-identifiers and the other keys of `[method]`.
 
-A key that the method would not use is refused, never ignored.
+A key that the method would not use is refused instead of ignored.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
 
 
 def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
-    """Refuse keys of `[method]` and kinds of quasi-identifiers that the method cannot carry."""
+    """Refuse keys of `[method]` and kinds of quasi-identifiers that the method does not support."""
     for key in OF_CLUSTERINGS:
         value, default = getattr(spec.method, key), Method.model_fields[key].default
         if key not in row.keys and value != default:
@@ -96,8 +96,7 @@ def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
 
 
 def method_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse combinations of method, algorithm, effort, representative and kinds that cannot be carried
-    out."""
+    """Refuse unsupported combinations of method, algorithm, effort, representative and kinds."""
     if not spec.quasi_identifiers:
         if spec.table is None:
             yield fault(("variables",), NOTHING, "at least one variable of role quasi_identifier")
@@ -160,7 +159,7 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
 
 
 def _carried(spec: Specification, strategy: Strategy, kinds: Kinds, variables: int) -> bool:
-    """Return whether algorithm and effort could be carried out without weights."""
+    """Return whether the algorithm would support the effort if there were no weights."""
     method = spec.method
     return method.algorithm in algorithms(strategy, kinds, variables) and method.effort in efforts(
         strategy, method.algorithm
@@ -182,7 +181,9 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Refuse kept cells if neither a search on control tables nor a joint choice uses them."""
+    """Refuse keys for kept cells if neither a search on control tables nor a joint choice of representatives
+    uses them.
+    """
     method = spec.method
     strategies = {
         spec.strategy(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"

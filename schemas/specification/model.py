@@ -82,7 +82,7 @@ class Specification(Section):
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
 
     def __copy__(self) -> Self:
-        """Copy the fields; derived properties are computed again, as `model_copy` may change the fields."""
+        """Copy the fields; derived properties are computed again, because `model_copy` may change fields."""
         return super().__copy__()._without_derived()
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
@@ -100,7 +100,7 @@ class Specification(Section):
 
     @property
     def folder(self) -> Path:
-        """Absolute path of the folder of the specification; its paths are relative to it."""
+        """Return the absolute path of the folder of the specification; its paths are relative to it."""
         return self._folder
 
     def resolve(self, path: str) -> str:
@@ -109,40 +109,40 @@ class Specification(Section):
         Raises
         ------
         SpecificationError
-            Where it begins with a ``~`` that stands for no home folder.
+            If the path begins with a ``~`` that does not stand for a home folder.
         """
         return path if "://" in path else os.path.normpath(self._folder / expanded(path))
 
     @property
     def input_path(self) -> str:
-        """Absolute input path; of a table that the specification names, an address of its own scheme."""
+        """Return the absolute input path; for a named table, an address with a scheme."""
         if self.input.table is not None:
             return f"{TABLE}{self.input.table}"
         return self.resolve(self.input.path)
 
     @property
     def public_area(self) -> str:
-        """Absolute path of the public area."""
+        """Return the absolute path of the public area."""
         return self.resolve(self.publish.path)
 
     @property
     def evidence_area(self) -> str:
-        """Absolute path of the evidence area."""
+        """Return the absolute path of the evidence area."""
         return self.resolve(self.publish.evidence)
 
     @property
     def shared_ledger(self) -> str | None:
-        """Absolute path of the ledger that several evidence areas share, if any."""
+        """Return the absolute path of the ledger that several evidence areas share, if any."""
         return None if self.publish.ledger is None else self.resolve(self.publish.ledger)
 
     @property
     def catalog(self) -> str | None:
-        """Address or name of the catalogue of the release; the file of an SQLite address is absolute."""
+        """Return the address or name of the release's catalogue (SQLite files as absolute paths)."""
         return self._catalog(self.publish.catalog)
 
     @property
     def input_catalog(self) -> str | None:
-        """Address or name of the catalogue of the input, likewise."""
+        """Return the address or name of the input's catalogue (SQLite files as absolute paths)."""
         return self._catalog(self.input.catalog)
 
     def _catalog(self, catalog: str | None) -> str | None:
@@ -152,7 +152,7 @@ class Specification(Section):
 
     @property
     def catalog_table(self) -> str | None:
-        """Namespace and name of the table of the release in its catalogue; None without a catalogue."""
+        """Return namespace and name of the release's table in its catalogue; None without one."""
         return None if self.publish.catalog is None else self.publish.table
 
     def with_role(self, *roles: str) -> tuple[str, ...]:
@@ -165,73 +165,74 @@ class Specification(Section):
 
     @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:
-        """Names of the protected variables."""
+        """Return the names of the protected variables."""
         return self.with_role("quasi_identifier")
 
     @cached_property
     def nominal(self) -> tuple[str, ...]:
-        """Quasi-identifiers whose values are categories, ordinal and hierarchical ones included."""
+        """Return the quasi-identifiers with categories, ordinal and hierarchical ones included."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind in CATEGORIES)
 
     @cached_property
     def ordinal(self) -> tuple[str, ...]:
-        """Quasi-identifiers whose categories have an order."""
+        """Return the quasi-identifiers whose categories have an order."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "ordinal")
 
     @cached_property
     def hierarchical(self) -> tuple[str, ...]:
-        """Quasi-identifiers whose categories have a tree."""
+        """Return the quasi-identifiers whose categories have a tree."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "hierarchical")
 
     @cached_property
     def numeric(self) -> tuple[str, ...]:
-        """Numeric quasi-identifiers."""
+        """Return the numeric quasi-identifiers."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "numeric")
 
     @cached_property
     def sensitive(self) -> tuple[str, ...]:
-        """Sensitive variables."""
+        """Return the sensitive variables."""
         return self.with_role("sensitive")
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        """Identifiers, which the reader leaves out."""
+        """Return the identifiers, which the reader omits."""
         return self.with_role("identifier")
 
     @cached_property
     def region(self) -> str | None:
-        """The region variable, if any."""
+        """Return the region variable, if any."""
         return self._only("region")
 
     @cached_property
     def household(self) -> str | None:
-        """The household variable, if any."""
+        """Return the household variable, if any."""
         return self._only("household")
 
     @cached_property
     def unit(self) -> str | None:
-        """The variable that identifies the statistical unit, if any."""
+        """Return the variable that identifies the statistical unit, if any."""
         return self._only("unit")
 
     @cached_property
     def counted(self) -> str | None:
-        """The variable whose values k counts, as `method.unit` says; None for records."""
+        """Return the variable whose values k counts, as `method.unit` states; None for records."""
         return {"record": None, "household": self.household, "unit": self.unit}[self.method.unit]
 
     @cached_property
     def weights(self) -> tuple[str, ...]:
-        """The sampling weights."""
+        """Return the sampling weights."""
         return self.with_role("weight")
 
     @cached_property
     def weight(self) -> str | None:
-        """The sampling weight in use: the only one, or the one that `method.weight` names."""
+        """Return the sampling weight in use: the only one, or the one that `method.weight` names."""
         return self.method.weight or self._only("weight")
 
     @cached_property
     def further_weights(self) -> tuple[str, ...]:
-        """The other sampling weights, such as of a panel's second wave: zero or missing for records
-        without one."""
+        """Return the other sampling weights, such as those of a panel's second wave (zero or missing for
+        records without one).
+        """
         return tuple(name for name in self.weights if name != self.weight)
 
     def weighted_by(self, group: Group) -> str | None:
@@ -240,24 +241,25 @@ class Specification(Section):
 
     @cached_property
     def weight_of_means(self) -> str | None:
-        """The weight of the means of the release, if any."""
+        """Return the weight of the means of the release, if any."""
         by = [self.weighted_by(group) for group in self.clusterings]
         return next((name for name in by if name is not None), None)
 
     @cached_property
     def published(self) -> tuple[str, ...]:
-        """Columns of the release, in the order of the specification."""
+        """Return the columns of the release in the order of the specification."""
         return self.with_role(*PUBLISHED)
 
     @cached_property
     def published_as_it_is(self) -> tuple[str, ...]:
-        """Published columns that protection does not touch."""
+        """Return the published columns that protection does not change."""
         return self.with_role(*PUBLISHED_AS_IT_IS)
 
     def kinds(self, variables: tuple[str, ...] | None = None) -> Kinds:
         """Return the kinds of the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed".
 
-        Ordinal and hierarchical ones are nominal here: what is published for them is one of their categories.
+        Ordinal and hierarchical quasi-identifiers count as nominal here, because one of their categories is
+        published.
         """
         kinds = {
             "nominal" if self.variables[name].kind in CATEGORIES else self.variables[name].kind
@@ -270,7 +272,7 @@ class Specification(Section):
 
     @cached_property
     def needs_clusters(self) -> str | None:
-        """The key that only clusters of records can satisfy, in words; None without one."""
+        """Return the key that only clusters of records can satisfy, in words; None without such a key."""
         if self.method.min_diversity > 1:
             return "min_diversity above 1"
         if self.counted is not None:
@@ -279,7 +281,7 @@ class Specification(Section):
 
     @cached_property
     def declared(self) -> Variables:
-        """Properties of the variables that methods use."""
+        """Return the properties of the variables that methods use."""
         return Variables(
             {name: str(self.variables[name].kind) for name in self.quasi_identifiers},
             {name: variable.role for name, variable in self.variables.items()},
@@ -293,37 +295,41 @@ class Specification(Section):
 
     @property
     def swapped(self) -> bool:
-        """Whether areas are exchanged."""
+        """Return whether areas are exchanged."""
         row = BUILT_IN.get(self.method.name)
         return row is not None and row.changes == "areas"
 
     @property
     def coarsened(self) -> bool:
-        """Whether values are suppressed or generalised, so that no record gets another value."""
+        """Return whether values are suppressed or generalised, so that no record gets another value."""
         return self._row.changes == "coarser"
 
     @property
     def clustered(self) -> bool:
-        """Whether records or combinations are protected in clusters, and not each by itself."""
+        """Return whether records or combinations are protected in clusters instead of separately."""
         return self.method.name in STRATEGIES
 
     @property
     def perturbed(self) -> bool:
-        """Whether the values of each quasi-identifier are changed at random."""
+        """Return whether the values of each quasi-identifier are changed at random."""
         return not self.swapped and "measured only" in self._row.guarantees
 
     @cached_property
     def withholds_values(self) -> bool:
-        """Whether classes may be published without sensitive values: those of a register, if diverse."""
+        """Return whether classes of a register with diversity may lack sensitive values."""
         return self.publish.series == "register" and self.method.min_diversity > 1
 
     @cached_property
     def clusterings(self) -> tuple[Group, ...]:
-        """The variables that are clustered together: the groups, or one group of all quasi-identifiers."""
+        """Return the variables that are clustered together: the groups, or one group of all
+        quasi-identifiers.
+        """
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
 
     def strategy(self, group: Group) -> Strategy:
-        """Return how a clustering is protected: by frequencies unless something needs clusters of records."""
+        """Return the strategy that protects a clustering: by frequencies unless a key requires clusters of
+        records.
+        """
         if self.method.name == "safe":
             return "safe"
         if self.method.name not in STRATEGIES:
@@ -337,10 +343,10 @@ class Specification(Section):
 
     @cached_property
     def control_tables(self) -> tuple[tuple[str, ...], ...]:
-        """The control tables by name; none crosses groups.
+        """Return the control tables by name; no table crosses groups.
 
-        Those listed, or all up to `max_dimension`; and the region, named first, by all up to
-        `region_dimension`.
+        They are the listed tables, or all tables up to `max_dimension`. In addition, the region, named first,
+        is combined with all tables up to `region_dimension`.
         """
         chosen = self.method.control_tables
         listed = chosen.tables
@@ -362,25 +368,25 @@ class Specification(Section):
 
     @cached_property
     def population_key(self) -> tuple[str, ...]:
-        """The variables that the population is counted by."""
+        """Return the variables by which the population is counted."""
         given = None if self.population is None else self.population.variables
         return (*([] if self.region is None else [self.region]), *self.nominal) if given is None else given
 
     @cached_property
     def edit_rules(self) -> dict[str, Rule]:
-        """The edit rules, parsed."""
+        """Return the parsed edit rules."""
         return {name: parse_rule(text) for name, text in self.rules.items()}
 
     @cached_property
     def derived_expressions(self) -> dict[str, Expression]:
-        """The expressions of derived columns, parsed."""
+        """Return the parsed expressions of derived columns."""
         from microguard.schemas.expressions import parse_expression
 
         return {name: parse_expression(text) for name, text in self.derived.items()}
 
     @cached_property
     def max_block_records(self) -> int:
-        """Most records of a block: "auto" by effort and algorithm, and never below 2k."""
+        """Return the maximum records of a block; "auto" depends on effort and algorithm, at least 2k."""
         if self.blocking.max_records != "auto":
             return self.blocking.max_records
         method = self.method

@@ -34,7 +34,7 @@ class _FromTable:
 
 
 def _tuples(content: Any) -> Any:
-    """Return the values of a section with tuples in place of lists, and of lists in lists."""
+    """Return the values of a section with lists, including nested lists, converted to tuples."""
     if isinstance(content, dict):
         return {key: _tuples(value) for key, value in content.items()}
     return tuple(map(_tuples, content)) if isinstance(content, list) else content
@@ -63,7 +63,7 @@ class AlgorithmSections(Section):
     @model_validator(mode="before")
     @classmethod
     def _as_written(cls, content: Any) -> Any:
-        """Turn lists into tuples, and an empty section into its defaults."""
+        """Convert lists to tuples, and an empty section to its defaults."""
         if not isinstance(content, dict):
             return content
         sections = AlgorithmSections.model_fields
@@ -75,13 +75,13 @@ class AlgorithmSections(Section):
 
     @property
     def sections(self) -> dict[str, Parameters]:
-        """The sections that are given, by key."""
+        """Return the sections that are given, by key."""
         given = {name: getattr(self, name) for name in AlgorithmSections.model_fields}
         return {name: section for name, section in given.items() if section is not None}
 
     @property
     def algorithm_parameters(self) -> Parameters | None:
-        """The parameters of the algorithm, if any are given."""
+        """Return the parameters of the algorithm, if any are given."""
         return next(iter(self.sections.values()), None)
 
 
@@ -91,7 +91,7 @@ def method_parameters(row: MethodRow, given: dict[str, Any]) -> Parameters | Non
     Raises
     ------
     ValidationError
-        If the section does not fit the dataclass that the method registers, or the method takes none.
+        If the section does not fit the dataclass that the method registers, or the method has no parameters.
     """
     if row.parameters is None and not given:
         return None
@@ -127,7 +127,7 @@ def _section_of(row: MethodRow) -> type[Section]:
 def parameter_faults(
     method: str, algorithm: str, effort: str, sections: dict[str, Parameters], nominal: bool
 ) -> Iterator[Fault]:
-    """Return faults of sections that the algorithm does not take, and of keys that it cannot carry."""
+    """Return the faults of sections and keys that the algorithm does not support."""
     taken = [row.parameters for row in rows_taken(method, algorithm)]
     for name, section in sections.items():
         shown = ", ".join(key for key, value in vars(section).items() if value != _default(section, key))
@@ -143,7 +143,7 @@ def parameter_faults(
 
 
 def _takers(method: str, parameters: type[Parameters]) -> list[str]:
-    """Return the names of the algorithms of a method that take these parameters."""
+    """Return the names of the algorithms of a method that have these parameters."""
     rows = (row for strategy in STRATEGIES[method] for row in ALGORITHMS[strategy].items())
     names = [name for name, row in rows if row.parameters is parameters]
     return ["own-..."] if parameters is Guidance and names else names

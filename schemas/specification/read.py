@@ -1,7 +1,7 @@
 """Read a release specification from TOML, and check it once.
 
-`read_specification` returns a checked `Specification`, or raises `SpecificationError` with every fault that
-it found. No other code checks it again. Paths are relative to the folder of the specification:
+`read_specification` returns a checked `Specification`, or raises `SpecificationError` with all faults found.
+No other code checks the specification again. Paths are relative to the folder of the specification:
 `Specification.resolve` returns absolute ones.
 """
 
@@ -30,14 +30,15 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
     Parameters
     ----------
     path : str or Path
-        The TOML file; its folder is what the paths in it are relative to.
+        The TOML file. Paths in it are relative to its folder.
     overrides : iterable of str
-        `section.key=value`, the value as in TOML or a bare word; later ones win.
+        Texts `section.key=value`, with the value as in TOML or as a bare word. Later overrides take
+        precedence.
 
     Raises
     ------
     SpecificationError
-        With every fault of the file and the overrides, a line each.
+        With every fault of the file and the overrides, one per line.
     """
     path = Path(path)
     content = parsed(path)
@@ -50,7 +51,7 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
 
 
 def _described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Add the keys that tau-ARGUS metadata state, if the specification names a file of them."""
+    """Add the keys from tau-ARGUS metadata if the specification names a metadata file."""
     source = content.get("input")
     if not isinstance(source, dict) or "metadata" not in source:
         return content
@@ -67,9 +68,9 @@ def build_specification(
     Parameters
     ----------
     name : str
-        How the report calls it; by default it is the only specification that there is.
+        Name of the specification in the error report; by default there is only one specification.
     place : callable
-        From a key to the file and line that it is in; only called if there are faults.
+        Function that returns the file and line of a key; called only if there are faults.
     """
     content = _with_format(content, folder)
     faults: list[Fault] = []
@@ -83,7 +84,7 @@ def build_specification(
         content, in_doubt = repaired(content, [fault.key for fault in faults])
         try:
             specification = Specification.model_validate(content)
-        except ValidationError:  # beyond repair: the checks between keys must wait
+        except ValidationError:  # cannot be repaired: skip the checks between keys
             raise _report(name, faults, place) from None
     specification._folder = folder
     between = inconsistencies(specification, in_doubt)
@@ -97,7 +98,7 @@ def build_specification(
 
 
 def _place(key: Key, path: Path, overridden: dict[str, Any]) -> str:
-    """Return where a key is: `--set`, or the file with the number of the line."""
+    """Return the place of a key: `--set`, or the file and the line number."""
     inside: Any = overridden
     for part in key:
         if not isinstance(inside, dict) or part not in inside:
@@ -125,10 +126,10 @@ def _report(name: str, faults: list[Fault], place: Place) -> SpecificationError:
 
 
 def _with_format(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return parsed TOML with `input.format`, if it is not stated and the input is text.
+    """Return parsed TOML, with `input.format` added if it is not stated and the input is text.
 
-    A suffix of text files is a CSV. A local file without such a suffix is one unless it begins as Parquet
-    does. Fields of a `.tsv` are separated by tabs.
+    A file with a suffix of text files is read as CSV. A local file without such a suffix is read as CSV
+    unless it begins like a Parquet file. Fields of a `.tsv` file are separated by tabs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks of recodes, of how numbers are written, and of edit rules."""
+"""Checks of recodes, of number formats, and of edit rules."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from microguard.schemas.specification.rules import FaultyRule, parse_rule
 
 
 def recode_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse recodes that their variable cannot carry, and number marks that cannot be distinguished."""
+    """Refuse recodes that their variable does not support, and decimal and thousands marks that cannot be
+    distinguished.
+    """
     yield from _writing(spec)
     yield from _recodes(spec)
 
 
 def rule_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse edit rules that cannot be parsed, or use variables that are not published."""
+    """Refuse edit rules that cannot be parsed, or that use unpublished variables."""
     for name, text in spec.rules.items():
         try:
             rule = parse_rule(text)
@@ -34,7 +36,7 @@ def _writing(spec: Specification) -> Iterator[Fault]:
 
 
 def _recodes(spec: Specification) -> Iterator[Fault]:
-    """Refuse recodes of variables that they cannot change, and pairs that exclude each other."""
+    """Refuse recodes that are not possible for a variable, and pairs of recodes that exclude each other."""
     for name, variable in spec.variables.items():
         key: Path = ("variables", name)
         given = variable.recodes

@@ -1,4 +1,4 @@
-"""Refuse keys for the protection of records in a specification that has a table and no such records."""
+"""Refuse keys for the protection of records if a specification has a table and no records to protect."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ OF_RELEASES_OF_RECORDS = ("accept_dependencies", "disclose", "series")
 
 
 def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Refuse keys that promise something and would be ignored, because there are no records to protect.
+    """Refuse keys that promise protection but would be ignored, because there are no records to protect.
 
-    Keys that have their default value promise nothing. A specification with quasi-identifiers may have all of
-    them: `microguard protect` uses them.
+    Keys that have their default value promise nothing. A specification with quasi-identifiers may have all
+    these keys, because `microguard protect` uses them.
     """
     if spec.quasi_identifiers:
         return

@@ -1,7 +1,7 @@
 """Write the reference of the specification in `schemas/README.md` from the models.
 
-`python -m microguard.schemas.specification.reference` writes it below its mark; a test compares it with the
-models.
+`python -m microguard.schemas.specification.reference` writes the reference below a mark in the file. A test
+compares the reference with the models.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _keys(model: dict[str, Any], definitions: dict[str, Any], section: tuple[str
 
 
 def _model_of(entry: dict[str, Any]) -> str | None:
-    """Return the name of the model that a key holds, or holds a list or table of."""
+    """Return the name of the model that is the type of a key, or the element type of its list or table."""
     for part in (entry, *entry.get("anyOf", ()), entry.get("items", {}), entry.get("additionalProperties")):
         if isinstance(part, dict) and "$ref" in part:
             return str(part["$ref"]).rpartition("/")[2]

@@ -22,9 +22,9 @@ def repaired(content: dict[str, Any], faulty: list[Path]) -> tuple[dict[str, Any
     Returns
     -------
     dict
-        The content, with stand-ins for what is required.
+        The content without faulty keys, with placeholders for required keys.
     bool
-        Whether the role or kind of a variable is in doubt, so that nothing can be said about them together.
+        Whether the role or kind of a variable is in doubt, so that checks across variables are not possible.
     """
     content = deepcopy(content)
     in_doubt = False
@@ -68,6 +68,6 @@ def _take_out(content: dict[str, Any], key: Path) -> None:
 
 
 def related(one: Path, other: Path) -> bool:
-    """Return whether one key contains the other, so that a fault of one is a fault of both."""
+    """Return whether one key contains the other. A fault of one is then a fault of both."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]

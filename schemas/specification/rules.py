@@ -10,7 +10,7 @@
     variable    a name, in double quotes where it has other signs than letters, digits and "_"
     value       a number, or text in single quotes
 
-Parsed into a tree of frozen values; nothing of a rule is ever evaluated as code.
+A rule is parsed into a tree of immutable objects and is never evaluated as code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FaultyRule(ValueError):
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the records."""
+    """A variable of the records in a rule."""
 
     name: str
 
@@ -70,21 +70,21 @@ class Missing:
 
 @dataclass(frozen=True)
 class Not:
-    """Negation."""
+    """Negation of a condition."""
 
     condition: Condition
 
 
 @dataclass(frozen=True)
 class AllOf:
-    """Conjunction."""
+    """Conjunction of conditions."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Disjunction."""
+    """Disjunction of conditions."""
 
     conditions: tuple[Condition, ...]
 
@@ -94,14 +94,14 @@ Condition = Comparison | Among | Missing | Not | AllOf | AnyOf
 
 @dataclass(frozen=True)
 class Rule:
-    """An edit rule: where `given` holds, `then` must; without a `given`, always."""
+    """An edit rule: if `given` holds, `then` must hold. Without `given`, `then` must always hold."""
 
     then: Condition
     given: Condition | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Variables of the rule, each once, in their order."""
+        """Return the distinct variables of the rule in the order of their first occurrence."""
         both = [self.then] if self.given is None else [self.given, self.then]
         return tuple(dict.fromkeys(name for condition in both for name in _variables(condition)))
 
@@ -140,14 +140,14 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 class _Parser:
-    """Recursive descent over the tokens."""
+    """Recursive-descent parser of the tokens of a rule."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self._tokens = tokens
         self._at = 0
 
     def take(self, *values: str) -> str | None:
-        """Return the next token and step over it, if it is one of these signs or words."""
+        """Consume and return the next token if it is one of these signs or words."""
         if self._at < len(self._tokens):
             kind, value = self._tokens[self._at]
             if kind in ("sign", "word") and value in values:

@@ -31,7 +31,7 @@ LARGEST_WEIGHT = 10**6
 
 
 def _dimension_keys(value: Any) -> Any:
-    """Turn the text keys of a TOML table into table dimensions."""
+    """Convert the text keys of a TOML table to table dimensions."""
     if not isinstance(value, dict):
         return value
     if not value or not all(isinstance(key, str) and re.fullmatch("[1-9][0-9]?", key) for key in value):
@@ -46,7 +46,7 @@ def _without_nul(value: Any) -> Any:
 
 
 def _timestamp(value: Any) -> Any:
-    """Accept a date-time of TOML and its text; return the text."""
+    """Accept a TOML date-time, or the same as text; return the text."""
     text = value.isoformat() if isinstance(value, date) else value
     try:
         datetime.fromisoformat(text)
@@ -56,7 +56,7 @@ def _timestamp(value: Any) -> Any:
 
 
 def _without_credentials(value: Any) -> Any:
-    """Refuse an address with a user's password or with parameters; the message does not repeat them."""
+    """Refuse an address that contains a password or parameters. The message does not repeat these parts."""
     if isinstance(value, str) and "://" in value:
         place = value.partition("://")[2]
         if "@" in place or "?" in place:
@@ -71,12 +71,12 @@ def _table_name(value: Any) -> Any:
 
 
 class Withheld(ValueError):
-    """A value with credentials, which no message may repeat.
+    """A value that contains credentials, which no message may repeat.
 
     Parameters
     ----------
     shown : str
-        The part of it that messages show.
+        Part of the value that messages may show.
     """
 
     def __init__(self, shown: str) -> None:
@@ -148,9 +148,10 @@ class Acceptable(Section):
     """A section of limits, some of which hold by default and can be accepted by name in its key `accept`."""
 
     def default_limit(self, name: str) -> float | None:
-        """Return an upper limit that holds by default; None if a steward accepted it by name.
+        """Return an upper limit, or its default; None if a steward accepted the violation of the limit by
+        name.
 
-        A value that is looser than the default is what was accepted, and holds.
+        A value looser than the default is an accepted limit, and it is enforced.
         """
         value, default = (
             float(each) for each in (getattr(self, name), type(self).model_fields[name].default)

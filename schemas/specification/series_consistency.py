@@ -11,7 +11,7 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class _Need:
-    """The values that a kind of series can carry at one key, and the reason.
+    """The values of one key that a kind of series supports, and the reason.
 
     Attributes
     ----------
@@ -19,9 +19,9 @@ class _Need:
     values : tuple of str
     why : str
     of_nominal : bool
-        Whether it is asked only where all quasi-identifiers are nominal.
+        Whether the values are required only if all quasi-identifiers are nominal.
     why_not : mapping
-        The reason for a value that has one of its own.
+        Separate reasons for some of the refused values.
     """
 
     section: str
@@ -34,7 +34,7 @@ class _Need:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of series: its name in messages, why it needs units, and its further requirements."""
+    """A kind of series: its name in messages, the reason why it needs units, and its further requirements."""
 
     where: str
     why_units: str
@@ -90,7 +90,7 @@ _KINDS = {
 
 
 def series_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse keys that a series cannot carry, and keys of a series if there is none."""
+    """Refuse keys that a series does not support, and keys of a series if there is no series."""
     alone = spec.publish.series == "single" and spec.publish.successive == "refuse"
     if alone and spec.publish.keep is not None:
         allowed = 'no such key, unless [publish] series is not "single" or successive = "accept"'
@@ -113,7 +113,9 @@ def _unmet(spec: Specification, kind: _Kind) -> Iterator[Fault]:
 
 
 def _of_registers(spec: Specification) -> Iterator[Fault]:
-    """Refuse keys of registers without a register, and pairs that do not fit in one."""
+    """Refuse keys of registers if there is no register, and pairs of keys that a register does not support
+    together.
+    """
     if spec.publish.series == "register":
         if spec.groups:
             allowed = (

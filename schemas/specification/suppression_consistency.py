@@ -1,4 +1,4 @@
-"""Checks of `[table]` if cells are suppressed, and of its keys on contributors."""
+"""Checks of `[table]` if cells are suppressed, and checks of the keys on contributors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COLUMNS = ("holding", "request", "waiver")
 
 
 def contributor_faults(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Return the faults of holdings, requests and waivers."""
+    """Return the faults of the keys on holdings, requests for protection and waivers."""
     for key in COLUMNS:
         name = getattr(table, key)
         if name is None:

@@ -1,29 +1,30 @@
-"""`[table]`: the table that `microguard adjust` protects, and how (controlled tabular adjustment).
+"""`[table]`: the table that `microguard adjust` protects, and the method of protection.
 
-Every column it names is declared in `[variables]` too, as any column of the input: dimensions as categories,
-values as numbers.
+Every column named in `[table]` is also declared in `[variables]`, like any column of the input: dimensions as
+categories, values as numbers.
 
-From microdata the cells are counted (`kind = "frequency"`) or added up (`kind = "magnitude"`). Each dimension
-is the finest column of it; a hierarchy that holds this column says which coarser ones stand above it:
+From microdata the cells are counted (`kind = "frequency"`) or added up (`kind = "magnitude"`). A dimension is
+named by its finest column; a hierarchy that contains this column lists the coarser columns above it:
 
     [table]
     value = "turnover"
     tables = [["a88", "nuts3"]]
     hierarchies = [["a10", "a21", "a88"], ["nuts1", "nuts2", "nuts3"]]
 
-is one table of all activities and regions of every level with all margins. Two tables are linked by what they
-share, `tables = [["a21", "size"], ["a21", "nuts1"]]`: a cell that stands in both is published with one value.
+is one table of all activities and regions of every level with all margins. Two tables are linked by the
+columns they share, `tables = [["a21", "size"], ["a21", "nuts1"]]`: a cell in both tables is published with
+one value.
 
-A column may have several hierarchies. A later one that ends in a column of an earlier one groups its codes
-again; tables of its coarser columns are linked with those of that column:
+A column may have several hierarchies. A later hierarchy that ends in a column of an earlier one groups the
+codes of this column again. Tables of its coarser columns are linked with the tables of this column:
 
     [table]
     value = "turnover"
     tables = [["a88", "size"], ["branch", "size"]]
     hierarchies = [["a10", "a21", "a88"], ["branch", "a88"]]
 
-Amounts that add up to another (turnover at home and abroad) are one table with a dimension of its own, whose
-codes are their columns and whose total is the value; it stands in every table that is to show them:
+Amounts that add up to another amount (turnover at home and abroad) are an additional dimension. Its codes are
+the columns of the amounts and its total is the value. Name it in every table that should contain it:
 
     [table]
     value = "turnover"
@@ -31,7 +32,7 @@ codes are their columns and whose total is the value; it stands in every table t
     [table.parts]
     market = ["turnover_home", "turnover_abroad"]
 
-Counts may be rounded to a base, additive and without bias, instead of adjusted:
+Counts may be rounded to a base, additively and without bias, instead of adjusted:
 
     [table]
     kind = "frequency"
@@ -39,17 +40,17 @@ Counts may be rounded to a base, additive and without bias, instead of adjusted:
     method = "rounding"
     base = 5
 
-Or only the small ones of them, to 0 or the base (`method = "small_count_rounding"`).
+Or only the small counts are rounded, to 0 or the base (`method = "small_count_rounding"`).
 
-Or published with bounded noise by keys of the records, which is the same for the same records in every table;
-totals then do not add up:
+Or counts are published with bounded noise by record keys. The noise is the same for the same records in every
+table, and totals do not add up:
 
     [table]
     kind = "frequency"
     tables = [["a21", "nuts2"]]
     method = "cell_key"
 
-Or with sensitive cells suppressed, and others with them, so that nobody can compute them from the rest:
+Or sensitive cells are suppressed, with further cells, so that nobody can compute them from the rest:
 
     [table]
     value = "turnover"
@@ -58,8 +59,8 @@ Or with sensitive cells suppressed, and others with them, so that nobody can com
     method = "suppression"
     costs = "value"
 
-From cells (`source = "cells"`) the file has one row a cell, margins included; `total` marks a column that is
-summed over. Codes of several levels in one column nest as `[table.parents.COLUMN]` says, code = its parent:
+With `source = "cells"` the file has one row per cell, margins included; `total` marks a column that is summed
+over. `[table.parents.COLUMN]` nests codes of several levels in one column, code = its parent:
 
     [table]
     source = "cells"
@@ -110,7 +111,7 @@ DEFAULT_DECIMALS = 2
 
 
 def _several(value: Any) -> Any:
-    """Return one rule, a list of them, or none, as a list."""
+    """Return one rule, a list of rules, or None as a list."""
     if value is None:
         return ()
     return (value,) if isinstance(value, (dict, Dominance)) else value
@@ -304,14 +305,14 @@ class Table(TableContributors):
 
     @property
     def digits(self) -> int:
-        """Digits after the point: `decimals`, by default 0 for counts and 2 otherwise."""
+        """Return the digits after the decimal point: `decimals`, by default 0 for counts and 2 otherwise."""
         if self.decimals is not None:
             return self.decimals
         return 0 if self.counts else DEFAULT_DECIMALS
 
     @property
     def estimable_within(self) -> float | None:
-        """`p_percent` with its default; None if no such rule holds."""
+        """Return `p_percent` with its default; None if no such rule holds."""
         added_up = self.source == "microdata" and self.kind == "magnitude" and self.request is None
         return (
             DEFAULT_P_PERCENT
@@ -321,16 +322,16 @@ class Table(TableContributors):
 
     @property
     def counts(self) -> bool:
-        """Whether the cells are numbers of contributors without weights."""
+        """Return whether the cells are numbers of contributors without weights."""
         return self.kind == "frequency" and not self.weighted
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Finest columns of all tables, each once."""
+        """Return the distinct finest columns of all tables."""
         return tuple(dict.fromkeys(name for table in self.tables for name in table))
 
     def levels_of(self, dimension: str) -> tuple[str, ...]:
-        """Return the columns of a dimension from coarse to fine, down to the one that is named."""
+        """Return the columns of a dimension from coarse to fine, down to the named column."""
         for hierarchy in self.hierarchies:
             if dimension in hierarchy:
                 return hierarchy[: hierarchy.index(dimension) + 1]
@@ -338,7 +339,7 @@ class Table(TableContributors):
 
     @property
     def groupings(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Columns that a later hierarchy groups again, and its columns above them that are in tables."""
+        """Return columns that a later hierarchy groups again, with their higher columns in tables."""
         placed: set[str] = set()
         regrouped = []
         for hierarchy in self.hierarchies:
@@ -350,42 +351,42 @@ class Table(TableContributors):
 
     @property
     def expanded(self) -> tuple[str, ...]:
-        """Columns of records that count once in each of their codes: parts of a value and nested codes."""
+        """Return columns whose records count once in each code: parts of a value and nested codes."""
         return () if self.source == "cells" else (*self.parts, *self.parents)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that hold codes, each once."""
+        """Return the distinct columns that contain codes."""
         return tuple(dict.fromkeys(name for each in self.dimensions for name in self.levels_of(each)))
 
     @property
     def suppressed(self) -> bool:
-        """Whether the method publishes cells without a value."""
+        """Return whether the method publishes cells without a value."""
         return "suppressed table" in method_row("table", self.method).guarantees
 
     @property
     def contributors_known(self) -> bool:
-        """Whether cells come with their contributors, or at least with how many there are."""
+        """Return whether the contributors of cells, or at least their number, are known."""
         return self.source == "microdata" or self.kind == "frequency" or self.contributors is not None
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        """Values of `costs` that are no column, the default first."""
+        """Return the values of `costs` that are not columns, the default first."""
         return SUPPRESSION_COSTS if self.method == "suppression" else COSTS
 
     @property
     def cost_rule(self) -> str:
-        """`costs` with the default of the method."""
+        """Return `costs` with the default of the method."""
         return self.costs if "costs" in self.model_fields_set else self.cost_names[0]
 
     @property
     def cost_column(self) -> str | None:
-        """Column with given costs, if any."""
+        """Return the column with given costs, if any."""
         return None if self.cost_rule in {*COSTS, *self.cost_names} else self.costs
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns of the input that hold numbers."""
+        """Return the columns of the input that contain numbers."""
         parts = (name for columns in self.parts.values() for name in columns)
         named = (self.value, *parts, self.contributors, *self.largest, self.lower_protection,
                  self.upper_protection, self.sliding_protection, self.lower_capacity, self.upper_capacity,
@@ -394,5 +395,5 @@ class Table(TableContributors):
 
     @property
     def value_name(self) -> str:
-        """Name of the published column of values."""
+        """Return the name of the published column of values."""
         return self.value or "frequency"

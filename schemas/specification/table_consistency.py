@@ -1,4 +1,4 @@
-"""Checks of `[table]`: its keys among each other and with `[variables]`."""
+"""Checks of `[table]`: consistency of its keys with each other and with `[variables]`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OF_THE_COUNT = ("t", "v", "total", "parts_sum", "parts", "hidden", "listed")
 
 
 def table_faults(spec: Specification) -> list[Fault]:
-    """Return all faults of the section; none without a section."""
+    """Return all faults of the section; an empty result without the section."""
     if spec.table is None:
         return []
     checks = (
@@ -77,7 +77,7 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
     for name in set(table.columns) - set(table.parts):
         variable = spec.variables.get(name)
         allowed_roles = PUBLISHED - {"weight"}
-        if name in coarser:  # a coarser level identifies nobody, and the records need not contain it
+        if name in coarser:  # a coarser level identifies nobody, and records need not contain it
             allowed_roles |= {"identifier"}
         if variable is None or variable.role not in allowed_roles or variable.kind == "numeric":
             allowed = "columns of [variables] that are nominal, and no identifier, unit, household or weight"
@@ -265,7 +265,7 @@ HELD_BY_DEFAULT = ("max_grand_total_change",)
 
 
 def _limits() -> tuple[str, ...]:
-    """Return the limits of `[table.quality]`, which are on measures of the built-in methods."""
+    """Return the limits of `[table.quality]`, which apply to measures of the built-in methods."""
     return tuple(f"quality.{name}" for name in TableQuality.model_fields)
 
 

@@ -1,4 +1,6 @@
-"""The input of a table: the same file, with columns of `[table]` in roles that reading and counting use."""
+"""The input of a table: the same file, with the columns of `[table]` assigned to the roles that reading and
+counting use.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ def table_of(specification: Specification) -> Table:
     Raises
     ------
     SpecificationError
-        Where there is none.
+        If the specification has no section `[table]`.
     """
     if specification.table is None:
         raise SpecificationError(
@@ -28,7 +30,7 @@ def table_of(specification: Specification) -> Table:
 
 
 def require_table(specification: Specification) -> None:
-    """Refuse keys of records that a table would ignore.
+    """Refuse keys for records that a table would ignore.
 
     Raises
     ------
@@ -69,11 +71,10 @@ def require_records(specification: Specification) -> None:
 def as_input(specification: Specification) -> Specification:
     """Return the specification as the reader of a table needs it.
 
-    Dimensions are nominal, values numeric quasi-identifiers, so that what is missing or unreadable in them
-    is rejected, or (a code) taken as a category, as `[missing]` says: there are no clusters that a missing
-    number could be kept in. Units are read as they are, because one unit may have several records here.
-    Rows of a finished table are cells and no units, of which there may be fewer than k. Everything else is
-    left out at the reader.
+    Dimensions become nominal and values numeric quasi-identifiers. Missing or unreadable entries are
+    therefore rejected, or (codes only) treated as a category, as `[missing]` states. Units are read without a
+    check for repetitions, because one unit may have several records here. Rows of a finished table are cells,
+    not units, and there may be fewer than k of them. The reader omits all other columns.
     """
     table = table_of(specification)
     variables, whose = {}, (table.holding, table.request, table.waiver)
@@ -106,7 +107,9 @@ def as_input(specification: Specification) -> Specification:
 
 
 def _swapping(specification: Specification) -> tuple[Collection[str], Method]:
-    """Return the columns that the method of the records reads before a table counts them, and its section."""
+    """Return the columns that the record method reads before the table is counted, and the section of this
+    method.
+    """
     method, row = specification.method, method_row("records", specification.method.name)
     given = method.method_parameters(row)
     if not table_of(specification).swapped or given is None:
@@ -118,7 +121,7 @@ def _swapping(specification: Specification) -> tuple[Collection[str], Method]:
 
 
 def _texts(values: tuple[object, ...]) -> Iterator[str]:
-    """Yield the texts in tuples and in tuples of tuples."""
+    """Yield the texts in nested tuples."""
     for value in values:
         if isinstance(value, str):
             yield value

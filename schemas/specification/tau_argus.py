@@ -1,10 +1,10 @@
 """tau-ARGUS metadata (`.rda`, `.hrc`) of a table, or of microdata, as keys of a specification.
 
-Metadata of microdata have no `<SEPARATOR>` (fields at fixed places), or a weight, holding or request:
-see `tau_argus_microdata`.
+Metadata describe microdata if they have no `<SEPARATOR>` (fields at fixed positions), or if they contain a
+weight, holding or request: see `tau_argus_microdata`.
 
-What the metadata say fills `[input]`, `[variables]` and `[table]`; what the specification writes itself
-stands over it. Of a field's keywords:
+The metadata fill `[input]`, `[variables]` and `[table]`. Keys written in the specification take precedence.
+The keywords of a field are converted as follows:
 
 | keyword | becomes |
 |---|---|
@@ -12,15 +12,15 @@ stands over it. Of a field's keywords:
 | `<HIERCODELIST>` with `<HIERLEADSTRING>` | `table.parents` |
 | `<HIERLEVELS>` | `table.code_widths` |
 | `<NUMERIC>`, `<DECIMALS>` | `table.value` (of several, name one), `table.decimals` (0 if missing) |
-| `<NUMERIC> <SHADOW>` | `table.shadow`, the sums that the rules look at |
-| `<FREQUENCY>` | `table.contributors`; where there is no `<NUMERIC>`, a table of counts |
+| `<NUMERIC> <SHADOW>` | `table.shadow`, the sums to which the rules apply |
+| `<FREQUENCY>` | `table.contributors`; without `<NUMERIC>`, a table of counts |
 | `<MAXSCORE>`, `<COST>` | `table.largest`, `table.costs` |
 | `<LOWERPL>`, `<UPPERPL>` | `table.lower_protection`, `table.upper_protection` |
 | `<STATUS>`, `<SAFE>`, `<UNSAFE>`, `<PROTECT>` | `table.status`: safe, sensitive, fixed; or S, U, P |
 
-`<CODELIST>` holds labels, which say nothing of a cell, and `<DISTANCE>` costs of suppression by the distance
-of codes: they are not read. Codes for missing values are codes. The status E marks an empty cell. The decimal
-mark is that of the first lines of the table. What could not be carried is refused by name.
+`<CODELIST>` (labels) and `<DISTANCE>` (costs of suppression by the distance of codes) are not read. Codes for
+missing values are treated as ordinary codes. The status E marks an empty cell. The decimal mark is detected
+in the first lines of the table. Keywords that are not supported are refused by name.
 
 References
 ----------
@@ -87,7 +87,7 @@ _TOKEN = re.compile(r'"([^"]*)"|(\S+)')
 
 @dataclass
 class Field:
-    """A field of a cell's line, while its keywords are read."""
+    """A field of a line of the table, filled while its keywords are read."""
 
     name: str
     key: str = ""
@@ -104,7 +104,7 @@ def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     Raises
     ------
     SpecificationError
-        Where a file cannot be read, or says what cannot be carried.
+        If a file cannot be read, or contains keywords that are not supported.
     """
     given = content.get("input")
     if not isinstance(given, dict) or not isinstance(given.get("metadata"), str):
@@ -130,7 +130,9 @@ def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def is_microdata(head: Mapping[str, str], fields: list[Field], table: Mapping[str, Any]) -> bool:
-    """Return whether metadata are of records: at fixed places, with keywords of records, or as written."""
+    """Return whether metadata describe records: by fixed positions, by keywords of records, or because the
+    specification states so.
+    """
     own = any(each.key in KEYS_OF_RECORDS for each in fields)
     fixed = "<SEPARATOR>" not in head and any(len(each.numbers) > 1 for each in fields)
     return fixed or own or table.get("source") == "microdata"
@@ -142,7 +144,7 @@ def _has_decimal_comma(path: Path, layout: Mapping[str, Any], encoding: str) -> 
     try:
         with open(path, encoding=encoding, newline="") as file:
             rows = list(islice(csv.reader(file, delimiter=delimiter), HEAD_LINES))
-    except (OSError, ValueError, LookupError, csv.Error):  # the reader of the table reports the fault
+    except (OSError, ValueError, LookupError, csv.Error):  # the reader of the table reports this fault
         return False
     texts = [text.strip() for row in rows for text in row]
     return delimiter != "," and any(_COMMA.fullmatch(text) for text in texts)
@@ -170,7 +172,7 @@ def _content(head: Mapping[str, str], fields: list[Field], path: Path, encoding:
     table["largest"] = [each.name for each in by_key.get("largest", [])]
     values = by_key.get("value", [])
     if len(values) > 1:
-        del table["value"]  # the specification names one of them
+        del table["value"]  # the specification must name one of them
     elif values:
         table["decimals"] = whole(values[0].details.get("<DECIMALS>", "0"), path, "<DECIMALS>")
     elif not values and "contributors" in table:
@@ -239,12 +241,13 @@ def widths_of_fields(dimensions: Iterable[Field], path: Path) -> dict[str, list[
 
 
 def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[str, str]:
-    """Return code -> parent of a `.hrc` file; lead strings before a code state its depth.
+    """Return the mapping of codes to parents of a `.hrc` file, in which the lead strings before a code state
+    its depth.
 
     Raises
     ------
     SpecificationError
-        Where a code stands twice, or deeper than below the one before it.
+        If a code occurs twice, or is more than one level deeper than the code before it.
     """
     above: list[str] = []
     parents: dict[str, str] = {}
@@ -263,7 +266,9 @@ def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[st
 
 
 def _beside(path: Path, name: str) -> Path:
-    """Return the path of a file that the metadata name: as written, or in the same folder."""
+    """Return the path of a file that the metadata name: the path as written, or a file in the folder of the
+    metadata.
+    """
     written = path.parent / name
     return written if written.is_file() else path.parent / PureWindowsPath(name).name
 
@@ -279,12 +284,12 @@ def _lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def whole(text: str, path: Path, what: str) -> int:
-    """Return a whole number of the metadata."""
+    """Parse a whole number in the metadata."""
     if not text.isdecimal():
         raise refused(path, f"has {what} that are no whole number")
     return int(text)
 
 
 def refused(path: Path, what: str) -> SpecificationError:
-    """Return the refusal of a metadata file."""
+    """Return the error for a refused metadata file."""
     return SpecificationError(f"The file {path.name} of input.metadata {what}. Correct the file.")

@@ -1,15 +1,16 @@
-"""tau-ARGUS metadata (`.rda`) of microdata, at fixed places (`.asc`) or with a delimiter, as keys.
+"""tau-ARGUS metadata (`.rda`) of microdata, with fields at fixed positions (`.asc`) or with a delimiter, as
+keys of a specification.
 
 | keyword | becomes |
 |---|---|
 | position and width after a name | `input.positions`; with `<SEPARATOR>`: `input.columns` |
-| codes after them | missing codes of a number; of a category they are codes, as in tau-ARGUS |
+| codes after position and width | missing codes of a number; ordinary codes of a category, as in tau-ARGUS |
 | `<RECODEABLE>` | a nominal variable, which `table.tables` may name |
 | `<HIERCODELIST>`, `<HIERLEVELS>` | `table.parents`, `table.code_widths` of named dimensions |
-| `<NUMERIC>` | a numeric variable, which `table.value` may name; the only one is it |
-| `<WEIGHT>` | the role weight; `table.weighted` says whether it counts |
+| `<NUMERIC>` | a numeric variable, which `table.value` may name; the default if it is the only one |
+| `<WEIGHT>` | the role weight; `table.weighted` states whether it is used |
 | `<HOLDING>` | `table.holding` |
-| `<REQUEST>` | `table.request`, where `table.requests` gives the shares of its codes |
+| `<REQUEST>` | `table.request`; `table.requests` gives the shares of its codes |
 
 References
 ----------
@@ -50,12 +51,12 @@ def content_of_microdata(
     path: Path,
     encoding: str,
 ) -> dict[str, Any]:
-    """Return the sections that metadata of microdata state.
+    """Return the sections of a specification that metadata of microdata define.
 
     Parameters
     ----------
     table : mapping
-        The section `[table]` as the specification writes it.
+        The section `[table]` as written in the specification.
 
     Raises
     ------
@@ -94,7 +95,9 @@ def content_of_microdata(
 
 
 def _variable(field: Field, place: int) -> dict[str, Any]:
-    """Return role and kind; the codes for missing values come after the numbers of its place."""
+    """Return the role and kind of a variable; the codes for missing values follow the numbers of its
+    position.
+    """
     if field.key == "weight":  # every record must have this field
         return {"role": "weight"}
     numeric = field.key == "value"
@@ -104,7 +107,7 @@ def _variable(field: Field, place: int) -> dict[str, Any]:
 
 
 def _number(code: str) -> int | float | None:
-    """Return a code for a missing number; None if it is none."""
+    """Return the code for a missing number as a number; None if it is not a number."""
     try:
         return int(code)
     except ValueError:

@@ -39,7 +39,7 @@ def parsed(path: Path) -> dict[str, Any]:
     try:
         return _loaded(text)
     except tomllib.TOMLDecodeError as error:
-        if path.suffix.lower() != SUFFIX:  # the error of a file of records may quote one
+        if path.suffix.lower() != SUFFIX:  # an error message could quote a record
             raise _no_specification(path) from None
         line = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{line[1]}" if line else str(path)
@@ -49,7 +49,7 @@ def parsed(path: Path) -> dict[str, Any]:
 
 
 def _no_specification(path: Path) -> SpecificationError:
-    """Return the refusal of a file that seems to be the input itself."""
+    """Return the error for a file that seems to be the input itself."""
     return SpecificationError(
         f"{path} is no specification: expected a TOML file, found a folder or a file of another format. Of "
         f"records or a finished table, `microguard draft {path} > release.toml` writes a first specification."
@@ -57,7 +57,7 @@ def _no_specification(path: Path) -> SpecificationError:
 
 
 def _loaded(text: str) -> dict[str, Any]:
-    """Parse TOML text; raise TOMLDecodeError if it cannot be worked with."""
+    """Parse TOML text; raise TOMLDecodeError if the text is not usable."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -81,7 +81,10 @@ def _inside(value: Any) -> list[Any]:
 
 
 def parsed_override(override: str) -> dict[str, Any]:
-    """Parse `method.effort=fast` as nested tables; a value that is no TOML, or a date, is text."""
+    """Parse `method.effort=fast` as nested tables.
+
+    A value that is not valid TOML, or is a date, is treated as text.
+    """
     key, equals, value = override.partition("=")
     for written in (value, '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'):
         try:
@@ -103,7 +106,10 @@ def _has_date(content: Any) -> bool:
 
 
 def merged(content: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
-    """Merge tables key by key; any other value replaces. The line of a variable is merged key by key too."""
+    """Merge tables key by key; any other value replaces the earlier one.
+
+    The line of a variable is merged key by key too.
+    """
     result = dict(content)
     for key, value in override.items():
         old = result.get(key)

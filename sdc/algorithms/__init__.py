@@ -1,6 +1,7 @@
-"""The tables of algorithms: one row an algorithm, and the parameters it takes.
+"""The tables of algorithms. Each row describes one algorithm and its parameters.
 
-A row says what an algorithm can carry and where its code is. The specification is checked against the rows,
-and the dispatchers (`microaggregate`, `protect_counts`, `adjust`) call what they name. Reading a row imports
-no numeric library: the code is loaded when it is called. To add an algorithm, write its file and its row.
+A row states which variables and efforts an algorithm supports and where its code is. The specification is
+checked against the rows. The dispatchers (`microaggregate`, `protect_counts`, `adjust`) call the functions
+that the rows name. Reading a row imports no numeric library: the code of an algorithm is loaded when the
+algorithm is called. To add an algorithm, write one file with its code and one row.
 """

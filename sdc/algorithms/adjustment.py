@@ -1,8 +1,11 @@
-"""Algorithms of `sdc.cta`: controlled tabular adjustment. The function of a row searches for directions.
+"""Algorithms of `sdc.cta`: controlled tabular adjustment.
+
+The function of a row searches for the directions (up or down) of the sensitive cells.
 
     search(task: Task) -> int
 
-It asks for directions through ``task.search`` and returns the branch-and-bound nodes it used.
+The function evaluates directions through ``task.search`` and returns the number of branch-and-bound nodes it
+used.
 """
 
 from __future__ import annotations

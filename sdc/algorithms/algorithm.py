@@ -1,4 +1,4 @@
-"""A row of a table of algorithms: supported variables and efforts, and the place of its code."""
+"""A row of a table of algorithms: the supported variables and efforts, and where the code is."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from microguard.sdc.errors import UnsupportedCombination
 Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Efforts in ascending order.
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-#: Efforts of a construction heuristic, whose result is the same for both.
+#: Efforts of a construction heuristic. Its result is the same for all of them.
 CONSTRUCTION: tuple[Effort, ...] = ("fast", "standard")
 #: Efforts of an algorithm that proves nothing for the whole file.
 UNPROVED: tuple[Effort, ...] = ("fast", "standard", "thorough")
-#: Maximum number of records of a block if the algorithm solves programs, and if its work grows with the
-#: square of the records.
+#: Maximum number of records in a block: for algorithms that solve linear or integer programs, and for
+#: algorithms whose work grows with the square of the number of records.
 PROGRAMS, SQUARE = 200, 10_000
 
 
@@ -31,17 +31,19 @@ class Algorithm:
     code : str
         Module below ``microguard.sdc`` and function, such as ``"safe.protection:solve"``.
     efforts : tuple of str
-        Efforts it can be asked for. "exact" is for algorithms that prove the whole, or state its gap.
+        Supported efforts. "exact" is for algorithms that prove optimality for the whole file, or state the
+        gap.
     parameters : type or None
-        Parameters it takes.
+        Class of the parameters of the algorithm; None if it has no parameters.
     nominal : bool
-        Whether it can carry nominal variables.
+        Whether the algorithm supports nominal variables.
     one_variable : bool
-        Whether it takes a single variable only.
+        Whether the algorithm supports a single variable only.
     record_weights : bool
-        Whether it uses unequal weights of the records.
+        Whether the algorithm uses unequal weights of the records.
     max_records : int or None
-        Records of a block unless ``blocking.max_records`` says otherwise; None: as the effort allows.
+        Maximum number of records in a block unless ``blocking.max_records`` is set. With None the effort
+        determines the maximum.
     """
 
     code: str
@@ -54,11 +56,11 @@ class Algorithm:
 
     @property
     def solve(self) -> Callable[..., Any]:
-        """Load the algorithm."""
+        """Load the function of the algorithm."""
         return loaded(self.code)
 
     def check(self, name: str, effort: str, parameters: object | None, *, nominal: bool = False) -> None:
-        """Refuse an effort or parameters that the algorithm cannot carry.
+        """Refuse an effort or parameters that the algorithm does not support.
 
         Raises
         ------
@@ -81,7 +83,7 @@ class Algorithm:
 
 
 def loaded(code: str) -> Callable[..., Any]:
-    """Import a function by ``"module:function"``, the module below ``microguard.sdc``."""
+    """Import a function named as ``"module:function"``, where the module is below ``microguard.sdc``."""
     module, _, function = code.partition(":")
     solve: Callable[..., Any] = getattr(import_module(f"microguard.sdc.{module}"), function)
     return solve

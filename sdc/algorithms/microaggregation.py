@@ -1,4 +1,4 @@
-"""Algorithms of `sdc.microaggregation`: records into clusters of at least k.
+"""Algorithms of `sdc.microaggregation`: partition records into clusters of at least k.
 
 The function of a row is
 
@@ -9,9 +9,9 @@ The function of a row is
 - The result is ``Clustering.of(records, labels, NAME, lower_bound=..., bound_kind=..., stopped_by=...,
   work={...})``. Labels may be any integers; every cluster has at least k records. ``lower_bound`` is in units
   of the SSE, or None if nothing was proved.
-- ``deadline`` is a safety net: look at ``deadline.passed`` between units of work, and return the incumbent
-  with ``stopped_by="time"``. All other stopping counts work. ``stopped_by="proof"`` means that the bound was
-  reached.
+- ``deadline`` is a safety net: check ``deadline.passed`` between units of work. If it is true, return the
+  best solution found so far with ``stopped_by="time"``. All other stopping criteria count work.
+  ``stopped_by="proof"`` means that the cost of the solution equals the lower bound.
 - ``seed``, a non-negative int, is the only source of randomness.
 - ``parameters``, of the type in the row, is passed if the caller gave it. ``effort`` and ``share_of_run`` are
   passed if the row is ``by_effort``.
@@ -27,7 +27,8 @@ from annotated_types import Ge, Le, MultipleOf
 from microguard.sdc.algorithms.algorithm import CONSTRUCTION, EFFORTS, PROGRAMS, SQUARE, Algorithm, loaded
 from microguard.sdc.algorithms.parameters import Parameters, Variables
 
-#: Column generation holds the squared distances of all pairs: 8 n^2 bytes, 200 MB here.
+#: Maximum number of records of column generation, which stores the squared distances of all pairs in 8 n^2
+#: bytes (200 MB for this number).
 MOST_PAIRED_RECORDS = 5_000
 
 
@@ -47,11 +48,11 @@ class _OfVariable(Parameters):
     variable: str | None = field(default=None, kw_only=True)
 
     def among(self, variables: Collection[str]) -> Parameters:
-        """Name no variable that the records do not have."""
+        """Remove a variable that the records do not have from the parameters."""
         return self if self.variable in variables else replace(self, variable=None)
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Refuse a variable that is not numeric, or not clustered."""
+        """Return what does not fit if the named variable is not numeric or not clustered."""
         numeric = [name for name, kind in variables.kinds.items() if kind == "numeric"]
         if self.variable is not None and self.variable not in numeric:
             yield "variable", self.variable, f"a numeric quasi-identifier: {', '.join(numeric) or 'none'}"
@@ -78,7 +79,9 @@ class KWardParameters(_OfVariable):
     """Numeric variable of ranking "pv", as in `projection`; by default the one that loses least."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """Return a ranking that does not fit algorithm or variables, or a variable without one."""
+        """Return a ranking that does not fit the algorithm or its variables, or a ranking that needs a
+        variable and has none.
+        """
         if self.ranking in ("maximum-distance", "md") and algorithm == "k-ward-projected":
             return "ranking", "fpc, sz, pv with algorithm k-ward-projected"
         if self.ranking in ("sz", "pv") and nominal:
@@ -125,7 +128,9 @@ class ColumnGenerationParameters(Parameters):
     model and enumeration take blocks of few records, or hours."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """Effort exact has another program, which takes no parameters."""
+        """Return a conflict if effort "exact" is combined with parameters: that effort uses another program,
+        which takes no parameters.
+        """
         if effort != "exact":
             return None
         key = "rounding" if self.rounding != "both" else "pricing"
@@ -139,13 +144,13 @@ class ClusteringAlgorithm(Algorithm):
     Attributes
     ----------
     proof : str
-        Code of what solves effort exact, if that is another program; it takes no parameters.
+        Code of the program for effort "exact", if it differs from ``code``. That program takes no parameters.
     most_records : int or None
-        Largest file it takes; the caller cuts larger ones into blocks.
+        Largest supported number of records; the caller splits larger files into blocks.
     diverse : bool
-        Whether it uses the diversity of the records.
+        Whether the algorithm uses the diversity requirements of the records.
     by_effort : bool
-        Whether its work depends on the effort and on the share of the run.
+        Whether the work of the algorithm depends on the effort and on the block's share of the run.
     """
 
     proof: str = ""
@@ -154,7 +159,7 @@ class ClusteringAlgorithm(Algorithm):
     by_effort: bool = False
 
     def solver(self, effort: str) -> Callable[..., Any]:
-        """Load the function that solves this effort."""
+        """Load the function for this effort."""
         return loaded(self.proof) if effort == "exact" and self.proof else self.solve
 
 

@@ -1,11 +1,11 @@
-"""Algorithms of `sdc.nominal`: frequencies of key combinations, each 0 or at least k.
+"""Algorithms of `sdc.nominal`: protect the frequencies of key combinations, so that each is 0 or at least k.
 
 The function of a row is
 
     function(task: ProtectionTask, name: str) -> ProtectedCounts
 
-It keeps the total of each region, makes every count 0 or at least k, and never occupies a key combination
-that did not occur.
+The function keeps the total of each region and makes every count 0 or at least k. It never assigns records to
+a key combination that did not occur.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from microguard.sdc.errors import InvalidParameter
 
 Solution = Literal["exact", "heuristic"]
 Aggregation = Literal["exact", "greedy", "clique"]
-#: A dimension without an entry of its own takes the entry of the nearest lower one.
+#: A table dimension without an entry uses the entry of the nearest lower dimension.
 ByDimension = Mapping[int, float]
-#: Bounds or weights by dimension, or of a table by its names, which go before its dimension.
+#: Bounds or weights, keyed by table dimension or by the variable names of one table. An entry for the names
+#: takes precedence over an entry for the dimension.
 ByTable = Mapping[Any, float]
 LOCAL_SEARCH, CHI_EXACT, RANDOM = "local-search", "chi-exact", "random"
-#: Two steps, each by our own program: the partition of least weight, then the representatives of least
-#: chi-square. Both are proved optimal for some hundred records.
+#: Two steps, each solved by a program of this package: the partition with the least weight, then the
+#: representatives with the least chi-square. Both steps are proved optimal for files of some hundred records.
 TWO_OPTIMAL = "two-step-optimal"
 
 
 @dataclass(frozen=True)
 class TwoSteps:
-    """The three choices that a name own-FIA stands for (Cost 2023, 6.2.5).
+    """The three choices that are encoded in a name own-FIA (Cost 2023, 6.2.5).
 
     Attributes
     ----------
@@ -149,15 +150,16 @@ CHI_SQUARE_ALONE = SearchParameters(absolute_weight={}, region_weight=1.0, devia
 
 @dataclass(frozen=True)
 class FrequencyAlgorithm(Algorithm):
-    """Variables and efforts that an algorithm on frequencies of key combinations supports.
+    """Variables and efforts supported by an algorithm that protects frequencies of key combinations.
 
     Attributes
     ----------
     steered : bool
-        Whether it carries bounds on errors, cells to be kept and structural zeros.
+        Whether the algorithm supports bounds on errors, cells that must keep their count, and structural
+        zeros.
     whole_file : bool
-        Whether it takes the key combinations of a whole file at once; the others solve programs, and are for
-        some hundred records at a time.
+        Whether the algorithm processes the key combinations of a whole file at once. Other algorithms solve
+        linear or integer programs and process some hundred records at a time.
     """
 
     steered: bool = False

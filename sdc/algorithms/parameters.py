@@ -1,7 +1,8 @@
 """Parameters of an algorithm: frozen dataclasses whose annotations define the allowed values.
 
-The annotations are those of `annotated_types`. The same class is a section of the specification, which is
-validated by them, and the argument ``parameters`` of a method, which checks them when it is built.
+The annotations are those of `annotated_types`. The same class is a section of the specification and the
+argument ``parameters`` of a method. The specification is validated against the annotations, and the
+constructor of the class checks them too.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from microguard.sdc.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class Variables:
-    """Properties of the variables that a method reads, from the specification.
+    """Properties of the variables, taken from the specification, that a method uses.
 
     Attributes
     ----------
     kinds : mapping of quasi-identifier to its kind
-    roles : mapping of variable to its role, of the whole file
+    roles : mapping of variable to its role, for all variables of the file
     published : tuple of str
         Columns of the release.
     folders : str or None
@@ -37,7 +38,7 @@ class Variables:
     folders: str | None = None
 
     def with_role(self, role: str) -> tuple[str, ...]:
-        """Return the variables of a role."""
+        """Return the variables that have a role."""
         return tuple(name for name, each in self.roles.items() if each == role)
 
 
@@ -62,22 +63,24 @@ class Parameters:
                 )
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """Return a key that this algorithm does not support, with the allowed values, or None."""
+        """Return a key that this algorithm does not support and its allowed values; None if all keys are
+        supported.
+        """
         return None
 
     def among(self, variables: Collection[str]) -> Parameters:
-        """Return the parameters for records that have only these variables."""
+        """Return the parameters restricted to the variables that the records have."""
         return self
 
     def for_tables(self, variables: Variables) -> Parameters:
-        """Return the parameters with all variables that a table reads to protect the records first."""
+        """Return the parameters with all variables that a table reads if its records are protected first."""
         return self
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Return what does not fit the variables: the key, the found value (None if none), the allowed
-        values.
+        """Return the key that does not fit the variables, the value found (None if there is none) and the
+        allowed values.
 
-        The key is that of a parameter, or "" for the method itself.
+        The key is the name of a parameter, or "" for the method itself.
         """
         return iter(())
 
@@ -119,7 +122,7 @@ def _within(limit: Any, value: Any) -> bool:
 
 
 def _described(hint: Any) -> Iterator[str]:
-    """Describe the alternatives that a type and its limits allow."""
+    """Describe the values that a type and its limits allow."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         (kind,) = _described(parts[0])

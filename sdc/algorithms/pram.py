@@ -24,7 +24,7 @@ class PramParameters(Parameters):
     is left of 1 is the probability that the category is kept. Variables that are not named have `matrix`."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Return variables that are not perturbed, and probabilities that do not add up."""
+        """Return variables that are not perturbed, and probabilities that do not sum to 1."""
         leaving: dict[tuple[str, str], float] = {}
         seen: set[tuple[str, str, str]] = set()
         for variable, category, other, probability in self.transitions:

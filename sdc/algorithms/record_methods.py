@@ -1,4 +1,7 @@
-"""Parameters of methods of records that have no algorithms to choose from: one file, as a run reads all."""
+"""Parameters of record methods that offer no choice of algorithm.
+
+They share one file, because every run reads all of them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class LocalSuppressionParameters(Parameters):
     counts the records that show the values which a record shows."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Refuse too many variables, and folders that are counted by another k."""
+        """Refuse too many variables, and release folders together with ``missing = "any_value"``."""
         found = len(variables.kinds)
         if found > MOST_SUPPRESSED:
             allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"

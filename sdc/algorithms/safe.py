@@ -1,4 +1,7 @@
-"""Algorithms of `sdc.safe`, rows like those of `sdc.algorithms.nominal`; the number of records is kept."""
+"""Algorithms of `sdc.safe`.
+
+Their rows are like those of `sdc.algorithms.nominal`. They keep the number of records.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from microguard.sdc.errors import InvalidParameter
 
 Whole = Annotated[int, Ge(0), Le(10**10)]
 Positive = Annotated[int, Ge(1), Le(10**10)]
-#: Appendix A: cells below 10 get no extra error, below 20 one, ..., of 1,000,000 and more nine.
+#: Appendix A: cells below 10 may have no extra error, cells below 20 an extra error of 1, ..., cells of
+#: 1,000,000 and more an extra error of 9.
 _EXTRA_ERROR_FROM = (10, 20, 50, 100, 200, 1_000, 10_000, 100_000, 1_000_000)
 
 

@@ -1,8 +1,9 @@
-"""Algorithms of `sdc.suppression`: cell suppression. The function of a row chooses the cells.
+"""Algorithms of `sdc.suppression`: cell suppression. The function of a row chooses the cells to suppress.
 
     solve(task: Task) -> (chosen, lower_bound, stopped_by)
 
-"auto" searches for a proof, within limits, if the table is small or the effort exact; else it is "heuristic".
+"auto" searches for a proof of optimality, within limits, if the table is small or the effort is "exact".
+Otherwise "auto" is the same as "heuristic".
 """
 
 from __future__ import annotations

@@ -38,10 +38,12 @@ class SwappingParameters(Parameters):
 
     @property
     def levels(self) -> tuple[tuple[str, ...], ...]:
-        """Return the levels in the order of their exchange, each as its areas from coarse to fine.
+        """Return the levels in the order in which records are swapped.
 
-        The coarsest level of the geography comes first, then further levels of the whole file; the finest
-        level of the geography comes last, as the rate is met there.
+        Each level is the list of its area variables from coarse to fine.
+
+        The coarsest level of the geography comes first, then further levels of the whole file. The finest
+        level of the geography comes last, because the swap rate is met at that level.
         """
         chains = [self.geography[: depth + 1] for depth in range(len(self.geography))]
         whole: list[tuple[str, ...]] = []
@@ -61,15 +63,20 @@ class SwappingParameters(Parameters):
         return tuple(name for each in self.hierarchies if each for name in each[each[0] in self.geography :])
 
     def for_tables(self, variables: Variables) -> SwappingParameters:
-        """Name the risk variables, which are all others by default: a table has further columns."""
+        """Set the risk variables explicitly.
+
+        By default they are all other variables, but a table has further columns.
+        """
         return replace(self, risk=self.risk or self._others(variables))
 
     def _others(self, variables: Variables) -> tuple[str, ...]:
-        """Return the quasi-identifiers that stay with their records."""
+        """Return the quasi-identifiers that are not swapped and stay with their records."""
         return tuple(name for name in variables.kinds if name not in {*self.geography, *self.further})
 
     def unfit(self, variables: Variables) -> _Unfit:
-        """Refuse areas and risk variables that are no quasi-identifiers, and unknown names in profiles."""
+        """Refuse areas and risk variables that are not quasi-identifiers, and unknown variable names in
+        profiles.
+        """
         for region in variables.with_role("region"):
             yield (
                 "geography",
@@ -97,7 +104,7 @@ class SwappingParameters(Parameters):
                 yield "similar", name, "published variables outside geography"
 
     def _unfit_levels(self) -> _Unfit:
-        """Refuse levels that are named twice, and hierarchies that start nowhere."""
+        """Refuse repeated levels, and hierarchies that do not start at a level of the geography."""
         geography, further = self.geography, self.further
         if not geography or len(set(geography)) < len(geography):
             yield "geography", geography, "one or more quasi-identifiers, coarse to fine, each once"
@@ -112,7 +119,9 @@ class SwappingParameters(Parameters):
             yield "hierarchies", self.hierarchies, "each further level once, and none of geography"
 
     def _unfit_values(self, supplied: Sequence[str]) -> _Unfit:
-        """Refuse supplied risks that are published, unused, or not one for all levels or one for each."""
+        """Refuse supplied risks that are published, unused, or neither one for all levels nor one for each
+        level.
+        """
         values = self.risk_values
         for name in values:
             if name not in supplied:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 
 def category_codes(column: pa.ChunkedArray) -> np.ndarray:
-    """Return codes in the order of the values, (n,) int64; NULL is a category of its own, the last."""
+    """Return codes in the order of the values, (n,) int64; NULL is a separate category, the last one."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     distinct = pc.unique(column).drop_null()
@@ -58,7 +58,7 @@ def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarra
     Parameters
     ----------
     values : (n,) float array
-        NaN is missing and gets the code -1. Zero is a category of its own.
+        NaN is missing and gets the code -1. Zero is a separate category.
     of_number : float
         Relative closeness, above 0 and below 1.
     apart : float

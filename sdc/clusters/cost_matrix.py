@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Added to every squared distance, so that the Cholesky factor has no pivot that is pure rounding error.
-#: Costs are never specified to so many digits.
+#: Constant that is added to every squared distance, so that no pivot of the Cholesky factor is pure rounding
+#: error. It is smaller than the precision with which costs are specified.
 _APART = 1e-9
 
 
@@ -66,7 +66,9 @@ class CostMatrix:
 
     @cached_property
     def mismatches(self) -> np.ndarray:
-        """Distances scaled to a maximum of 1, (q + 1, q + 1); the last row and column are missing values."""
+        """Return the distances scaled to a maximum of 1, (q + 1, q + 1); the last row and column belong to
+        missing values.
+        """
         number = len(self.categories)
         distances = np.ones((number + 1, number + 1))
         distances[:number, :number] = self.costs / self.costs.max()
@@ -75,7 +77,7 @@ class CostMatrix:
 
     @cached_property
     def of_points(self) -> np.ndarray:
-        """Squared Euclidean distances closest to `mismatches`, (q + 1, q + 1).
+        """Return the squared Euclidean distances closest to `mismatches`, (q + 1, q + 1).
 
         Not every cost matrix consists of squared Euclidean distances. The smallest constant that makes it so
         is added to every mismatch (Lingoes 1971). This keeps the order of the costs. The result is scaled so
@@ -124,18 +126,22 @@ class CostMatrix:
 
 @dataclass(frozen=True)
 class MismatchCosts:
-    """Values of such a variable: the matrix row of each record, (n,), and the distances `mismatches`."""
+    """Values of a variable with a cost matrix: the matrix row of each record, (n,), and the distances
+    `mismatches`.
+    """
 
     rows: np.ndarray
     mismatches: np.ndarray
 
     @property
     def places(self) -> np.ndarray:
-        """Tie-breaking order of the categories, (n,)."""
+        """Return the tie-breaking order of the categories, (n,)."""
         return self.rows
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the weighted sum of distances from each record's category to those of its cluster, (n,)."""
+        """Return the weighted sum of distances from each record's category to the categories of its cluster,
+        (n,).
+        """
         costs = np.empty(len(labels))
         for row in np.unique(self.rows):
             mine = self.rows == row

@@ -17,7 +17,7 @@ from microguard.sdc.kernels.compile import borrowing, embedded, kernel
 
 #: Number of mergers after which the clusters are sorted again.
 RESORTED = 512
-#: Upper bound of the relative floating-point error of a product of a few numbers.
+#: Upper bound on the relative floating-point error of a product of a few numbers.
 ROUNDING = 1e-12
 
 
@@ -86,7 +86,7 @@ class Diversity:
 
     @property
     def hidden(self) -> np.ndarray:
-        """Positions of the variables that have a requirement and are unknown to the attacker."""
+        """Return the positions of the variables that have a requirement and are unknown to the attacker."""
         return np.flatnonzero(~self.known & (self.least > 1))
 
     def held(self, labels: np.ndarray) -> bool:
@@ -102,7 +102,9 @@ class Diversity:
 
     @property
     def most_clusters(self) -> int:
-        """Upper bound on the number of diverse clusters: a value counts at most once in each of them."""
+        """Return an upper bound on the number of diverse clusters: each value counts at most once per
+        cluster.
+        """
         return min(
             (
                 _most_clusters(column, int(least))
@@ -113,7 +115,9 @@ class Diversity:
 
 
 def _most_clusters(column: np.ndarray, least: int) -> int:
-    """Return the largest c such that the value counts, capped at c, sum to at least c * `least`."""
+    """Return the largest c for which the sum of min(count of a value, c) over all values is at least c *
+    `least`.
+    """
     counts = np.unique(column[column >= 0], return_counts=True)[1]
     low, high = 1, len(column) // least
     while low < high:
@@ -286,10 +290,13 @@ def _sorted_along(direction, first, means):
 def _cheapest(
     a, variable, first, following, sizes, means, codes, direction, reachable, moved, least_size, slack
 ):
-    """Return the cheapest cluster to merge with a among those with a value that a lacks; ties: lowest number.
+    """Return the cheapest cluster with a value that cluster a lacks, to merge with a.
 
-    Clusters are visited in order of their projection, from a outwards, until a lower bound of the cost
-    exceeds the best cost. Clusters whose means changed since the last sort are checked one by one (`moved`).
+    Ties go to the lowest number.
+
+    Clusters are visited in order of their projections, starting next to cluster a, until a lower bound on the
+    cost exceeds the best cost. Clusters whose means changed since the last sort (`moved`) are checked
+    separately.
     """
     along, near, order, is_moved = reachable
     best, cost, reach = -1, np.inf, np.inf

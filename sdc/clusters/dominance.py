@@ -1,4 +1,4 @@
-"""Dominance: clusters in which a few contributors make up most of a magnitude's total (the (n, k) rule)."""
+"""The (n, k)-dominance rule: find clusters in which a few contributors make up most of the total."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Steps:
 
     @property
     def sizes(self) -> np.ndarray:
-        """The steps as floats, (m,)."""
+        """Return the steps as floats, (m,)."""
         return self.digits * 10.0**self.exponents
 
 

@@ -1,8 +1,8 @@
 """Hierarchical variables: distances in a tree of categories.
 
 The distance of two categories is the share of levels below their lowest common ancestor. Without a common
-ancestor it is 1, like that of two values of a nominal variable. A missing value has the distance 1 to every
-category.
+ancestor the distance is 1, as for two values of a nominal variable. A missing value has the distance 1 to
+every category.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Tree:
 
     @property
     def places(self) -> np.ndarray:
-        """Tie-breaking order of the categories, (n,)."""
+        """Return the tie-breaking order of the categories, (n,)."""
         return self.codes[:, 0]
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -39,8 +39,8 @@ class Tree:
 def level_codes(column: pa.ChunkedArray, paths: Mapping[str, Sequence[str]]) -> np.ndarray:
     """Return the codes of each record's category and of its ancestors, (n, levels) int64, finest level first.
 
-    The distance of two records is the share of levels in which their codes differ. NULL is a category of its
-    own at each level, the last.
+    The distance of two records is the share of levels in which their codes differ. NULL is a separate
+    category at each level, the last one.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ def level_codes(column: pa.ChunkedArray, paths: Mapping[str, Sequence[str]]) -> 
 
 
 def tree_costs(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted sum of distances from each record's category to those of its cluster, (n,).
+    """Return the weighted sum of distances from each record's category to the categories of its cluster,
+    (n,).
 
     Parameters
     ----------

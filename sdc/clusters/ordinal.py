@@ -27,7 +27,7 @@ class Ranks:
 
     @property
     def places(self) -> np.ndarray:
-        """Tie-breaking order of the categories, (n,): the lower rank first, missing values last."""
+        """Return the tie-breaking order of the categories, (n,): lower ranks first, missing values last."""
         return np.where(self.ranks == MISSING, self.categories, self.ranks)
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def ordinal_coordinates(ranks: np.ndarray, categories: int) -> np.ndarray:
     Returns
     -------
     (n, steps) float array
-        Squared distances are |i - j| / (categories - 1), and 1 from a missing value to any other.
+        Squared distances are |i - j| / (categories - 1), and 1 between a missing value and any other value.
     """
     _check(ranks, categories)
     missing = ranks == MISSING
@@ -89,9 +89,10 @@ def ordinal_coordinates(ranks: np.ndarray, categories: int) -> np.ndarray:
 
 
 def rank_costs(ranks: np.ndarray, categories: int, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted sum of distances from each record's category to those of its cluster, (n,).
+    """Return the weighted sum of distances from each record's category to the categories of its cluster,
+    (n,).
 
-    The weighted median of the ranks minimises it.
+    The weighted median of the ranks minimises this sum.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ Statistical Disclosure Control, section 4.2.2). The mean of such a cluster is mo
 estimate is wrong by one to three times p %. Direction and distance are random.
 
 A cluster whose values differ by at most p % is not changed. Each of its members can already infer the other
-values from its own, and a move would cost many times the loss of the cluster.
+values from its own, and moving the mean would cost many times the information loss of the cluster.
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ class Contributions:
 
     @property
     def forbidden(self) -> np.ndarray:
-        """Whether the rule forbids the total of each cluster."""
+        """Return whether the rule forbids the total of each cluster."""
         return (self.contributors >= FEWEST) & (self.rest < P * self.first) & ~self.alike
 
     def known(self, means: np.ndarray) -> np.ndarray:
-        """Return whether published means let the second largest contributor infer the largest within `P`."""
+        """Return for each cluster whether the second largest contributor can infer the largest within `P`
+        from the published mean.
+        """
         estimate = self.sign * means * self.mass - self.second
         near = np.abs(estimate - self.first) < P * self.first * (1.0 - 1e-9)
         return np.asarray(self.forbidden & near)
@@ -134,9 +136,10 @@ def displacements(of: Contributions, means: np.ndarray, units: np.ndarray, seed:
     means : (m,) float array
         No mean changes its sign: a mean that is too close to zero is moved away from zero.
     units : (m,) float array
-        Largest effect of rounding on a mean. Each displacement is longer by it.
+        Largest effect of rounding on a mean. It is added to the length of each displacement.
     seed : int
-        Seed of the directions and relative errors. It must be secret, because it allows to undo the moves.
+        Seed of the directions and relative errors. It must be secret, because anyone who knows it can undo
+        the moves.
     """
     random = np.random.default_rng(seed)
     upwards, level = random.random((2, len(means)))

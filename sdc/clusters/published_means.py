@@ -59,6 +59,6 @@ class MeanProtection:
 def is_magnitude(deviation: float, kind: pa.DataType) -> bool:
     """Return whether the p % rule applies to a variable: the step of its means exceeds its unit.
 
-    Whole numbers with a small standard deviation are ages, hours or counts, which are no secret amounts.
+    Whole numbers with a small standard deviation are ages, hours or counts, not secret amounts.
     """
     return bool(deviation > 0.0) and (pa.types.is_floating(kind) or deviation * SHARE * units_of(kind) >= 2.0)

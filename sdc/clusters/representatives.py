@@ -61,8 +61,8 @@ def represent(
     numeric, nominal : sequences of str
         Columns to replace.
     representative : {"auto", "mean", "median", "mode", "medoid"}
-        "auto" is the mean for numeric and the mode for nominal columns. "mean" and "median" choose for the
-        numeric columns, while nominal ones get the mode. "mode" requires nominal columns, while numeric ones
+        "auto" is the mean for numeric and the mode for nominal columns. "mean" and "median" apply to the
+        numeric columns, while nominal columns get the mode. "mode" requires nominal columns; numeric columns
         get the mean. "medoid" applies to all columns.
     orders : mapping of name to categories, optional
         Ordinal columns among the nominal ones: their categories as text, lowest first. They get the category
@@ -144,7 +144,9 @@ def means(
 
 
 def medians(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, name: str = "") -> pa.Array:
-    """Return the weighted median of each record's cluster (0 to m - 1): mean of lower and upper median."""
+    """Return the weighted median of each record's cluster (0 to m - 1): the mean of the lower and the upper
+    median.
+    """
 
     def middle(values: ExactValues) -> ExactValues:
         lower, upper = _middle(values, labels, weights)
@@ -158,8 +160,8 @@ def medians(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, na
 def medoids(points: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the position of the medoid of each record's cluster, (n,).
 
-    The medoid has the least weighted sum of squared distances to the records of its cluster. It is the record
-    nearest to the mean.
+    The medoid has the least weighted sum of squared distances to the records of its cluster. The medoid is
+    also the record nearest to the mean.
     """
     masses = np.bincount(labels, weights=weights)
     squares = np.zeros(len(labels))
@@ -179,7 +181,7 @@ def modes(
 
     The mode of a variable is the category with the largest weight, or with the least sum of distances if the
     variable has distances. Ties go to the lowest code. If no record has the modes of all variables, the
-    record with the fewest mismatches is taken, and a mismatch of a variable with distances counts its
+    record with the fewest mismatches is chosen. If a variable has distances, a mismatch counts as its
     distance. Ties go to the record whose categories have the largest weights. Thus only combinations of
     values that occur in the cluster are published.
 
@@ -211,7 +213,7 @@ def modes(
 
 
 def _counting(weights: np.ndarray | None, clusters: np.ndarray) -> np.ndarray:
-    """Return the weights, with 1 for every record of a cluster whose weights are all zero."""
+    """Return the weights. If all weights of a cluster are zero, replace them by 1."""
     if weights is None:
         return np.ones(len(clusters))
     given = np.asarray(weights, dtype=float)
@@ -286,7 +288,9 @@ def _middle(values: ExactValues, labels: np.ndarray, weights: np.ndarray) -> tup
 
 
 def _first_of_each(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return for each record the first record of its cluster in `order`, which is sorted by cluster."""
+    """Return for each record the position of the first record of its cluster in `order`, which is sorted by
+    cluster.
+    """
     first = np.empty(int(labels.max()) + 1, dtype=np.int64)
     first[labels[order][::-1]] = order[::-1]
     return first[labels]

@@ -14,12 +14,13 @@ from microguard.sdc.arguments import check_records
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import kernel
 
-#: For every k, the other records of a class have at least one third of its weight.
+#: Largest share of a class's weight that one record may have for any k: the other records have at least one
+#: third.
 LARGEST_SHARE = 2.0 / 3.0
-#: Largest share if a mode, median or medoid is published. A record with half the weight would decide it
-#: alone.
+#: Largest share if a mode, median or medoid is published. A record with half of the weight would determine
+#: the published value alone.
 LARGEST_VOTE = 0.49
-#: One record may weigh as much as this many of the k records of an equally weighted class.
+#: One record may have the weight of this many records in a class of k records with equal weights.
 COUNTS_FOR = 2.0
 #: Largest number of clusters that are merged into one; larger mergers lose too much information.
 MOST_MERGED = 4
@@ -33,7 +34,8 @@ def largest_share(k: int) -> float:
 def spread(
     points: np.ndarray, labels: np.ndarray, weights: np.ndarray, most: float, owners: np.ndarray | None = None
 ) -> np.ndarray:
-    """Merge clusters in which one record or owner exceeds the largest share, each with the cheapest ones.
+    """Merge each cluster in which one record or owner exceeds the largest share with the cheapest other
+    clusters.
 
     Parameters
     ----------
@@ -46,7 +48,8 @@ def spread(
     most : float
         Largest share that a record or owner may have, above 0.
     owners : (n,) int array, optional
-        Owner of each record: the weights of one owner add up to one share. By default each record is its own.
+        Owner of each record: the weights of one owner add up to one share. By default each record has a
+        different owner.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def spread(
     order = np.argsort(cluster, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(cluster))[:-1])
     masses = np.bincount(cluster, weights)
-    means = np.empty((len(masses), points.shape[1]))  # also of points without a coordinate
+    means = np.empty((len(masses), points.shape[1]))  # also for points with zero coordinates
     for position, column in enumerate(points.T):
         means[:, position] = np.bincount(cluster, weights * column) / masses
     free = np.ones(len(masses), dtype=np.bool_)
@@ -121,7 +124,9 @@ def trimmed(
 
 
 def _limit(masses: np.ndarray, most: float) -> float:
-    """Return the largest limit such that masses trimmed to it have at most the share `most` each."""
+    """Return the largest limit for which each mass, after trimming to the limit, has at most the share
+    `most`.
+    """
     descending = np.sort(masses)[::-1]
     for cut in range(1, len(descending)):
         if cut * most >= 1.0:
@@ -139,7 +144,7 @@ def _checked(
     owners: np.ndarray | None,
     points: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Validate the arguments and return clusters from 0 and owners, (n,) each."""
+    """Validate the arguments; return the clusters, numbered from 0, and the owners, (n,) each."""
     check_records(len(labels))
     given = [each for each in (weights, owners, points) if each is not None]
     if any(len(each) != len(labels) for each in given):

@@ -41,7 +41,8 @@ from microguard.sdc.stop import Deadline, StoppedBy
 _FEASIBILITY_NODES = 5000
 #: `Limits.steps` of that search times the nonzero entries of the relations: about half a minute of one core.
 _FEASIBILITY_STEP_ENTRIES = 5e6
-#: Share of a time limit for the search: if branch and bound follows, and if only the lower bound follows.
+#: Share of a time limit that the search may use: if branch and bound follows, and if only the lower bound
+#: follows.
 _SHARE_BEFORE_PROOF, _SEARCH_SHARE = 0.4, 0.75
 #: Share of the remaining time for branch and bound; if it does not finish, a lower bound follows.
 _PROOF_SHARE = 0.75
@@ -60,7 +61,7 @@ def adjust(
 ) -> Adjustment:
     """Adjust a table so that every sensitive cell is protected and every constraint still holds.
 
-    Minimises the sum over cells of cost times absolute deviation.
+    The sum over cells of cost times absolute deviation is minimised.
 
     Parameters
     ----------
@@ -69,13 +70,14 @@ def adjust(
         Sensitive cells deviate by at least their level, or by exactly one of their two levels.
     algorithm : str
         "auto" uses local search, then branch and bound if the table is small. If the table is too large for a
-        linear program, it uses a local search on internal cells. The others are "exact", "alternate",
-        "random", "hybrid", "hybrid-swaps", "scatter-search", "learning" and "local-search".
+        linear program, it uses a local search on internal cells. The other algorithms are "exact",
+        "alternate", "random", "hybrid", "hybrid-swaps", "scatter-search", "learning" and "local-search".
     effort : {"fast", "standard", "thorough", "exact"}
         Allowed work. With "exact", the branch and bound of "auto" and "exact" ends with a proof of optimality
-        or after counted work, an hour of one core (on some tables a few). The result states bound and gap.
+        or after counted work, about an hour of one core (a few hours on some tables). The result states the
+        bound and the gap.
     seed : int
-        Not negative. Equal arguments and seeds give equal values.
+        A number of 0 or more. Equal arguments and seeds give equal values.
     time_limit : float, optional
         Seconds; a safety net, reported as ``stopped_by = "time"``.
 
@@ -110,7 +112,7 @@ def adjust(
     with_identical = with_variables(table, mode)
     if with_identical is not None:
         by_variable, variables = with_identical
-        with suppress(ImpossibleConstraints):  # the whole table names its own constraints
+        with suppress(ImpossibleConstraints):  # raised again below, with the constraints of the whole table
             answer = _adjusted(by_variable, mode, algorithm, effort, seed, deadline)
             return of_all_cells(answer, table, variables, mode)
     return _adjusted(table, mode, algorithm, effort, seed, deadline)
@@ -125,7 +127,7 @@ def _adjusted(
         return _nothing_to_do(table, algorithm)
     check_constraints(problem)
     if algorithm == "auto" and table.cells > LARGE_CELLS and problem.summation is not None:
-        with suppress(SolverFailed):  # then the linear program of the whole table is tried
+        with suppress(SolverFailed):  # the linear program of the whole table is solved instead
             return _large_result(problem, mode, allowed, seed, deadline)
     return _searched_result(problem, mode, algorithm, effort, allowed, seed, deadline)
 

@@ -3,7 +3,7 @@
 The direction of a cell is determined if it is the same in every solution that is consistent with the
 published table and the known bounds. A solution assigns each sensitive cell one of its two intervals of
 deviations, such that all constraints hold. One integer program finds a solution in which as many directions
-as possible differ from the published ones. A cell whose direction differs in some solution is safe. The
+as possible differ from the published ones. A cell is safe if its direction differs in some solution. The
 program is repeated for the remaining cells until no further direction differs.
 """
 
@@ -16,9 +16,10 @@ from microguard.sdc.cta.table.rows import kept_rows
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from scipy import sparse
 
-#: Nodes of one program. A cell without a solution in the other direction counts as determined: fail closed.
+#: Node limit of one program. If no solution with the other direction was found, a cell counts as determined
+#: (fail closed).
 NODES = 20
-#: Maximum number of programs. The first one usually decides nearly all cells.
+#: Maximum number of programs. The first program usually decides nearly all cells.
 MAX_PROGRAMS = 12
 #: Value of a binary variable above which it counts as 1.
 _ROUNDED_UP = 0.5
@@ -37,7 +38,7 @@ def determined_directions(
     Parameters
     ----------
     table : CellTable
-    deviations : (cells of the table,) as published
+    deviations : (cells of the table,) deviations of the published values
     intervals : DeviationIntervals
     cells : (k,) positions
     least, most : (k,)
@@ -73,9 +74,9 @@ def _reversible(
     sensitive: np.ndarray,
     candidates: np.ndarray,
 ) -> np.ndarray:
-    """Return which of the sensitive cells have the other direction in one solution, (p,).
+    """Return which sensitive cells have the opposite direction in one consistent solution, (p,).
 
-    The solution reverses the direction of as many `candidates` (positions in `sensitive`) as possible.
+    The solution reverses the directions of as many `candidates` (positions in `sensitive`) as possible.
     """
     cells, size = table.cells, len(sensitive)
     published_up = deviations[sensitive] > 0

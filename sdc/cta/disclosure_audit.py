@@ -1,12 +1,13 @@
-"""Compute the intervals of an attacker who knows all but the key: rule, parameters, absent cells, values.
+"""Compute the intervals of possible original values for an attacker who knows everything except the key.
 
-From published values t the attacker knows that the original is t - y for some y with M y = 0. A sensitive
-cell moved up or down by at least its level and at most by its largest factor and capacity: two *bands*, not
-their hull. Three results are computed: the interval that the margins leave if no direction is known (two
-linear programs a cell), its part in one band if the direction is known, and whether the direction follows
-from signs, capacities or sums (`determined`). Statistics that the table preserves are constraints too, with
-their weights. The weights of a slope come from the original values, which no attacker has: assuming that he
-has them is conservative.
+The attacker knows the rule, the parameters, the absent cells and the published values. From published values
+t he knows that the original is t - y for some y with M y = 0. A sensitive cell moved up or down by at least
+its level and at most by its largest factor and capacity: two *bands*, not their hull. Three results are
+computed: the interval that the margins allow if the direction is unknown (two linear programs per cell), the
+part of this interval in one band if the direction is known, and whether the direction follows from signs,
+capacities or sums (`determined`). Statistics that the table preserves are constraints too, with their
+weights. The weights of a slope are computed from the original values, which no attacker has. The audit
+assumes that the attacker knows these weights, which is conservative.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ class Intervals:
     Attributes
     ----------
     cells : (k,) positions of the sensitive cells examined
-    lower, upper : (k,) ends of each interval if its direction is unknown
-    known_lower, known_upper : (k,) the same if it is known
+    lower, upper : (k,) ends of each interval if the attacker does not know the direction
+    known_lower, known_upper : (k,) ends of each interval if the attacker knows the direction
     below_protection : (k,) whether the interval is narrower than the cell's larger protection level, or there
         is no level to compare it with
-    determined : (k,) whether the direction follows from what is published
-    upward : (sensitive cells,) whether each went up, examined or not
+    determined : (k,) whether the direction follows from the published values
+    upward : (sensitive cells,) whether each cell moved up, for all sensitive cells
     sampled : whether only a sample of the sensitive cells was examined
     """
 
@@ -56,7 +57,10 @@ class Intervals:
 
     @property
     def odds(self) -> float:
-        """Return the odds of guessing the majority direction; one cell is added to each side."""
+        """Return the probability that a guess of the majority direction is right.
+
+        One cell is added to each direction.
+        """
         up = float(self.upward.sum())
         return (max(up, len(self.upward) - up) + 1) / (len(self.upward) + 2) if len(self.upward) else 0.5
 
@@ -82,11 +86,13 @@ def attacker_intervals(
         A sensitive cell moves by at most its level times this, and by at most its capacity; 1 for a table
         adjusted to the exact levels.
     most_cells : int, optional
-        Examine at most so many cells, drawn by `seed`.
+        Maximum number of cells to examine; they are drawn at random with `seed`.
     relative : bool
-        Whether levels and capacities are known as shares of the unknown original, or as amounts.
+        Whether the attacker knows levels and capacities as shares of the unknown original values; otherwise
+        as amounts.
     directions : bool
-        Whether to search for determined directions; drawn directions reveal nothing, so none is determined.
+        Whether to search for determined directions. If directions were drawn at random they reveal nothing,
+        and no direction counts as determined.
     """
     published = np.asarray(adjusted, dtype=float)
     if published.shape != (table.cells,):
@@ -122,7 +128,9 @@ def attacker_intervals(
 
 
 def _ends(table: CellTable, reach: DeviationIntervals, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the (k,) least and greatest feasible deviations of each cell, over the hulls of the bands."""
+    """Return the least and greatest feasible deviation of each cell, (k,) each, over the convex hulls of the
+    bands.
+    """
     rise, fall = reach.up_most, reach.down_most
     finite = np.concatenate([rise, fall])
     unit = float(np.max(finite[np.isfinite(finite)], initial=0.0)) / 1e3 or 1.0

@@ -1,6 +1,7 @@
 """The searches for directions of controlled tabular adjustment, by name (`sdc.algorithms.adjustment`).
 
-To add one: a file that searches directions through a `Search`, a function of a `Task` here, and a row there.
+To add a method, write a file that searches for directions through a `Search`, add a function of a `Task` in
+this module, and add a row in `sdc.algorithms.adjustment`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from microguard.sdc.cta.program.search import Search
 
 T = TypeVar("T")
 _SCATTER_GROUPS = range(16, 8, -1)
-#: Groups of the hybrid: the paper's own M = 16, best of 9 to 16 (Cox 2005, section 3), and a fast variant.
+#: Numbers of groups of the hybrid: the paper's M = 16 with the best of 9 to 16 groups (Cox 2005, section 3),
+#: and a fast variant.
 PAPER_GROUPS, FEW_GROUPS = tuple(range(16, 8, -1)), (8,)
 
 
@@ -36,22 +38,22 @@ class Task:
 
     @property
     def rng(self) -> np.random.Generator:
-        """A new random generator with the seed."""
+        """Return a new random generator with the seed."""
         return np.random.default_rng(self.seed)
 
     def by_effort(self, fast: T, standard: T, thorough: T) -> T:
-        """Return the value of the effort; exact has the value of thorough."""
+        """Return the value for the effort. Effort exact has the value of effort thorough."""
         return {"fast": fast, "standard": standard}.get(self.effort, thorough)
 
 
 def alternating(task: Task) -> int:
-    """Evaluate directions that alternate."""
+    """Evaluate alternating directions."""
     task.search.evaluate(alternate(task.search.problem))
     return 0
 
 
 def random(task: Task) -> int:
-    """Request random directions."""
+    """Evaluate random directions."""
     best_of_random(task.search, task.by_effort(100, 1000, 1000), task.rng)
     return 0
 
@@ -70,7 +72,9 @@ def hybrid_with_swaps(task: Task) -> int:
 
 
 def scattered(task: Task) -> int:
-    """Spend half of the programs on groups of decreasing number, half on cells (Cox 2005, section 4)."""
+    """Run scatter search: half of the programs on decreasing numbers of groups, the other half on cells (Cox
+    2005, section 4).
+    """
     problem, rng, programs = task.search.problem, task.rng, task.by_effort(50, 500, 500)
     for count in _SCATTER_GROUPS:
         groups = swapped(problem, groups_by_size(problem, min(count, max(1, problem.size))))
@@ -80,7 +84,7 @@ def scattered(task: Task) -> int:
 
 
 def learned(task: Task) -> int:
-    """Learn directions from the best solutions met."""
+    """Learn preferred directions from the best solutions found."""
     return learn(task.search, LearningParams(task.by_effort(2, 6, 12)), task.rng)
 
 

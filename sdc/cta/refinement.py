@@ -1,9 +1,10 @@
 """Iterative refinement: correct the solver's deviations until every constraint holds exactly.
 
 The tolerance of the solver is absolute, and cells differ in size: in a constraint with a cell of 1e12, a cell
-of 80 is within the tolerance. The residuals are therefore solved for again, scaled to their own size
-(Gleixner, Steffy, Wolter 2016, Iterative refinement for linear programming). Each round clips the deviations
-to their bounds and corrects them at least cost by a linear program.
+of 80 is within the tolerance. The correction of the residuals is therefore solved as a further linear
+program, scaled to the size of the residuals (Gleixner, Steffy, Wolter 2016, Iterative refinement for linear
+programming). Each round clips the deviations to their bounds and corrects them at least cost by a linear
+program.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from microguard.sdc.cta.table.rows import Rows, kept_rows
 from microguard.sdc.solver import INFINITY, Limits, Program, Solution, solve
 from scipy import sparse
 
-#: Maximum number of rounds. Each reduces the residuals to about a millionth, so three reach twelve digits.
+#: Maximum number of rounds. Each round reduces the residuals to about a millionth, so that three rounds reach
+#: twelve digits.
 MAX_ROUNDS = 8
 #: Residuals are scaled to about this size, so that the solver's tolerance is small relative to them.
 TYPICAL_RESIDUAL = 64.0
@@ -24,10 +26,11 @@ _NOT_BINDING = 1e6
 _REDUCTION_COST = 1e-3
 #: Rounding error of a floating-point sum, relative to the sum of absolute values.
 _SUM_ERROR = 1e-13
-#: Nodes of the integer program for whole deviations, and its successive bounds on the correction of a cell.
+#: Node limit of the integer program for whole deviations, and its successive bounds on the correction of a
+#: cell.
 _WHOLE_NODES = 500
 _WHOLE_RADII = (1, 3, 20)
-#: Maximum number of cells for which it is tried.
+#: Maximum number of cells for which this integer program is tried.
 MAX_WHOLE_CELLS = 60_000
 
 
@@ -50,7 +53,7 @@ def refine(table: CellTable, deviations: np.ndarray, mode: str) -> np.ndarray | 
     Parameters
     ----------
     table : CellTable
-    deviations : (cells,) a solver's, in the unit of the table
+    deviations : (cells,) deviations found by a solver, in the unit of the table
     mode : "at-least" or "exact"
 
     Returns

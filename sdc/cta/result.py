@@ -46,7 +46,7 @@ class Adjustment:
     objective : float
         Sum of cost times absolute deviation.
     lower_bound : float
-        Proved for the requested mode.
+        Proved lower bound on the objective in the requested mode.
     bound_kind : str
         Method that proved the bound.
     unavoidable : float
@@ -58,7 +58,8 @@ class Adjustment:
     history : tuple of (linear programs solved, objective)
         Improvements, in the order in which they were found.
     whole : bool
-        Whether the adjusted values are whole numbers; attempted only if the original ones are.
+        Whether the adjusted values are whole numbers; attempted only if the original values are whole
+        numbers.
     """
 
     values: np.ndarray
@@ -76,17 +77,17 @@ class Adjustment:
 
     @property
     def gap(self) -> float:
-        """Objective over lower bound, minus one; 0 if the objective is 0."""
+        """Return objective / lower bound - 1; 0 if the objective is 0."""
         if self.objective <= 0:
             return 0.0
         return max(0.0, self.objective / self.lower_bound - 1.0) if self.lower_bound > 0 else float("inf")
 
     @property
     def optimal(self) -> bool:
-        """Whether the gap is at most `OPTIMALITY_TOLERANCE`."""
+        """Return whether the gap is at most `OPTIMALITY_TOLERANCE`."""
         return self.gap <= OPTIMALITY_TOLERANCE
 
     @property
     def excess(self) -> float:
-        """Objective beyond the unavoidable part."""
+        """Return the objective beyond the unavoidable part."""
         return self.objective - self.unavoidable

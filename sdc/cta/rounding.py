@@ -4,8 +4,8 @@ Tables of floats: margins are recomputed from the internal cells, if these deter
 
 Tables of whole numbers: in two dimensions the constraint matrix is totally unimodular, so vertex solutions
 are whole up to the solver's tolerance. Otherwise internal cells are rounded and margins recomputed. If that
-violates a constraint, an integer program rounds each deviation up or down. The last resort is iterative
-refinement (`refinement`).
+violates a constraint, an integer program rounds each deviation up or down. If this program fails too,
+iterative refinement is used (`refinement`).
 
 Tables with decimals: convert the table to units of its last digit (`in_last_digits`).
 """
@@ -21,7 +21,7 @@ from microguard.sdc.cta.table.summation import Summation
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.solver import Limits, Program, solve
 
-#: Branch-and-bound nodes of the rounding program; if they do not suffice, refinement follows.
+#: Node limit of the rounding program. If it is reached without a solution, refinement follows.
 ROUNDING_NODES = 500
 #: Maximum number of cells for which the rounding program is tried.
 MAX_ROUNDED_CELLS = 20_000
@@ -110,7 +110,9 @@ def _whole_candidates(summation: Summation | None, deviations: np.ndarray) -> li
 def _rounded_up_or_down(
     table: CellTable, deviations: np.ndarray, lowest: np.ndarray, highest: np.ndarray
 ) -> np.ndarray | None:
-    """Round each deviation up or down at least cost by an integer program; None if it finds no solution."""
+    """Round each deviation up or down at the least cost by an integer program; return None if it finds no
+    solution.
+    """
     if table.cells > MAX_ROUNDED_CELLS:
         return None
     low = np.maximum(np.floor(deviations + 1e-6), lowest)

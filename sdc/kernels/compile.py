@@ -41,10 +41,11 @@ def kernel(function: F) -> F:
 
 
 def borrowing(function: F) -> F:
-    """Compile a kernel that allocates no array, without reference counting.
+    """Compile a kernel without reference counting; the kernel must not allocate an array.
 
     Numba counts references to an array atomically, at each call and for each row view. In a short function
-    the counting takes longer than the work. The compiler rejects such a kernel if it allocates an array.
+    the counting takes longer than the computation. The compiler rejects a kernel of this kind if it allocates
+    an array.
     """
     return _compiled(function, _nrt=False)
 
@@ -52,7 +53,8 @@ def borrowing(function: F) -> F:
 def embedded(function: F) -> F:
     """Compile a kernel without reference counting that is inlined into each kernel that calls it.
 
-    Use it for small functions that an inner loop calls with many arrays: passing each array costs time.
+    Use this decorator for small functions that an inner loop calls with many arrays, because passing each
+    array takes time.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
@@ -65,8 +67,8 @@ class FilePerSignature(IndexDataCacheFile):
     """Disk cache of one function with one file per signature, named by a hash of the signature.
 
     Numba numbers its files and maps signatures to numbers in an index. If several processes compile a kernel
-    for different types at once, the index can map a signature to the code of another one. This happened in 2
-    of 60 trials with four processes; in one of them a loop read integers as floats, without any error.
+    for different types at once, the index can map a signature to the code of another signature. This happened
+    in 2 of 60 trials with four processes; in one of them a loop read integers as floats, without any error.
     """
 
     def save(self, key: tuple[Any, ...], data: object) -> None:
@@ -74,7 +76,7 @@ class FilePerSignature(IndexDataCacheFile):
         self._save_data(self._file(key), (key, data))
 
     def load(self, key: tuple[Any, ...]) -> object | None:
-        """Return the code of a signature; None if there is no file, or only a damaged one."""
+        """Return the code of a signature; None if the file is missing or damaged."""
         try:
             kept, data = self._load_data(self._file(key))
         except (OSError, EOFError, pickle.UnpicklingError):
@@ -96,12 +98,12 @@ class _Cache(FunctionCache):
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code of a signature; None if it must be compiled, which the first time is announced.
+        """Return the code of a signature; None if it must be compiled. The first compilation is logged.
 
         Raises
         ------
         NotCompiled
-            If there is none and nothing is to be compiled.
+            If the cache has no code and compilation is disabled.
         """
         code = super().load_overload(sig, target_context)
         if code is None:
@@ -112,7 +114,7 @@ class _Cache(FunctionCache):
 
 
 class Kernel(_Dispatcher):
-    """Compiled function that Python may call with arrays of any memory order, also read-only ones.
+    """Compiled function that Python may call with arrays of any memory order, including read-only arrays.
 
     Compiled code receives plain arrays only (`sdc.kernels.plain_arrays`), so each kernel is compiled and
     tested for one memory order. Numba calls `_compile_for_args` only for types without compiled code, so the
@@ -131,7 +133,7 @@ class Kernel(_Dispatcher):
             return partial(call_with_plain_arrays, self)
         try:
             return super()._compile_for_args(*arguments, **named)
-        except (NumbaError, RuntimeError) as error:  # RuntimeError: what LLVM refuses
+        except (NumbaError, RuntimeError) as error:  # RuntimeError: LLVM rejects the code
             found = ", ".join(str(self.typeof_pyval(argument)) for argument in arguments)
             raise UnsupportedArguments(
                 f"{self.__name__}: expected types that this kernel compiles for; found {found}. Convert the "
@@ -189,15 +191,16 @@ def choose_folder() -> None:
 
 
 def load_compiled(part: Callable[[], object]) -> bool:
-    """Load the kernels that `part` calls, up to the first that is not compiled, and compile nothing.
+    """Load the compiled kernels that `part` calls, without compiling; stop at the first kernel that is not
+    compiled.
 
-    The files of the cache alone say what is compiled: if a compilation was killed, its folder is there, and
-    without the missing kernels. Each is compiled when it is first called.
+    Only the cache files show which kernels are compiled: if a compilation was killed, the cache folder exists
+    but lacks some kernels. A missing kernel is compiled when it is first called.
 
     Returns
     -------
     bool
-        Whether all were loaded.
+        Whether all kernels were loaded.
     """
     global _only_load
     _only_load = True
@@ -211,7 +214,9 @@ def load_compiled(part: Callable[[], object]) -> bool:
 
 
 def forget_earlier() -> None:
-    """Delete compiled code of earlier sources, if its folder is next to the sources and thus not shared."""
+    """Delete compiled code of earlier versions of the sources if the cache folder is next to the sources and
+    thus not shared.
+    """
     current = Path(cast(Any, numba.config).CACHE_DIR)
     if current.parent == _BESIDE:
         for folder in _BESIDE.glob("kernels-*"):

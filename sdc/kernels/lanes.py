@@ -2,8 +2,8 @@
 
 A compiler that keeps IEEE arithmetic must not reorder a sum, so it does not vectorise a sum over one index.
 Here the order is part of the definition. Lane l sums the terms of coordinates l, l + 4 and so on, the last p
-mod 4 terms are added to the first lane, and the result is (q + r) + (s + z). It is the same on every
-processor, for every width of its vectors.
+mod 4 terms are added to the first lane, and the result is (q + r) + (s + z). The result is the same on every
+processor and for every vector width.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _check(arrays: tuple[Any, ...]) -> None:
 
 
 def _four(builder: Any, data: Any, place: Any) -> Any:
-    """Load the four numbers from this position on, without an alignment requirement."""
+    """Load the four numbers that start at this position, without an alignment requirement."""
     start = builder.bitcast(builder.gep(data, [place]), _VECTOR.as_pointer())
     return builder.load(start, align=8)
 

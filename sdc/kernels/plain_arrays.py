@@ -20,7 +20,7 @@ def is_plain(argument: object) -> bool:
 
 
 def call_with_plain_arrays(kernel: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a kernel with plain copies of the arrays that are not plain, and copy its changes back.
+    """Call a kernel with plain copies of the arrays that are not plain, and copy the kernel's changes back.
 
     Raises
     ------

@@ -1,7 +1,6 @@
 """Random numbers inside kernels: SplitMix64 (Steele, Lea and Flood 2014), one uint64 of state.
 
-Numba's own generator is global to the process. Each run has a stream of its own, so two runs cannot
-interfere.
+Numba's own generator is global to the process. Each run has a separate stream, so two runs cannot interfere.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """SIMD loops over records: strips of consecutive records that fill a vector register.
 
-Each record has a sum of its own, whose order of terms does not change. Results therefore do not depend on the
-width of the processor's vectors. Arrays are read and written in whole strips, so they must be padded to a
-multiple of `STRIP`. Values written to the padding are meaningless.
+Each record has a separate sum with a fixed order of terms. Results therefore do not depend on the width of
+the processor's vectors. Arrays are read and written in whole strips, so they must be padded to a multiple of
+`STRIP`. Values written to the padding are meaningless.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ class _Farthest:
         return [self._builder.load(kept) for kept in self._kept]
 
     def compare(self, *candidate: Any) -> None:
-        """Replace the farthest record by a candidate that is farther, or as far with a lower rank."""
+        """Replace the farthest record by a candidate with a larger distance, or with the same distance and a
+        lower rank.
+        """
         builder, found = self._builder, self.found()
         lower = builder.icmp_signed("<", candidate[1], found[1])
         tie = builder.and_(builder.fcmp_ordered("==", candidate[0], found[0]), lower)
@@ -195,6 +197,7 @@ squared_distances_from_boxes = cast(
 #: In a kernel, `farthest(distances, ranks, count)`: the index of the largest of the first `count`
 #: non-negative distances; ties go to the lowest rank (int64).
 farthest = cast(Callable[[Any, Any, Any], int], intrinsic(_farthest))
-#: In a kernel, `insert_key(keys, row, key)`: insert a key into the sorted keys[row] (padded), unless it is
-#: there; the largest key is dropped. There is no branch, because its outcome could not be predicted.
+#: In a kernel, `insert_key(keys, row, key)`: insert a key into the sorted keys[row] (padded) unless the row
+#: contains it already; the largest key is dropped. There is no branch, because its outcome could not be
+#: predicted.
 insert_key = cast(Callable[[Any, Any, Any], None], intrinsic(_insert_key))

@@ -1,4 +1,4 @@
-"""Local suppression: replace single values by missing ones until every key combination is k-anonymous."""
+"""Local suppression: replace single values by missing values until every key combination is k-anonymous."""
 
 from microguard.sdc.local_suppression.suppress import LocalSuppression, suppress
 

@@ -1,8 +1,10 @@
-"""Greedy local suppression: apply the pattern that costs least per record at risk, then the next one.
+"""Greedy local suppression: repeatedly apply the pattern of suppressed values with the least cost per record
+at risk.
 
-The greedy rule of weighted set cover (Chvatal 1979) for the sets of Aggarwal et al. 2005: a group of records
-at risk that agree on the values that a pattern shows is published with that pattern. If the group has fewer
-than k records, donors are suppressed alike: records of combinations that keep at least k others.
+This is the greedy rule of weighted set cover (Chvatal 1979) for the sets of Aggarwal et al. 2005. A group is
+a set of records at risk with equal values in the variables that a pattern does not suppress. The group is
+published with this pattern. If it has fewer than k records, the same values are suppressed in donors: records
+of combinations that have at least k records without the donors.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ class Entries:
     key : (e,) int64 array
         Number of the combination.
     pattern : (e,) int64 array
-        Variables that are missing when they are published.
+        Variables whose values are missing in the published records.
     count : (e,) int64 array
-        Records, 1 or more.
+        Number of records, 1 or more.
     """
 
     key: np.ndarray
@@ -42,7 +44,7 @@ class Entries:
 
     @staticmethod
     def joined(*parts: Entries) -> Entries:
-        """Add up the records of each combination and pattern; in the order of both."""
+        """Add up the records of each combination and pattern, sorted by combination and pattern."""
         key, pattern, count = (
             np.concatenate([getattr(each, name) for each in parts]) for name in ("key", "pattern", "count")
         )
@@ -59,10 +61,10 @@ class Entries:
         return float(keys.price(self.pattern & ~keys.missing[self.key]) @ self.count)
 
     def showing(self, pattern: int, missing: str) -> np.ndarray:
-        """Return which entries count for a group of a pattern.
+        """Return which entries count towards the size of a group with this pattern.
 
-        If a missing value is a category of its own, those of this pattern; else those that show all values
-        that the pattern shows.
+        If a missing value is a separate category, these are the entries with the same pattern. Otherwise they
+        are all entries that show at least the values that the pattern shows.
         """
         if missing == CATEGORY:
             return np.asarray(self.pattern == pattern)
@@ -75,7 +77,7 @@ def greedy(keys: Keys, k: int, missing: str) -> Entries:
     Parameters
     ----------
     keys : Keys
-        Of at least k records.
+        Key combinations with at least k records in total.
     missing : str
         `CATEGORY` or `ANY_VALUE`.
     """
@@ -111,7 +113,9 @@ def greedy(keys: Keys, k: int, missing: str) -> Entries:
 
 
 def _steps(keys: Keys, k: int, missing: str) -> list[tuple[float, int, int]]:
-    """Return (cost for each record settled, pattern, least records at risk; 0 without donors) in order."""
+    """Return the steps in ascending order: (cost per protected record, pattern, minimum number of records at
+    risk; 0 without donors).
+    """
     prices = keys.price(keys.patterns)
     steps = [(float(price), int(p), 0) for price, p in zip(prices, keys.patterns, strict=True)]
     if missing == CATEGORY:
@@ -135,7 +139,9 @@ def _donated(donors: Entries, labels: np.ndarray, groups: np.ndarray, short: np.
 
 
 def _dissolved(keys: Keys, settled: Entries, left: np.ndarray, k: int) -> Entries:
-    """Publish remaining records without any value, together with whole small classes, until they are k."""
+    """Suppress all values of the remaining records, together with those of whole small classes, until there
+    are k such records.
+    """
     if len(left) == 0:
         return settled
     everything = (1 << keys.codes.shape[1]) - 1

@@ -1,7 +1,7 @@
 """Patterns of suppressed values, and the groups of key combinations with equal values in a pattern.
 
-A pattern is a bit mask: bit j is set where variable j is missing. A key combination can be published with a
-pattern that holds all variables that are missing in it already.
+A pattern is a bit mask: bit j is set if the value of variable j is missing. A key combination can be
+published with any pattern that includes all variables already missing in the combination.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from math import comb
 
 import numpy as np
 
-#: Maximum number of patterns that are tried: those of the fewest variables, and the one of all variables.
+#: Maximum number of patterns that are tried: the patterns with the fewest variables, and the pattern of all
+#: variables.
 MOST_PATTERNS = 4096
 #: Labels of groups are below this number, so that they fit into 64 bits.
 _LARGEST_LABEL = 1 << 62
@@ -26,11 +27,11 @@ class Keys:
     Attributes
     ----------
     codes : (n, m) int64 array
-        Code of each value, 0 or more; -1 where it is missing.
+        Code of each value, 0 or more; -1 for a missing value.
     counts : (n,) int64 array
         Records of each combination.
     weights : (m,) float array
-        What it costs to suppress one value of each variable, above 0.
+        Cost of suppressing one value of each variable, above 0.
     """
 
     codes: np.ndarray
@@ -39,13 +40,13 @@ class Keys:
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """(n,) pattern of the values that are missing already."""
+        """Return the pattern of the values that are already missing, (n,)."""
         bits = np.int64(1) << np.arange(self.codes.shape[1], dtype=np.int64)
         return (self.codes < 0) @ bits
 
     @cached_property
     def patterns(self) -> np.ndarray:
-        """Patterns that are tried, cheapest first."""
+        """Return the patterns that are tried, cheapest first."""
         m = self.codes.shape[1]
         found, size = [0], 1
         while size <= m and len(found) + comb(m, size) <= max(MOST_PATTERNS, m + 2):
@@ -58,16 +59,18 @@ class Keys:
 
     @cached_property
     def smallest_untried(self) -> int | None:
-        """Variables of the smallest pattern that is not among `patterns`; None if all are."""
+        """Return the number of variables of the smallest pattern that is not in `patterns`; None if all
+        patterns are.
+        """
         m = self.codes.shape[1]
         if len(self.patterns) == 1 << m:
             return None
         return 1 + max(bin(each).count("1") for each in self.patterns.tolist() if each != (1 << m) - 1)
 
     def untried(self, chosen: np.ndarray) -> np.ndarray:
-        """Return for each chosen combination a bound of the cost of the patterns that are not tried.
+        """Return for each chosen combination a lower bound on the cost of the patterns that are not tried.
 
-        Infinite if all are. Values that are missing already cost nothing.
+        The bound is infinite if all patterns are tried. Values that are already missing cost nothing.
         """
         if self.smallest_untried is None:
             return np.full(len(chosen), np.inf)
@@ -80,7 +83,9 @@ class Keys:
         return np.asarray(bits @ self.weights)
 
     def labels(self, pattern: int) -> np.ndarray:
-        """Return (n,) one number for each combination of the values that a pattern shows."""
+        """Return a group number for each key combination, (n,): combinations with equal values outside the
+        pattern share it.
+        """
         label, size = np.zeros(len(self.codes), np.int64), 1
         for j in range(self.codes.shape[1]):
             if pattern >> j & 1:
@@ -99,7 +104,7 @@ class Keys:
 
 
 def sums_by(groups: np.ndarray, labels: np.ndarray, amounts: np.ndarray) -> np.ndarray:
-    """Add up amounts by group; labels that are none of the (sorted) groups are left out."""
+    """Add up amounts by group; labels that are not in the sorted `groups` are ignored."""
     if len(groups) == 0 or len(labels) == 0:
         return np.zeros(len(groups), np.int64)
     place = np.minimum(np.searchsorted(groups, labels), len(groups) - 1)

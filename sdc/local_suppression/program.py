@@ -1,10 +1,10 @@
-"""Solve the integer program of local suppression for a block of key combinations; all others stay fixed.
+"""Solve the integer program of local suppression for a block of key combinations; all others are fixed.
 
 A group is a set of combinations that agree on the values that a pattern shows. Variables: y[c, P] is the
-number of records of combination c that are published with pattern P, and z[g] is 1 if group g is used. At
-least k records count for a used group. With z fixed the rest is a transportation problem, whose vertices are
-whole numbers: only z has to be integer. Groups of several patterns may have the same combinations. Only the
-one that shows most is kept (a closed set), because it costs least.
+number of records of combination c that are published with pattern P, and z[g] is 1 if group g is used. A used
+group must have at least k records. With z fixed, the remaining problem is a transportation problem with
+integral vertices, so that only z has to be an integer variable. Groups of several patterns may have the same
+combinations. Only the pattern that shows the most values is kept (a closed set), because it costs least.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from microguard.sdc.solver.program import INFINITY, Limits, Program, Status
 from microguard.sdc.solver.solving import solve
 from scipy import sparse
 
-#: Smallest share of a record that counts as one when the solution of the program is rounded.
+#: Smallest fraction that is rounded up to one record when the solution of the program is rounded.
 _HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Improved:
-    """Entries of the block, the cost and its lower bound given all others, and the nodes searched."""
+    """Entries of the block, their cost and its lower bound with all other entries fixed, and the number of
+    nodes searched.
+    """
 
     entries: Entries
     cost: float
@@ -35,13 +37,15 @@ class Improved:
 
 @dataclass
 class _Groups:
-    """Groups of a block: pattern, records outside that count for them, whether others depend on them."""
+    """Groups of a block: the pattern, the number of records outside the block that count towards the group,
+    and whether other groups depend on it.
+    """
 
     pattern: list[int]
     outside: list[int]
     needed: list[bool]
     members: list[np.ndarray]
-    kept: dict[tuple[int, int], int]  # (combination, pattern) -> its group
+    kept: dict[tuple[int, int], int]  # (combination, pattern) -> number of its group
 
 
 def improved(
@@ -54,18 +58,18 @@ def improved(
     most_columns: int,
     reach: np.ndarray | None = None,
 ) -> Improved | None:
-    """Find the least costly entries of some combinations, given those of all others.
+    """Find the entries of some combinations with the least cost, with the entries of all others fixed.
 
     Parameters
     ----------
     block : (b,) int64 array
         Numbers of the combinations, ascending.
     entries : Entries
-        Of all combinations; those of the block are the start.
+        Entries of all combinations. The entries of the block are the start solution.
     limits : Limits
         Work of branch and bound.
     most_columns : int
-        Larger programs are not solved.
+        Maximum number of columns; larger programs are not solved.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def improved(
     outside, needed = np.array(groups.outside, np.int64), np.array(groups.needed)
     prices = keys.price(pattern[group] & ~keys.missing[member])
     supply = keys.counts[block]
-    # the group has k records without the block, so it needs neither a condition nor a variable z
+    # the group has k records without the block, so it needs neither a constraint nor a variable z
     open_group = outside >= k
     z = np.full(len(sizes), -1)
     z[~open_group] = columns + np.arange((~open_group).sum())
@@ -202,7 +206,7 @@ def _matrix(
 def _start(
     groups: _Groups, start: Entries, group: np.ndarray, member: np.ndarray, z: np.ndarray, total: int
 ) -> np.ndarray | None:
-    """Return the present entries as a point of the program; None if one of them has no group."""
+    """Return the current entries as a point of the program; None if an entry has no group."""
     column = {(int(c), int(g)): i for i, (c, g) in enumerate(zip(member, group, strict=True))}
     point = np.zeros(total)
     for c, pattern, count in zip(
@@ -219,7 +223,7 @@ def _start(
 
 
 def _whole(program: Program, columns: int, used: np.ndarray) -> np.ndarray | None:
-    """Solve the transport problem of the used groups again: its vertices are whole numbers."""
+    """Solve the transportation problem of the used groups again, because its vertices are integral."""
     lower, upper = program.lower.copy(), program.upper.copy()
     lower[columns:] = upper[columns:] = used
     again = Program(program.costs, program.matrix, program.row_lower, program.row_upper, lower, upper)

@@ -1,8 +1,9 @@
-"""Suppress single values to k-anonymity: greedy, then an integer program for each block of combinations.
+"""Suppress single values until a file is k-anonymous: first greedily, then by an integer program per block of
+combinations.
 
 De Waal and Willenborg 1998; Hundepool et al. 2012, section 3.4.2. k-anonymity by suppression is NP-hard
-(Meyerson and Williams 2004). Only counts of key combinations are used: which records of a combination are
-suppressed is for the caller to draw, independently of their other values.
+(Meyerson and Williams 2004). Only counts of key combinations are used: the caller draws at random which
+records of a combination are suppressed, independently of their other values.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from microguard.sdc.solver.program import Limits
 
 
 class _Work(NamedTuple):
-    """Most combinations of a file that is improved by programs, those at risk of a block, passes over all
-    of them, and nodes of branch and bound of a block."""
+    """Work limits: combinations of a file that is improved by integer programs, combinations at risk per
+    block, passes over all blocks, and branch-and-bound nodes per block.
+    """
 
     keys: int
     block: int
@@ -38,7 +40,7 @@ _WORK: dict[Effort, _Work] = {
 #: Maximum number of combinations for which one program of the whole file proves its optimum.
 WHOLE = {"fast": 0, "standard": 60, "thorough": 150, "exact": 400}
 _WHOLE_NODES = {"fast": 0, "standard": 1_000, "thorough": 10_000, "exact": 100_000}
-#: Larger programs are not solved: the greedy solution of their block is kept.
+#: Maximum number of columns of a program. If a block has more, its greedy solution is kept.
 MOST_COLUMNS = 400_000
 
 
@@ -86,14 +88,14 @@ def suppress(
     Parameters
     ----------
     codes : (n, m) int array
-        Distinct combinations, in an order of their own; -1 for a value that is missing.
+        Distinct combinations in a canonical order; -1 for a missing value.
     counts : (n,) int array
-        Records of each.
+        Number of records of each combination.
     k : int
     weights : (m,) float array, optional
         Cost of suppressing one value of each variable, above 0; by default 1.
     missing : str
-        ``"category"``: a missing value is a category of its own. ``"any_value"``: a missing value stands for
+        ``"category"``: a missing value is a separate category. ``"any_value"``: a missing value stands for
         any value, and the values that a record shows must be shown by k records.
     effort : str
 
@@ -144,11 +146,11 @@ def suppress(
 
 
 def lower_bound(keys: Keys, k: int, missing: str) -> float:
-    """Bound the cost of every k-anonymous suppression from below.
+    """Return a lower bound on the cost of every k-anonymous suppression.
 
-    A record at risk costs at least the cheapest pattern whose group has k records. Where a missing value is
-    a category, a group with fewer than k records at risk needs donors: if every possible donor has all values
-    that the pattern hides, each record at risk bears its share of what they cost.
+    A record at risk costs at least the cheapest pattern whose group has k records. If a missing value is a
+    separate category, a group with fewer than k records at risk needs donors: if every possible donor has all
+    values that the pattern hides, each record at risk is charged its share of the cost of the donors.
     """
     risk = np.flatnonzero(keys.counts < k)
     least = keys.untried(risk)
@@ -178,7 +180,7 @@ def _by_blocks(keys: Keys, k: int, missing: str, entries: Entries, work: _Work) 
     risk, solved, nodes = np.flatnonzero(keys.counts < k), 0, 0
     m = keys.codes.shape[1]
     for turn in range(work.passes):
-        order = [(turn * 3 + j) % m for j in range(m)]  # the first variable decides most
+        order = [(turn * 3 + j) % m for j in range(m)]  # the first variable has most influence on the blocks
         ranked = risk[np.lexsort(keys.codes[risk][:, order[::-1]].T)]
         for first in range(0, len(ranked), work.block):
             chosen = ranked[first : first + work.block]
@@ -200,7 +202,9 @@ def _by_blocks(keys: Keys, k: int, missing: str, entries: Entries, work: _Work) 
 
 
 def _donors(keys: Keys, k: int, chosen: np.ndarray) -> np.ndarray:
-    """Return for each combination and variable the largest safe combination that differs in it alone."""
+    """Return for each combination and variable the largest safe combination that differs in this variable
+    only.
+    """
     safe = np.flatnonzero(keys.counts > k)
     safe = safe[np.lexsort((safe, -keys.counts[safe]))]
     found = [np.empty(0, np.int64)]
@@ -212,12 +216,12 @@ def _donors(keys: Keys, k: int, chosen: np.ndarray) -> np.ndarray:
 
 
 def _verify(keys: Keys, entries: Entries, k: int, missing: str) -> int:
-    """Count once more, without the code of the search; return the number of published combinations.
+    """Check the result by an independent count; return the number of published combinations.
 
     Raises
     ------
     SdcError
-        If records are lost or a combination is not k-anonymous; this is a fault of the method.
+        If records are lost or a combination is not k-anonymous; this would be a defect of the method.
     """
     records = np.bincount(entries.key, entries.count, len(keys.counts))
     shown = keys.codes[entries.key].copy()

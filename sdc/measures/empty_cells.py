@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Lower ends of the size classes. Counts of 1 and of 2 have classes of their own.
+#: Lower ends of the size classes. Counts of 1 and of 2 have separate classes.
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
@@ -18,7 +18,8 @@ class EmptiedCells:
     Attributes
     ----------
     sizes : tuple of int
-        Lower ends of the size classes. A class ends before the next one begins; the last has no end.
+        Lower ends of the size classes. A class ends before the next class begins; the last class has no upper
+        end.
     cells : (classes,) int64 array
         Number of cells with an original count in the class.
     emptied : (classes,) int64 array

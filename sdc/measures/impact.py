@@ -40,7 +40,7 @@ class Impact:
 def impact(before: np.ndarray, after: np.ndarray) -> Impact | None:
     """Compare two correlation matrices, (p, p) each; None with fewer than two variables.
 
-    Variables without a correlation (NaN), which are constant before or after, are left out.
+    Variables that are constant before or after protection have no correlation (NaN) and are omitted.
     """
     varying = np.flatnonzero(~np.isnan(np.diagonal(before) + np.diagonal(after)))
     before, after = (matrix[np.ix_(varying, varying)] for matrix in (before, after))
@@ -64,8 +64,8 @@ def impact(before: np.ndarray, after: np.ndarray) -> Impact | None:
 def _first_component(correlations: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the weights (p,) of the first principal component and its share of the variance.
 
-    The component has unit variance: its eigenvector is divided by the square root of the eigenvalue. Of the
-    usual scalings only this one reproduces the changes of Table 2.
+    The component has unit variance: its eigenvector is divided by the square root of the eigenvalue. Only
+    this scaling, among the usual ones, reproduces the changes of Table 2.
     """
     variances, vectors = np.linalg.eigh(correlations)
     return vectors[:, -1] / np.sqrt(variances[-1]), float(variances[-1] / variances.sum())

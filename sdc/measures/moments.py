@@ -80,17 +80,17 @@ class Moments:
 
     @property
     def records(self) -> np.ndarray:
-        """Number of records with a value, or the sum of their weights, by variable."""
+        """Return the number of records with a value (or the sum of their weights) by variable."""
         return np.diagonal(self.pairs)
 
     @property
     def sst(self) -> np.ndarray:
-        """Total sum of squares before protection, by variable."""
+        """Return the total sum of squares before protection, by variable."""
         return _centred(np.diagonal(self.squares_before), np.diagonal(self.before), self.records)
 
     @property
     def information_loss(self) -> float:
-        """SSE/SST over all variables, a fraction; 0 if all variables are constant."""
+        """Return SSE/SST over all variables, a fraction; 0 if all variables are constant."""
         total = float(self.sst.sum())
         return float(self.sse.sum()) / total if total > 0.0 else 0.0
 
@@ -108,7 +108,8 @@ class Moments:
     def correlations(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the correlations before and after protection, (p, p) each.
 
-        A correlation uses the records with both variables. It is NaN if one of them is constant.
+        A correlation uses the records with both variables. The correlation is NaN if one of the variables is
+        constant.
         """
         return (
             _correlations(self.pairs, self.before, self.squares_before, self.products_before),
@@ -121,7 +122,7 @@ def _centred(squares: np.ndarray, sums: np.ndarray, n: np.ndarray) -> np.ndarray
 
 
 def _some(n: np.ndarray) -> np.ndarray:
-    """Return numbers of records that can be divisors: 1 in place of 0."""
+    """Return numbers of records that can be used as divisors: 0 is replaced by 1."""
     return np.where(n > 0.0, n, 1.0)
 
 

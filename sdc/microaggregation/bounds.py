@@ -47,11 +47,11 @@ def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | f
 
 
 def less_rounding(bound: float, values: np.ndarray) -> float:
-    """Reduce a lower bound on the SSE of rounded coordinates to one for the exact coordinates.
+    """Convert a lower bound on the SSE of rounded coordinates to a (smaller) bound for the exact coordinates.
 
-    Let e be the vector of all rounding errors. sqrt(SSE) of a clustering is a distance, to the nearest point
-    at which the records of each cluster are equal, so it changes by at most the length of e. This matters if
-    a few records are so extreme that the differences of the others are in the last digits of their
+    Let e be the vector of all rounding errors. sqrt(SSE) of a clustering is the distance to the nearest point
+    at which the records of each cluster are equal, so rounding changes it by at most the length of e. This
+    matters if a few records are so extreme that the other records differ only in the last digits of their
     coordinates.
 
     Parameters

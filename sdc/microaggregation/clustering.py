@@ -40,7 +40,7 @@ class Clustering:
     work : mapping of str to int
         Amount of work by kind (moves, starts, columns, nodes).
     sse_by_heuristic : mapping of str to float
-        Of column generation: SSE of the best clustering of each heuristic, for the gaps of equation (15) of
+        For column generation: SSE of the best clustering of each heuristic, for the gaps of equation (15) of
         Gentile et al. (2020). Empty otherwise.
     """
 
@@ -112,22 +112,22 @@ class Clustering:
 
     @property
     def clusters(self) -> int:
-        """Number of clusters."""
+        """Return the number of clusters."""
         return int(self.labels.max()) + 1
 
     @property
     def sizes(self) -> np.ndarray:
-        """Number of records of each cluster, (clusters,)."""
+        """Return the number of records of each cluster, (clusters,)."""
         return np.bincount(self.labels, minlength=self.clusters)
 
     @property
     def information_loss(self) -> float:
-        """SSE/SST, a fraction; 0 if all records are equal."""
+        """Return SSE/SST, a fraction; 0 if all records are equal."""
         return self.sse / self.sst if self.sst > 0.0 else 0.0
 
     @property
     def gap(self) -> float | None:
-        """(SSE - lower bound) / SSE; None without a bound."""
+        """Return (SSE - lower bound) / SSE; None without a bound."""
         if self.lower_bound is None:
             return None
         if self.sse <= 0.0:
@@ -136,6 +136,6 @@ class Clustering:
 
     @property
     def optimal(self) -> bool:
-        """Whether the bound proves that no clustering has a smaller SSE."""
+        """Return whether the bound proves that no clustering has a smaller SSE."""
         gap = self.gap
         return gap is not None and gap <= OPTIMALITY_TOLERANCE

@@ -20,10 +20,10 @@ LEAST_SPREAD = 2.0**-500
 def content_order(columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return the lexicographic order of records given as numeric columns (n,), (n,) int64; ties by position.
 
-    Only records that are equal so far are compared by the next column.
+    Each further column is compared only for records that are equal in all columns before it.
     """
     order = np.argsort(columns[0], kind="stable")
-    run = _runs(columns[0][order])  # number of the run of equal records of each place
+    run = _runs(columns[0][order])  # for each place the number of its run of equal records
     for column in columns[1:]:
         tied = np.concatenate([[False], run[1:] == run[:-1]])
         tied[:-1] |= tied[1:]
@@ -51,7 +51,7 @@ def deduplicate(values: np.ndarray) -> np.ndarray:
 
 
 def on_grid(column: np.ndarray, ordered: np.ndarray) -> None:
-    """Round a coordinate (n,) in place to multiples of its `grid`; `ordered` has the sorted coordinate."""
+    """Round a coordinate (n,) in place to multiples of its `grid`; `ordered` is the sorted coordinate."""
     step = grid(ordered)
     if step > 0.0:
         column /= step
@@ -60,7 +60,7 @@ def on_grid(column: np.ndarray, ordered: np.ndarray) -> None:
 
 
 def grid(ordered: np.ndarray) -> float:
-    """Return the power of two that a sorted coordinate (n,) is rounded to multiples of; 0 if it is constant.
+    """Return the grid step of a sorted coordinate (n,), a power of two; 0 if the coordinate is constant.
 
     The spread is the interquartile range. Codes for missing values do not affect it. The standard deviation
     replaces it if it is 0.
@@ -72,7 +72,7 @@ def grid(ordered: np.ndarray) -> float:
 
 
 def _runs(*keys: np.ndarray) -> np.ndarray:
-    """Return the number of the run of equal keys of each place, (n,) int64."""
+    """Return for each place the number of its run of equal keys, (n,) int64."""
     differs = np.zeros(len(keys[0]), dtype=bool)
     for key in keys:
         differs[1:] |= key[1:] != key[:-1]

@@ -1,11 +1,12 @@
 """Local search and proof by effort: each effort does more work than the one before.
 
-Thorough never loses more than standard or fast with the same seed. Standard can lose more than fast.
+With the same seed, the information loss of thorough never exceeds that of standard or fast. The loss of
+standard can exceed that of fast.
 
 - fast: MDAV and a few sweeps.
 - standard: a local search. Small blocks are certified by column generation, which usually proves the optimum.
 - thorough: It starts from the best result of fast and standard. Small blocks have the work limits of effort
-  exact, larger ones a longer local search.
+  exact; larger blocks have a longer local search.
 
 Records with weights or with diversity are never certified.
 """
@@ -87,7 +88,9 @@ def _certified(
 
 
 def _better(found: Clustering, other: Clustering) -> Clustering:
-    """Return the clustering with the smaller SSE (the second one of equals) and the larger lower bound."""
+    """Return the clustering with the smaller SSE (the second one if they are equal) and the larger lower
+    bound.
+    """
     better, worse = (found, other) if found.sse < other.sse else (other, found)
     bounds = [each for each in (better, worse) if each.lower_bound is not None]
     if not bounds:

@@ -15,9 +15,9 @@ LARGEST_COORDINATE = 1e150
 def encode(column: np.ndarray, position: int, standardise: bool, factor: float) -> tuple[np.ndarray, float]:
     """Centre a variable, optionally standardise it, multiply it, and round it to its grid.
 
-    It neither overflows nor loses digits of large integers. The result does not depend on the order of the
-    records: everything is computed from the sorted values. The origin is their median. It is near most values
-    even if codes for missing values are extreme, so ordinary differences keep their digits.
+    The computation neither overflows nor loses digits of large integers. The result does not depend on the
+    order of the records: everything is computed from the sorted values. The origin is their median. It is
+    near most values even if codes for missing values are extreme, so ordinary differences keep their digits.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def encode(column: np.ndarray, position: int, standardise: bool, factor: float) 
 def _differences(column: np.ndarray, origin: Any, halved: bool) -> np.ndarray:
     """Return the differences from the origin, (n,) float64, halved if they could overflow."""
     if column.dtype.kind in "iu":
-        # Each difference is exact in unsigned 64 bits on its own side of the origin, and wraps on the other
-        # side.
+        # A difference in unsigned 64 bits is exact if the value is on the correct side of the origin; on the
+        # other side it wraps around.
         whole, middle = column.astype(np.uint64), np.asarray(origin).astype(np.uint64)
         above, below = (whole - middle).astype(np.float64), (middle - whole).astype(np.float64)
         return np.where(column >= origin, above, -below)

@@ -28,7 +28,7 @@ from microguard.sdc.microaggregation.local_search.by_effort import made_diverse
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Deprecated keywords, and the parameters that each is now given in.
+#: Deprecated keywords, and the parameter class that replaces each of them.
 _DEPRECATED: dict[str, Callable[[Any], Parameters]] = {
     "ranking": KWardParameters,
     "rounding": ColumnGenerationParameters,
@@ -66,44 +66,50 @@ def microaggregate(
     k : int
         Smallest cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
-        fast: MDAV, above about 10,000 records inside blocks of about 250, and three sweeps of local search.
-        standard: 50 sweeps at k = 3, more in smaller files; up to 150 records (k = 3) column generation,
-        which mostly proves the optimum. thorough: never worse than either, with more work, and up to 20,000
-        records without weights a proved lower bound. exact: column generation with a proved bound.
+        fast: MDAV and three sweeps of local search; above about 10,000 records MDAV runs in blocks of about
+        250. standard: 50 sweeps at k = 3, more in smaller files; up to 150 records (k = 3) column generation,
+        which mostly proves the optimum. thorough: more work, never a worse result than fast or standard, and
+        a proved lower bound for up to 20,000 records without weights. exact: column generation with a proved
+        lower bound.
     algorithm : str
-        "auto" picks by effort and number of variables; else a name of `sdc.algorithms.microaggregation`.
+        "auto" selects by effort and number of variables. The other values are the names in
+        `sdc.algorithms.microaggregation`.
     standardise : bool
-        Divide each numeric variable by its standard deviation (ddof=1) first.
+        Whether to divide each numeric variable by its standard deviation (ddof=1) first.
     seed : int
-        Same arguments and seed, same labels. Where diversity asks for hidden values it must be secret.
+        Equal arguments and seeds give equal labels. The seed must be secret if the diversity includes hidden
+        (sensitive) variables.
     time_limit : float, optional
-        Seconds, a safety net; a result it ended says ``stopped_by == "time"``.
+        Time limit in seconds, as a safety net. If it ends the search, the result has ``stopped_by ==
+        "time"``.
     variable_weights, record_weights, nominal
         See `Records.of`.
     diversity : Diversity, optional
-        Distinct values of other variables that every cluster must hold. local-search uses it; the clusters
-        of every other algorithm are merged until they do, and those of an algorithm that has effort thorough
-        searched from there, but at effort fast. Bounds are of clusterings that need not. So that the clusters
-        do not tell hidden values, they are searched among concealed records
-        (`sdc.microaggregation.minimality_attack_mitigation`), which costs loss.
+        Required number of distinct values of other variables in every cluster. Algorithm "local-search" uses
+        the requirement during the search. The clusters of every other algorithm are merged until they meet
+        it; if the algorithm supports effort thorough and the effort is not fast, a local search then improves
+        them. Lower bounds ignore the requirement. So that the clusters do not disclose hidden values, the
+        search uses perturbed records (`sdc.microaggregation.minimality_attack_mitigation`), which increases
+        the loss.
     share_of_run : float
-        Share that these records are of all that a run clusters, block by block; above 0, at most 1. At effort
-        standard a small file is searched longer, and the blocks of a long run share what work it may take.
+        Share of these records among all records that a run clusters block by block; above 0, at most 1. At
+        effort standard a small file is searched longer, and the blocks of a long run share its total work
+        limit.
     parameters : VmdavParameters, KWardParameters, GeneticParams or ColumnGenerationParameters, optional
-        Parameters of the algorithm that is named.
+        Parameters of the chosen algorithm.
     ranking, rounding, gain, genetic_parameters
-        Deprecated: give `parameters` instead.
+        Deprecated; use `parameters` instead.
 
     Returns
     -------
     Clustering
-        Neither its clusters nor their numbers depend on the order of the records.
+        Clusters and their numbers do not depend on the order of the records.
 
     Raises
     ------
     SdcError
-        The subclass names the fault; `UnsupportedCombination` where the options are valid alone but the
-        algorithm cannot carry them together.
+        The subclass names the kind of error. `UnsupportedCombination`: the options are each valid, but the
+        algorithm does not support them together.
     """
     check_name("effort", effort, EFFORTS)
     check_name("algorithm", algorithm, ("auto", *MICROAGGREGATION))
@@ -164,7 +170,7 @@ def automatic(records: Records, effort: str) -> str:
 
 
 def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) -> Parameters | None:
-    """Return the parameters, built from a deprecated keyword if one is given.
+    """Return the parameters; build them from a deprecated keyword if one is given.
 
     Raises
     ------
@@ -187,7 +193,7 @@ def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) ->
 
 
 def _check_carried(row: ClusteringAlgorithm, name: str, records: Records) -> None:
-    """Refuse records that the algorithm cannot carry."""
+    """Refuse records that the algorithm does not support."""
     if records.weighted and not row.record_weights:
         raise UnsupportedCombination(
             f"algorithm {name}: expected equal record weights, found others. Choose another algorithm"
@@ -217,7 +223,7 @@ _FAULT = "This is a fault of the method: choose another algorithm, and report it
 
 
 def _check(clustering: Clustering, records: Records, k: int) -> None:
-    """A method that breaks its promise must never be believed."""
+    """Check independently that the result of a method keeps its promises; raise an error if it does not."""
     name, labelled, n = clustering.algorithm, len(clustering.labels), len(records)
     if labelled != n:
         raise SolverFailed(f"algorithm {name}: expected {n} labels, found {labelled}. {_FAULT}")

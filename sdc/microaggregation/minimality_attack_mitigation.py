@@ -1,15 +1,15 @@
 """Mitigation of the minimality attack on l-diverse clusterings (Wong, Fu, Wang and Pei 2007).
 
-An attacker who knows the clustered variables of all records, and the method, can ask why the method rejected
-a change that reduces the loss: one of the new clusters would have violated l-diversity. This discloses hidden
-(sensitive) values. The search therefore uses perturbed coordinates, so that it misses many such changes for
-other reasons. Its clusters must also be diverse in decoys, which are randomly permuted copies of the hidden
-variables and block as many changes as the true ones.
+An attacker may know the method and the clustered variables of all records. If the method rejected a change
+that reduces the loss, he infers that one of the new clusters would have violated l-diversity. This discloses
+hidden (sensitive) values. The search therefore uses perturbed coordinates, so that it misses many such
+changes for other reasons. Its clusters must also be diverse in decoys, which are randomly permuted copies of
+the hidden variables and block as many changes as the true ones.
 
-Mergers disclose most. With nearest-neighbour merging, an attacker who sees a merged pair can infer which of
-the two clusters violated l-diversity. A cluster is therefore first merged with a cluster drawn from the
-mutual neighbourhood: its nearest one, and those whose nearest it is. If the result still violates
-l-diversity, it is merged with the nearest cluster that adds a value.
+Mergers of clusters disclose the most. With nearest-neighbour merging, an attacker who sees a merged pair can
+infer which of the two clusters violated l-diversity. A cluster is therefore first merged with a cluster drawn
+from the mutual neighbourhood: its nearest cluster, and all clusters whose nearest cluster it is. If the
+result still violates l-diversity, it is merged with the nearest cluster that adds a value.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from microguard.sdc.microaggregation.local_search.neighbours import nearest_neig
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 
-#: Standard deviation of the perturbation relative to that of the coordinates within clusters, for large
-#: files; for small files; and the largest number of records of a small file. With 0.5 the odds of bold claims
-#: on 600 records rise to up to nine times; with 0.7 to 2.4 times, by the same eight seeds. The cause and the
-#: limit are not established.
+#: Standard deviation of the perturbation, relative to the standard deviation of the coordinates within
+#: clusters: for large files, for small files, and the maximum number of records of a small file. With 0.5,
+#: the odds that an attacker's confident claims are right increase up to nine times on 600 records; with 0.7
+#: they increase 2.4 times (the same eight seeds). The cause and the file size at which the effect ends are
+#: not known.
 PERTURBATION, SMALL_PERTURBATION, SMALL_RECORDS = 0.5, 0.7, 1_300
 #: Number of neighbouring means, from which the cheapest cluster to merge with is taken, and number of
-#: projection trees of the approximate search. In 10 dimensions it finds the nearest in 9 of 10 cases, in a
-#: quarter of the time of exact search.
+#: projection trees of the approximate search. In 10 dimensions this search finds the nearest mean in 9 of 10
+#: cases, in a quarter of the time of an exact search.
 NEAR, TREES = 6, 4
 #: Factor that scales a uniform number between -1/2 and 1/2 to variance 1.
 TO_VARIANCE_1 = 12**0.5
-#: Purposes of the streams of random numbers, which are part of their seeds.
+#: Purposes of the streams of random numbers. The purpose is part of the seed of a stream.
 _PERTURBING, _MERGING = 0, 1
 
 
 def perturb_records(records: Records, labels: np.ndarray, seed: int) -> Records:
-    """Return perturbed records with decoys for the search; unchanged if no hidden variable has a requirement.
+    """Return perturbed records with decoys for the search; records without hidden variables with a
+    requirement are unchanged.
 
     Parameters
     ----------
@@ -68,7 +70,9 @@ def perturb_records(records: Records, labels: np.ndarray, seed: int) -> Records:
 
 
 def perturbation_of(records: int) -> float:
-    """Return the standard deviation of the perturbation of a file, relative to that within clusters."""
+    """Return the standard deviation of the perturbation of a file, relative to the standard deviation within
+    clusters.
+    """
     return SMALL_PERTURBATION if records <= SMALL_RECORDS else PERTURBATION
 
 
@@ -114,7 +118,8 @@ def _merge_at_random(perturbed: Records, labels: np.ndarray, seed: int) -> np.nd
 def _mutual_neighbourhoods(
     values: np.ndarray, labels: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mutual neighbourhood of each cluster: its cheapest merger, and those whose cheapest it is.
+    """Return the mutual neighbourhood of each cluster: the cluster with which it merges most cheaply, and all
+    clusters that merge most cheaply with it.
 
     Returns
     -------

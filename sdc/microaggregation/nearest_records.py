@@ -1,10 +1,11 @@
-"""Exact nearest neighbours of records: near records by trees, then all leaves that may contain nearer ones.
+"""Exact nearest neighbours of records: find near records by trees, then search all leaves that may contain
+nearer records.
 
 `neighbours` finds near records, which bound the distance to the farthest neighbour. Records are divided into
 leaves of about 15 records, and consecutive leaves form groups. A record is compared with a leaf only if the
 bounding boxes of the leaf and of its group are within this bound, which falls during the search. Rounding
-cannot exclude a neighbour, because the floating-point distance to a box is never larger than that to a record
-inside: difference, square and sum are monotone.
+cannot exclude a neighbour, because the floating-point distance to a box never exceeds the distance to a
+record inside the box: difference, square and sum are monotone.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from microguard.sdc.kernels.strips import STRIP, squared_distances, squared_dist
 from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
 from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
-#: Target number of records per leaf, so that most leaves fill two strips. Smaller leaves have tighter boxes,
-#: but there are more of them.
+#: Target number of records per leaf, so that most leaves fill two strips. Smaller leaves have tighter
+#: bounding boxes, but more boxes must be compared.
 LEAF = 15
 #: Number of leaves per group.
 GROUP = 2 * STRIP
@@ -139,7 +140,7 @@ def _within(values, i, near):
 
 @borrowing
 def _compare(leaves, leaf, point, i, apart, squares, records):
-    """Insert the records of a leaf that are nearer to record i than its neighbours so far."""
+    """Insert the records of a leaf that are nearer to record i than its current neighbours."""
     squared_distances(leaves.across[leaf], point, 0, len(apart), apart)
     last = squares.shape[1] - 1
     for place in range(len(apart)):

@@ -48,7 +48,7 @@ def first_component(values, order, start, stop, limit, iterations):
 def find_component(values, order, start, stop, iterations, sample):
     """Set `sample.direction` to the first principal component of an evenly spaced sample of the records.
 
-    The sign is determined by a positive largest entry (the first one of equals).
+    The sign is chosen such that the largest absolute entry (the first one in a tie) is positive.
     """
     p = values.shape[1]
     points, mean, squares, direction, product = sample
@@ -87,7 +87,7 @@ def find_component(values, order, start, stop, iterations, sample):
 
 @borrowing
 def _largest(numbers):
-    """Return the index of the largest absolute value, the first one of equals."""
+    """Return the index of the largest absolute value; ties go to the first index."""
     largest = 0
     for d in range(len(numbers)):
         if abs(numbers[d]) > abs(numbers[largest]):

@@ -38,14 +38,15 @@ def cut_into_blocks(values: np.ndarray, block_records: int, k: int) -> tuple[np.
     block_records : int
         Target number of records per block.
     k : int
-        Minimum number of records of a block. All cuts are at multiples of k, so that MDAV has no remainders.
+        Minimum number of records of a block. All cuts are at multiples of k, so that MDAV has no remaining
+        records within a block.
 
     Returns
     -------
     order : (n,) int64 array
         Positions of the records, block after block.
     offsets : (blocks + 1,) int64 array
-        Block b holds ``order[offsets[b]:offsets[b + 1]]``.
+        Block b contains ``order[offsets[b]:offsets[b + 1]]``.
     """
     n = len(values)
     blocks = max(1, min(round(n / block_records), n // k))
@@ -78,7 +79,7 @@ class CutTree:
 
     @property
     def leaves(self) -> int:
-        """Number of leaves."""
+        """Return the number of leaves."""
         return len(self.thresholds) + 1
 
     @classmethod
@@ -176,8 +177,8 @@ class CutTree:
     def margins(self, records: np.ndarray, leaf: int) -> np.ndarray:
         """Return the distance of records (n, p) of a leaf to the nearest cut that bounds the leaf, (n,).
 
-        It is a lower bound on the distance to every record of another leaf, because one of these cuts
-        separates them. It is infinite for a tree without cuts.
+        This distance is a lower bound on the distance to every record of another leaf, because one of these
+        cuts separates the two records. It is infinite for a tree without cuts.
         """
         cuts: list[int] = []
         parents = np.flatnonzero((self.left == ~leaf) | (self.right == ~leaf))
@@ -196,7 +197,10 @@ def _check(records: np.ndarray, keys: np.ndarray) -> None:
 
 
 def _threshold(projections: np.ndarray, keys: np.ndarray, place: int) -> tuple[float, int]:
-    """Return threshold and tie key of a cut between ranks place - 1 and place: midway, or by key in a tie."""
+    """Return the threshold and the tie key of a cut between the ranks place - 1 and place.
+
+    The threshold is midway between both; the key decides ties.
+    """
     below, above = float(projections[place - 1]), float(projections[place])
     if below == above:
         return below, int(keys[place - 1])
@@ -245,7 +249,7 @@ def _cut_into_blocks(values, blocks, k):
 @borrowing
 def _cut(values, order, offsets, projections, sample, stack, k):
     blocks = len(offsets) - 1
-    # The stack has the open nodes: start and stop in `order`, first block and number of blocks.
+    # The stack contains the open nodes: start and stop in `order`, first block and number of blocks.
     _open(stack, 0, 0, len(order), 0, blocks)
     height = 1
     while height > 0:
@@ -275,14 +279,14 @@ def _open(stack, height, start, stop, first, count):
 
 @borrowing
 def cut_place(size, half, count, k):
-    """Return how many of `size` records the first `half` of `count` blocks get: a multiple of k."""
+    """Return the number of records, of `size`, for the first `half` of `count` blocks: a multiple of k."""
     place = (size * half // count + k // 2) // k * k
     return min(max(place, half * k), size - (count - half) * k)
 
 
 @borrowing
 def select(keys, order, start, stop, place):
-    """Partially sort `order` and `keys` in [start, stop): ranks below `place` are first (quickselect).
+    """Partially sort `order` and `keys` in [start, stop) so that ranks below `place` are first (quickselect).
 
     Ranks are by key, then by position (the entry of `order`), so they are unique.
     """

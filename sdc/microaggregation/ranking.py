@@ -1,8 +1,8 @@
-"""Individual ranking: microaggregate every variable separately, by its own ranking.
+"""Individual ranking: microaggregate each variable separately, with the records sorted by this variable.
 
-It has the least information loss and the weakest protection. Records are k-anonymous on each variable but not
-on their combination, and the means of neighbouring clusters bound each value (Domingo-Ferrer and Mateo-Sanz
-2002, sections 3.1 and 6).
+Individual ranking has the least information loss and the weakest protection. Records are k-anonymous on each
+variable but not on their combination, and the means of neighbouring clusters bound each value (Domingo-Ferrer
+and Mateo-Sanz 2002, sections 3.1 and 6).
 """
 
 from __future__ import annotations
@@ -46,17 +46,20 @@ class IndividualRanking:
 
     @property
     def information_loss(self) -> np.ndarray:
-        """SSE/SST of each variable, (p,) fractions; 0 for a constant variable. Table 1 prints 100 L."""
+        """Return SSE/SST of each variable, (p,) fractions; 0 for a constant variable.
+
+        Table 1 of the paper prints 100 L.
+        """
         return np.divide(self.sse, self.sst, out=np.zeros_like(self.sse), where=self.sst > 0.0)
 
     @property
     def optimal(self) -> bool:
-        """Whether the SSE of every variable is minimal, up to rounding."""
+        """Return whether the SSE of every variable is minimal, up to rounding."""
         return self.algorithm == "optimal"
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the labels, (n, p)."""
+        """Return the shape of the labels, (n, p)."""
         return self.labels.shape
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -83,7 +86,8 @@ def individual_ranking(
     k : int
         Minimum cluster size, at least 2.
     algorithm : {"optimal", "fixed-size", "k-ward", "genetic-average", "genetic-maximum"}
-        Method for one variable: the optimum by shortest path, or methods F, k-W, A and M of Table 1.
+        Method for one variable: the optimum by shortest path, or methods F, k-W, A and M of Table 1 of the
+        paper.
     seed : int
         Seed of the genetic algorithms; the others are deterministic.
     genetic_parameters : GeneticParams, optional
@@ -92,7 +96,7 @@ def individual_ranking(
     Returns
     -------
     IndividualRanking
-        Clusters and their numbers do not depend on the order of the records, except among equal values.
+        The clusters and their numbers depend on the order of the records only among equal values.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from microguard.sdc.microaggregation.distinct_rows import content_order
 from microguard.sdc.microaggregation.encoding import encode
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Larger weights could overflow when they multiply squares.
+#: Maximum weight: products of larger weights and squares could overflow.
 LARGEST_WEIGHT = 1e100
 
 
@@ -52,7 +52,7 @@ class Records:
         Coordinates: first the numeric variables, standardised or centred and multiplied by the square root of
         their weight, then the indicators of the nominal variables.
     weights : (n,) float64 array
-        Record weights; all 1 by default. They weight means and squares, not the count k.
+        Record weights; all 1 by default. The weights apply to means and squares, not to the count k.
     variables : int
         Number of leading coordinates that are numeric variables.
     axis : Axis, optional
@@ -75,17 +75,17 @@ class Records:
 
     @property
     def nominal(self) -> bool:
-        """Whether there are nominal variables, whose coordinates are indicators."""
+        """Return whether there are nominal variables, whose coordinates are indicators."""
         return self.variables < self.values.shape[1]
 
     @cached_property
     def weighted(self) -> bool:
-        """Whether the records have unequal weights."""
+        """Return whether the records have unequal weights."""
         return bool(np.any(self.weights != self.weights[0]))
 
     @cached_property
     def sst(self) -> float:
-        """Sum of (weighted) squared distances to the mean of all records."""
+        """Return the sum of (weighted) squared distances to the mean of all records."""
         return sum_of_squares(self.values, self.weights, np.zeros(len(self), dtype=np.int64))
 
     def take(self, chosen: np.ndarray) -> Records:
@@ -118,8 +118,8 @@ class Records:
         k : int
             Minimum cluster size, at least 2 and at most n.
         standardise : bool
-            Divide each numeric variable by its standard deviation (ddof=1, unweighted). A constant variable
-            becomes a coordinate of zeros.
+            Whether to divide each numeric variable by its standard deviation (ddof=1, unweighted). A constant
+            variable becomes a coordinate of zeros.
         variable_weights : (p,) array, optional
             Nonnegative factors of the squared differences, not all zero.
         record_weights : (n,) array, optional
@@ -177,15 +177,18 @@ class Records:
 
 
 def given_values(records: Any, position: int) -> np.ndarray:
-    """Return the values of one variable of an array or DataFrame, (n,), in its own number type."""
+    """Return the values of one variable of an array or DataFrame, (n,), in the variable's number type."""
     if _is_of_pandas(records, "DataFrame"):
         return _number(records.iloc[:, position], records.columns[position])
     return _number(np.asarray(records)[:, position], position)
 
 
 def _is_of_pandas(value: Any, name: str) -> bool:
-    """Return whether a value has a type of pandas, which is not imported here: arrays do without it."""
-    pandas = sys.modules.get("pandas")  # whoever passes a frame has imported it
+    """Return whether a value has a type of pandas.
+
+    This module does not import pandas, because arrays do not need it.
+    """
+    pandas = sys.modules.get("pandas")  # a caller with a DataFrame has imported it
     return pandas is not None and isinstance(value, getattr(pandas, name))
 
 
@@ -199,7 +202,7 @@ def _check_k(k: int, n: int) -> None:
 
 
 def _columns(records: Any) -> list[np.ndarray]:
-    """Return one finite array per variable, in its own number type."""
+    """Return one finite array per variable, in the variable's number type."""
     if _is_of_pandas(records, "DataFrame"):
         raw = [records.iloc[:, j] for j in range(records.shape[1])]
         names: list[Any] = list(records.columns)
@@ -229,7 +232,7 @@ def _array(records: Any) -> np.ndarray:
 
 
 def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
-    """Validate a variable and return it in its own number type; floats are copied unless `own`."""
+    """Validate a variable and return it in its number type; copy floats unless `own` is true."""
     if _is_of_pandas(column, "Series"):
         if column.isna().any():
             raise NotFinite(

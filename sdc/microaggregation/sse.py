@@ -6,7 +6,8 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 
-#: Share of the clusters, the cheapest ones, that determine the typical cost. Outliers must not dominate it.
+#: Share of the clusters (the cheapest ones) that determine the typical cost, so that outliers do not dominate
+#: it.
 TYPICAL = 0.99
 
 

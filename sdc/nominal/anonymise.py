@@ -1,4 +1,6 @@
-"""Protect a frame of nominal variables: choose the method, protect the counts, carry records over."""
+"""Protect a frame of nominal variables: choose the method, protect the counts, and assign the records to the
+protected counts.
+"""
 
 from __future__ import annotations
 
@@ -25,24 +27,26 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 @dataclass(frozen=True)
 class Anonymised:
-    """A protected frame and what it did to the control tables.
+    """A protected frame and the errors of its control tables.
 
     Attributes
     ----------
     protected : DataFrame
         Same index, columns, dtypes and number of records; every combination occurs at least k times.
     chi2 : float
-        Over the cells of the control tables with an original count above 0.
+        Chi-square over the cells of the control tables with an original count above 0.
     lower_bound : float or None
-        Valid bound on the chi-square of every such frame (`nested_bound`, or what a program proved).
+        Valid lower bound on the chi-square of every such frame, from `nested_bound` or from an integer
+        program.
     errors : dict
         Largest absolute error of a cell of the whole file by table dimension.
     optimal : bool
-        Whether chi2 is proved least.
+        Whether chi2 is proved to be minimal.
     algorithm : str
     stopped_by : "proof", "work" or "time"
     certificates : tuple of Certificate
-        Objective and bound of each step that solved a problem of its own, given the steps before it.
+        Objective and bound of each step that solved an optimisation problem, given the results of the steps
+        before it.
     region_errors : dict
         Largest absolute error of a cell of a region, by level of regions and table dimension.
     """
@@ -77,72 +81,76 @@ def anonymise(
 ) -> Anonymised:
     """Make a frame of nominal variables k-anonymous with little error in its frequency tables.
 
-    The number of records is kept, and no combination is published that does not occur in the frame.
+    The number of records is kept, and only combinations that occur in the frame are published.
 
     Parameters
     ----------
     frame : DataFrame (n, a)
-        Nominal variables of any dtype; missing values are one more category.
+        Nominal variables of any dtype; a missing value is a separate category.
     k : int
-        Least records of every combination published, 2 <= k <= n.
+        Minimum number of records of every published combination, 2 <= k <= n.
     control_tables : int or sequence of tuples of names
-        All tables up to a dimension, or those named.
+        All tables up to a dimension, or tables given by their variables.
     effort : {"fast", "standard", "thorough", "exact"}
-        Moves of the local search. "exact" proves, or states the gap: "auto" is Chi-ex up to a thousand
-        combinations, and beyond the search of "thorough" with the bound of the whole file; "random" and
-        the two-step methods, whose work depends on no effort, refuse it.
+        Determines the number of moves of the local search. "exact" proves optimality or states the gap. With
+        "exact", "auto" is Chi-ex for up to a thousand combinations; for more it is the search of "thorough"
+        with the lower bound of the whole file. "random" and the two-step methods refuse "exact", because
+        their work does not depend on the effort.
     algorithm : str
         "auto", "local-search", "chi-exact", "random", or a two-step method own-eee ... own-hhc.
     max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
-        Bounds that steer the local search; `errors` says what was reached.
+        Maximum absolute errors that the local search tries to keep; `errors` contains the errors of the
+        result.
     kept_dimension : int
-        The local search does not empty cells that at least k records hold, of tables of up to so many
-        variables, where that can be: 1 keeps every category (by region, too, where there is a table of it),
-        0 none. It comes before small errors.
+        If possible, the local search does not empty cells with at least k records in tables with up to this
+        number of variables. With 1 every category is kept (in each region too, if there is such a table);
+        with 0 any cell may be emptied. Keeping cells has priority over small errors.
     seed : int
-        Of the searches, not negative.
+        Seed of the searches, not negative.
     time_limit : float, optional
-        Seconds, a safety net.
+        Time limit in seconds, as a safety net.
     parameters : SearchParameters, ChiExactParameters or Guidance, optional
-        Of the algorithm: further terms of the local search's objective, what Chi-ex may spend, or gamma
-        and lambda of the two-step methods. "auto" with parameters is the local search.
+        Parameters of the algorithm: further terms of the objective of the local search, work limits of
+        Chi-ex, or gamma and lambda of the two-step methods. "auto" with parameters is the local search.
     structural_zeros : callable or sequence of mappings, optional
-        For the local search: combinations that cannot be, as a rule that takes the distinct combinations
-        as a frame and marks the impossible ones, or as a list of values that cannot occur together.
+        Impossible combinations, for the local search: a function that takes the distinct combinations as a
+        frame and marks the impossible ones, or a list of values that cannot occur together.
     region : name or sequence of names, optional
-        Columns that are regions, finest first: they stay as they are, records move within the finest
-        only, and k holds on combination and region. Control tables may name each level.
+        Columns that are regions, finest level first. Their values do not change, records only move within a
+        region of the finest level, and k holds for each pair of combination and region. Control tables may
+        name each level.
     region_dimension : int
-        Region, at every level, by all tables of up to so many variables are control tables, too.
+        The tables of each region level by up to this number of variables are control tables too.
     distances : mapping of name to Nominal, Ordinal, Hierarchical or Costs, optional
-        Distances and weights of variables, for the clusters of the two-step methods and for which records
-        take which of the protected combinations; the others are nominal of weight 1.
+        Distances and weights of variables. They determine the clusters of the two-step methods and the
+        assignment of records to protected combinations. Other variables are nominal with weight 1.
 
     Returns
     -------
     Anonymised
-        The protected frame has the index, columns and dtypes of `frame`; chi-square and errors are in
-        records.
+        The protected frame has the index, columns and dtypes of `frame`. Errors are in numbers of records.
 
     Raises
     ------
     TooFewRecords
-        Fewer than k records, or none.
+        If there are fewer than k records, or none.
     InvalidParameter
-        A bad k, effort, algorithm, control table, bound, structural zero or time limit; a frame without
-        variables, or with values that cannot be told equal or not.
+        If k, the effort, the algorithm, a control table, a bound, a structural zero or the time limit is
+        invalid; if the frame has no variables, or values that cannot be compared for equality.
     UnknownVariable
-        Two variables of one name; a region, control table or structural zero of a name that is none.
+        If two variables have the same name, or if a region, control table or structural zero names an unknown
+        variable.
     UnsupportedCombination
-        Bounds, parameters or structural zeros with a method that cannot carry them.
+        If the method does not support bounds, parameters or structural zeros that are given.
     ImpossibleProtection
-        Structural zeros leave no combination.
+        If the structural zeros exclude every combination.
     ShapeMismatch
-        A rule that does not give one mark per combination.
+        If a structural-zero function does not return one mark per combination.
 
     References
     ----------
-    Cost 2023, chapters 4 to 6; the local search on the frequency vector is ours (`protect`).
+    Cost 2023, chapters 4 to 6; the local search on the frequency vector is specific to this package
+    (`protect`).
     """
     inside, levels, regions = _regions(checked_frame(frame), region)
     coded = from_frame(inside, regions)

@@ -19,16 +19,16 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.control_tables import ControlTables
 
-#: Only margins with at most this * k records are used. Larger margins absorb changes of their cells at almost
-#: no cost: for full Adult, ten times as many margins raise the bound by 0.1 %.
+#: Only margins with at most this * k records are used. In larger margins, changes of their cells cost almost
+#: nothing: for full Adult, ten times as many margins raise the bound by 0.1 %.
 _LARGEST_MARGIN = 30
 #: Counts above original + this * k are treated as one level.
 _ABOVE = 4
 #: Limits on the additions of the convolutions and on the stored counts: about two seconds and 160 MB. If they
 #: do not suffice, only smaller margins are used.
 _MOST_ADDITIONS, _MOST_COUNTS = 2_000_000_000, 20_000_000
-#: Each bound is reduced by this share, so that rounding errors never lift it above the optimum. The shares
-#: are far above the rounding errors of one sum, and of nested convolutions.
+#: Shares by which the free and the nested bound are reduced, so that rounding errors never raise them above
+#: the optimum. They are far above the rounding errors of one sum and of nested convolutions, respectively.
 _ROUNDING_OF_SUM, _ROUNDING_OF_CONVOLUTIONS = 1e-12, 1e-9
 
 
@@ -58,14 +58,14 @@ def least_chi2(original: np.ndarray, k: int) -> np.ndarray:
 def nested_bound(tables: ControlTables, k: int) -> float:
     """Return the nested bound, which uses the margins that are control tables; at least the free bound.
 
-    It bounds the chi-square of every vector of counts that are 0 or at least k. Of all constraints the
-    relaxation keeps only the additivity of cells to their small margins.
+    The bound is valid for every vector of counts that are 0 or at least k. The relaxation keeps only one kind
+    of constraint: cells add up to their small margins.
     """
     free = free_bound(tables.original, k)
     nesting = _Nesting.from_tables(tables, k)
     if nesting is None:
         return free
-    width = np.bincount(tables.table, minlength=len(tables.tables))  # cells of each table, for the order only
+    width = np.bincount(tables.table, minlength=len(tables.tables))  # cells per table, for sorting only
     names = np.array([len(table) for table in tables.tables])
     finest_first = np.lexsort((width[tables.table], -names[tables.table]))
     least = _least_costs(
@@ -96,7 +96,7 @@ class _Nesting:
     largest : int
         Largest number of records of a small margin.
     above : int
-        Counts up to this far above the original one are distinguished.
+        Counts up to this number above the original count are distinguished.
     """
 
     first: np.ndarray
@@ -139,7 +139,7 @@ class _Nesting:
 
 
 def _pairs(tables: ControlTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return margin, cell and table of the cell for each pair; margins are in the largest tables inside."""
+    """Return for each pair of a margin and a cell inside it the margin, the cell and the cell's table."""
     names = [frozenset(table) for table in tables.tables]
     pairs = [np.empty((0, 3), np.int64)]
     for t, variables in enumerate(names):

@@ -38,6 +38,8 @@ def cell_keys(tables: ControlTables, combination_keys: np.ndarray) -> np.ndarray
 def perturbed_cells(
     tables: ControlTables, combination_keys: np.ndarray, parameters: CellKeyParameters | None = None
 ) -> np.ndarray:
-    """Return the published count of every cell, (cells,) int64: 0 or at least k, and off by at most D."""
+    """Return the published count of every cell, (cells,) int64: it is 0 or at least k, and differs from the
+    true count by at most D.
+    """
     table = NoiseTable.of(parameters or CellKeyParameters())
     return table.perturb(tables.original, cell_keys(tables, combination_keys))

@@ -28,7 +28,8 @@ from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import StoppedBy
 from scipy import sparse
 
-#: Branch-and-bound nodes: minutes at worst for 200 records; and on a block of a run, seconds.
+#: Node limits of branch and bound: for a whole file (at most some minutes for 200 records), and for a block
+#: of a run (seconds).
 NODES, BLOCK_NODES = 2_000, 20
 
 
@@ -63,19 +64,19 @@ class ChiExact:
 
     @property
     def gap(self) -> float | None:
-        """(objective - lower_bound) / objective; None without a bound."""
+        """Return (objective - lower_bound) / objective; None without a bound."""
         if self.lower_bound is None:
             return None
         return 0.0 if self.objective == 0 else max(0.0, 1.0 - self.lower_bound / self.objective)
 
 
 def chi_exact(task: ProtectionTask, *, start: np.ndarray | None = None) -> ChiExact:
-    """Solve Chi-ex, warm-started by `start` or by a local search. The total of each region is kept.
+    """Solve Chi-ex, starting from `start` or from a local search. The total of each region is kept.
 
     Parameters
     ----------
     task : ProtectionTask
-        Its `parameters` are `ChiExactParameters`, or None.
+        The problem; its `parameters` are `ChiExactParameters` or None.
     start : (m,) int array, optional
         Feasible counts.
 
@@ -133,10 +134,11 @@ def chi_exact(task: ProtectionTask, *, start: np.ndarray | None = None) -> ChiEx
 
 
 def solve_within_maxima(task: ProtectionTask, errors: SearchObjective) -> np.ndarray | None:
-    """Return counts with little chi-square whose errors keep all maxima, (m,), or None if none were found.
+    """Return counts with small chi-square whose errors do not exceed any maximum, (m,); None if no such
+    counts were found.
 
     The maxima, the cells that must be kept and the structural zeros of the task hold as constraints. The
-    program stops after `BLOCK_NODES` nodes, so that None proves nothing.
+    program stops after `BLOCK_NODES` nodes, so None does not prove that there are no such counts.
     """
     frequencies, tables = task.frequencies, task.tables
     rows = merge_cells(tables.incidence, np.zeros(len(tables.original)), tables.original)
@@ -241,9 +243,10 @@ def _with_deviations(program: Program, original: np.ndarray, weight: float) -> P
 
 
 def _attainable(rows: ErrorRows, k: int, frequencies: FrequencyVector, known: float) -> list[np.ndarray]:
-    """Return the attainable counts of each row: 0, and k or more while the row's error is at most `known`.
+    """Return the attainable counts of each row: 0, and all counts from k on for which the error of the row is
+    at most `known`.
 
-    A row that contains whole regions only has their total as its single attainable count.
+    If a row consists of whole regions, its only attainable count is the total of these regions.
     """
     regions = frequencies.region_matrix()
     totals = regions @ frequencies.counts.astype(float)

@@ -1,7 +1,8 @@
 """Control tables: the frequency tables whose cells a method keeps close to their original counts.
 
-The matrix A of Cost 2023, section 2.1, has one 1 per key combination in each table. It is stored as the cell
-of each combination in each table, (m, T). Cells are numbered consecutively over all tables.
+The incidence matrix A of Cost 2023, section 2.1, has exactly one entry 1 per key combination in each table.
+It is stored as an array (m, T): the cell of each combination in each table. Cells are numbered consecutively
+over all tables.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class ControlTables:
 
     @property
     def incidence(self) -> sparse.csr_matrix:
-        """The incidence matrix A, (cells, m), with ones."""
+        """Return the incidence matrix A of cells and key combinations, (cells, m)."""
         m, width = self.cells.shape
         by_combination = sparse.csr_matrix(
             (np.ones(m * width), self.cells.ravel(), np.arange(m + 1) * width), (m, len(self.original))
@@ -127,16 +128,20 @@ class ControlTables:
 
     @cached_property
     def reciprocals(self) -> np.ndarray:
-        """1 / original count of each cell, which weights its squared error; 0 for an original count of 0."""
+        """Return 1 / original count of each cell, which weights its squared error; 0 for an original count of
+        0.
+        """
         return np.divide(1.0, self.original, out=np.zeros(len(self.original)), where=self.original > 0)
 
     @property
     def width(self) -> np.ndarray:
-        """Number of names of each cell's table, including a region, (cells,)."""
+        """Return the number of names of each cell's table, including a region, (cells,)."""
         return self.dimension + (self.level > 0)
 
     def beside(self, original: np.ndarray, elsewhere: np.ndarray) -> ControlTables:
-        """Return these cells as those of one partition; see the attributes `original` and `elsewhere`."""
+        """Return the same cells for one partition of a file, with the records of the other partitions; see
+        the attributes `original` and `elsewhere`.
+        """
         return replace(self, original=original, elsewhere=elsewhere)
 
     def held(self, counts: np.ndarray) -> np.ndarray:
@@ -148,7 +153,7 @@ class ControlTables:
         return _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
 
     def totals(self, counts: np.ndarray) -> np.ndarray:
-        """Return the count of every cell, (cells,) int64: of these combinations plus `elsewhere`."""
+        """Return the count of every cell, (cells,) int64: records of these combinations plus `elsewhere`."""
         here = self.held(counts)
         return here if self.elsewhere is None else here + self.elsewhere
 
@@ -224,7 +229,7 @@ def named_tables(
 def _level(levels: RegionLevels | None, frequencies: FrequencyVector, names: tuple[Hashable, ...]) -> int:
     """Return 0 for a table without a region, else 1 + the position of its level.
 
-    A name that is both a variable and a level is the variable.
+    A name that is both a variable and a region level refers to the variable.
     """
     regions = [name for name in names if name not in frequencies.names]
     if len(regions) > 1:

@@ -1,8 +1,9 @@
 """Integer distances of nominal, ordinal and hierarchical variables, and of variables with a cost matrix.
 
 The distance of two values of an ordinal variable is the number of steps between them. For a hierarchical
-variable it is the number of levels below the lowest common ancestor. A cost matrix states it directly. A
-weight multiplies the distance. All distances are integers, because the partitioning rounds lower bounds up.
+variable it is the number of levels below the lowest common ancestor. A cost matrix states the distance
+directly. The weight of a variable multiplies its distances. All distances are integers, because the
+partitioning rounds lower bounds up.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Ordinal:
     def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
         """Return groups of 2, 4, ... neighbours, then one group of all values.
 
-        A value without a position is a group of its own until the last coarsening.
+        A value without a position is a separate group until the last coarsening.
         """
         places, known = self._places(values)
         rank = np.empty(len(values), np.int64)

@@ -1,7 +1,7 @@
 """The frequency vector: the distinct key combinations of nominal values with their counts.
 
-Nominal methods work on it instead of on records. It contains only combinations that occur (the *abbreviated*
-frequency vector of Cost 2023, sections 1.1 and 2.1).
+Nominal methods process the frequency vector instead of records. It contains only combinations that occur (the
+*abbreviated* frequency vector of Cost 2023, sections 1.1 and 2.1).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch, TooFewRecords, UnknownVariable
 from scipy import sparse
 
-#: Upper bound of mixed-radix keys. A prefix that would exceed it is replaced by its rank.
+#: Upper bound on mixed-radix keys. A prefix that would exceed it is replaced by its rank.
 LARGEST_KEY = 1 << 62
 
 
@@ -33,7 +33,7 @@ class FrequencyVector:
     names : tuple of a labels
         Names of the variables, which control tables refer to.
     regions : (m,) int32 array or None
-        Region of each combination. Equal values in two regions are two combinations.
+        Region of each combination. Equal values in two regions count as two combinations.
     """
 
     codes: np.ndarray
@@ -64,12 +64,12 @@ class FrequencyVector:
 
     @property
     def records(self) -> int:
-        """Number of records n."""
+        """Return the number of records n."""
         return int(self.counts.sum())
 
     @property
     def variables(self) -> int:
-        """Number of variables a."""
+        """Return the number of variables a."""
         return self.codes.shape[1]
 
     def region_of(self) -> np.ndarray:
@@ -138,7 +138,7 @@ class CodedFrame:
 
 
 def from_frame(frame: pd.DataFrame, regions: np.ndarray | None = None) -> CodedFrame:
-    """Code a frame of nominal variables. A missing value is a category of its own, the last.
+    """Code a frame of nominal variables. A missing value is a separate category, the last one.
 
     Codes follow the order of the values, or of the categories of a categorical variable. They do not depend
     on the order of the records. Only values that occur get a code.

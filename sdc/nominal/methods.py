@@ -1,4 +1,4 @@
-"""Protect a frequency vector by an algorithm's name; the rows are in `sdc.algorithms.nominal`."""
+"""Protect a frequency vector by a named algorithm; `sdc.algorithms.nominal` lists the algorithms."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ class ProtectionTask:
     frequencies : FrequencyVector
     k : int
     tables : ControlTables of these frequencies
-    effort : moves of a search
+    effort : determines the number of moves of a search
     seed : int, not negative
     max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
-    kept_dimension : variables of the tables whose cells of k records or more are not to be emptied; 0 is none
+    kept_dimension : maximum number of variables of the tables whose cells with at least k records must not be
+    emptied; 0 for none
     allowed : (m,) bool array, optional; False for structural zeros
-    parameters : of the type that the algorithm's row names, optional
-    similarity : distances that a partition is to use, optional
-    in_block : whether it is one of the many blocks of a run
+    parameters : of the type given in the algorithm's row, optional
+    similarity : distances for the partition step, optional
+    in_block : whether the vector is one of the many blocks of a run
     deadline : a safety net
     """
 
@@ -60,7 +61,7 @@ class ProtectionTask:
 
     @property
     def steered(self) -> bool:
-        """Whether bounds on errors, kept cells or structural zeros are specified."""
+        """Return whether bounds on errors, kept cells or structural zeros are specified."""
         return self.max_absolute_error is not None or self.kept_dimension != 0 or self.allowed is not None
 
 
@@ -73,9 +74,9 @@ def protect_counts(
     ----------
     task : ProtectionTask
     name : str
-        As in `rows`; `chosen` turns "auto" into one.
+        Name in `rows`; `chosen` replaces "auto" by such a name.
     rows : mapping of name to FrequencyAlgorithm
-        Algorithms that may be named.
+        Available algorithms.
 
     Raises
     ------
@@ -93,8 +94,8 @@ def protect_counts(
 
 
 def chosen(algorithm: str, task: ProtectionTask) -> str:
-    """Return the algorithm that "auto" selects: local search, or Chi-ex if effort is "exact" and its proof
-    can end.
+    """Return the algorithm that "auto" selects: Chi-ex if the effort is "exact" and its proof is feasible,
+    otherwise local search.
     """
     if algorithm != "auto":
         return algorithm
@@ -103,7 +104,9 @@ def chosen(algorithm: str, task: ProtectionTask) -> str:
 
 
 def bounded(task: ProtectionTask, solution: ProtectedCounts) -> ProtectedCounts:
-    """Return the solution with the larger of its own bound and the one that holds for every algorithm."""
+    """Return the solution with the larger of two lower bounds: its own, and the bound that is valid for every
+    algorithm.
+    """
     chi2, proved = task.tables.chi2(solution.counts), solution.lower_bound
     bound = nested_bound(task.tables, task.k)
     bound = min(chi2, bound if proved is None else max(bound, proved))

@@ -7,7 +7,7 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
 from microguard.sdc.nominal.points import Points, distance
 
-#: Largest number of sort orders for the search. More orders cost memory and do not improve results.
+#: Largest number of sort orders for the search. More orders need more memory and do not improve the results.
 _MOST_ORDERS = 12
 
 

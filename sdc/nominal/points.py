@@ -22,9 +22,9 @@ class Points(NamedTuple):
     weights : (c,) int64 array
         Cost of a mismatch in a column without a cost matrix.
     starts : (c,) int64 array
-        Offset of a column's cost matrix in `costs`; -1 for a column without one.
+        Offset of a column's cost matrix in `costs`; -1 for a column without a cost matrix.
     sizes : (c,) int64 array
-        Number of rows of that matrix.
+        Number of rows of the column's cost matrix.
     costs : (entries,) int64 array
         Cost matrices, row by row. They are symmetric with 0 on the diagonal.
     """
@@ -54,7 +54,7 @@ class Points(NamedTuple):
 
     @property
     def diameter(self) -> int:
-        """Upper bound on the distance of two points."""
+        """Return an upper bound on the distance of two points."""
         largest = self.weights.copy()
         for column in np.flatnonzero(self.starts >= 0):
             begin = self.starts[column]

@@ -10,9 +10,10 @@ from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.stop import StoppedBy
 
 #: Objective of a step: the weight of a partition, chi-square (with or without deviations of key
-#: combinations), or the largest error of a cell above what SAFE allows for its table (max |b_t| - g_t).
+#: combinations), or the largest excess of a cell's error over the extra error that SAFE allows (max |b_t| -
+#: g_t).
 Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error above its allowance"]
-#: Objectives that differ by less than this are equal: the tolerance of the solver.
+#: Tolerance of the solver: objectives that differ by less than this count as equal.
 OBJECTIVE_TOLERANCE = 1e-6
 #: Reason why a step has no bound.
 Unproved = Literal["heuristic", "work", "time"]
@@ -23,15 +24,15 @@ class Solution(Protocol):
 
     @property
     def lower_bound(self) -> float | None:
-        """Proved lower bound on the step's objective, or None."""
+        """Return the proved lower bound on the step's objective, or None."""
 
     @property
     def optimal(self) -> bool:
-        """Whether the step's objective is proved minimal."""
+        """Return whether the step's objective is proved minimal."""
 
     @property
     def stopped_by(self) -> StoppedBy:
-        """Stopping reason: "proof", "work" or "time"."""
+        """Return the stopping reason: "proof", "work" or "time"."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Certificate:
 
     @property
     def gap(self) -> float | None:
-        """(value - lower_bound) / value; None without a bound."""
+        """Return (value - lower_bound) / value; None without a bound."""
         if self.lower_bound is None:
             return None
         return 0.0 if self.value == 0 else max(0.0, (self.value - self.lower_bound) / abs(self.value))

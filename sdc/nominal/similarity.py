@@ -27,7 +27,7 @@ class Similarity:
         Coarsenings of each variable, finest first: the largest distance within a group, and the group of each
         combination, (m,) int64.
     unit : int
-        Least over the variables of the largest distance of two values.
+        The largest distance of two values of a variable, minimised over the variables.
     """
 
     points: Points

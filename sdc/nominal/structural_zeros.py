@@ -1,7 +1,7 @@
 """Structural zeros: impossible key combinations, declared by a rule or a list.
 
-Methods never occupy a combination that does not occur in the original. A combination that occurs although it
-is declared impossible is an error in the data; protection empties it.
+Methods never occupy a combination that does not occur in the original. If a combination occurs although it is
+declared impossible, the data contain an error; protection sets its count to 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Assignment of records to protected counts: records that move to another key combination.
 
-The smallest possible number of records moves, which is the surplus of each combination. They move to the
+The smallest possible number of records moves: the surplus of each combination. These records move to the
 nearest combinations of the same region, by default in Hamming distance.
 """
 
@@ -46,7 +46,7 @@ class Flows:
 def transport(
     frequencies: FrequencyVector, new_counts: np.ndarray, similarity: Similarity | None = None
 ) -> Flows:
-    """Compute flows that turn the original counts into the new ones.
+    """Compute flows that turn the original counts into the new counts.
 
     If at most 1,000 records of a region move, their total distance is minimal. In larger regions,
     combinations are matched greedily in rings of increasing distance. A ring contains the combinations that
@@ -136,7 +136,7 @@ def _by_rings(
         shared = [
             frequencies.codes[:, j] if level == 0 else coarser[j][level - 1][1]
             for j, level in enumerate(levels)
-            if level < len(coarser[j])  # at the last level all values are in one group
+            if level < len(coarser[j])  # the last level has one group
         ]
         matches.append(_matched(frequencies, shared, surplus, deficit))
     if surplus.any():
@@ -160,8 +160,8 @@ def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
             return
         _, levels = heappop(waiting)
         yield levels
-        # A vector of levels could be reached in several orders. It is visited once, because the variables are
-        # raised from left to right.
+        # A vector of levels could be reached in several orders. It is visited only once, because levels are
+        # raised variable by variable from left to right.
         last = max((j for j, level in enumerate(levels) if level), default=0)
         for j in range(last, len(costs)):
             if levels[j] + 1 < len(costs[j]):

@@ -22,15 +22,16 @@ def two_step(task: ProtectionTask, name: str) -> ProtectedCounts:
     """Protect a frequency vector by a two-step method.
 
     Clusters do not cross regions, and the representatives of all regions are chosen jointly. Each step has a
-    certificate of its own. There is no bound for the whole method, because the first step ignores the second.
+    separate certificate. There is no bound for the whole method, because the first step ignores the objective
+    of the second.
 
     Parameters
     ----------
     task : ProtectionTask
-        Its `parameters` are gamma and lambda of Algorithm 7; by default those of Table 6.5.
+        The problem; its `parameters` are gamma and lambda of Algorithm 7, by default those of Table 6.5.
     name : str
-        One of the twelve names own-eee to own-hhc, "two-step-optimal" (the partition by set partitioning, the
-        representatives exactly), or "random".
+        One of the twelve names own-eee to own-hhc, "two-step-optimal" (optimal partition by set partitioning,
+        then optimal representatives), or "random".
 
     Raises
     ------
@@ -107,7 +108,7 @@ def _numbered(regions: list[_Region]) -> np.ndarray:
 
 
 def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -> Certificate:
-    """Add up the weights and bounds of the regions; there is no bound if one region has none."""
+    """Add up the weights and bounds of the regions; there is no bound if one region has no bound."""
     bounds = [partition.lower_bound for partition in partitions]
     proved = [bound for bound in bounds if bound is not None]
     bound = float(sum(proved)) if len(proved) == len(bounds) else None

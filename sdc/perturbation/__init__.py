@@ -1,1 +1,1 @@
-"""Perturbation of single variables: a record keeps its place, and its values change at random."""
+"""Perturbation of single variables: records keep their positions, and their values change at random."""

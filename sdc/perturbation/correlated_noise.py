@@ -1,9 +1,9 @@
-"""Correlated noise: normal noise whose covariance is proportional to that of the data.
+"""Correlated noise: normal noise whose covariance is proportional to the covariance of the data.
 
 Kim 1986, A method for limiting disclosure in microdata based on random noise and transformation (ASA, Survey
 Research Methods Section). Tendick and Matloff 1994, A modified random perturbation method for database
-security (ACM TODS 19). Means and correlations are kept in expectation; the covariance grows by 1 + c, or is
-kept if values are then shrunk towards their means by sqrt(1 + c).
+security (ACM TODS 19). Means and correlations are kept in expectation; the covariance is multiplied by 1 + c,
+or is kept if the values are afterwards shrunk towards their means by the factor sqrt(1 + c).
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.special import ndtri
 
-#: Smallest share of a variance that counts as positive: below it a variable is a linear combination of those
-#: before it.
+#: Smallest share of a variance that counts as positive: with a smaller share, a variable counts as a linear
+#: combination of the variables before it.
 LEAST_PIVOT = 1e-10
 
 
-#: Largest difference between L L' and the correlations for which these count as positive semi-definite.
+#: Largest difference between L L' and the correlations for which the correlations count as positive
+#: semi-definite.
 MOST_RESIDUAL = 1e-4
-#: Correlations that are not definite are shrunk in steps of 1 / SHRINKS.
+#: Correlations that are not positive semi-definite are shrunk in steps of 1 / SHRINKS.
 SHRINKS = 1 << 20
 
 
 def definite(correlations: np.ndarray) -> np.ndarray:
     """Shrink correlations towards 0 by the least common factor that makes them positive semi-definite.
 
-    Correlations of records in which both values are present need not be (Higham, Strabic and Sego 2016,
-    Restoring definiteness via shrinking, SIAM Review 58). The diagonal stays.
+    Correlations computed from the records in which both values are present need not be positive semi-definite
+    (Higham, Strabic and Sego 2016, Restoring definiteness via shrinking, SIAM Review 58). The diagonal does
+    not change.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def _residual(matrix: np.ndarray) -> float:
 
 
 def _product(one: list[float], other: list[float], terms: int) -> float:
-    """Add up products from the first to the last, so that the result is the same on every machine."""
+    """Add up products from first to last, so that the result is the same on every machine."""
     total = 0.0
     for a, b in zip(one[:terms], other[:terms], strict=True):
         total += a * b
@@ -75,12 +77,13 @@ def _product(one: list[float], other: list[float], terms: int) -> float:
 def factor(covariance: np.ndarray) -> np.ndarray:
     """Return a lower triangular L with L L' = covariance (Cholesky); linear dependence is allowed.
 
-    Sums have a fixed order, which those of BLAS do not have: L is the same on every machine.
+    Sums are computed in a fixed order, unlike those of BLAS, so L is the same on every machine.
 
     Parameters
     ----------
     covariance : (p, p) array
-        Symmetric. A variable that follows from those before it has no noise of its own.
+        Symmetric. A variable that is a linear combination of the variables before it gets no additional
+        noise.
 
     Raises
     ------
@@ -109,7 +112,7 @@ def with_noise(
     Parameters
     ----------
     values : (n, p) array
-        Standardised: mean 0 and variance 1 over the file. A missing value is NaN and stays so.
+        Standardised values: mean 0 and variance 1 over the file. A missing value is NaN and remains NaN.
     correlation_factor : (p, p) array
         `factor` of the correlations.
     uniforms : (n, p) array
@@ -117,7 +120,7 @@ def with_noise(
     share : float
         c, above 0.
     keep : bool
-        Whether the expected covariance is kept; else it is 1 + c times the original one.
+        Whether the expected covariance is kept; otherwise it is 1 + c times the original covariance.
 
     Raises
     ------

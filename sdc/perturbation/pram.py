@@ -19,11 +19,11 @@ def transition_matrix(counts: np.ndarray, stay: float, *, invariant: bool = True
     Parameters
     ----------
     counts : (m,) array
-        Records of each category; none is 0.
+        Number of records of each category, above 0.
     stay : float
-        Least element of the diagonal.
+        Smallest element of the diagonal.
     invariant : bool
-        Whether expected counts are those of the file.
+        Whether the expected counts equal the counts of the file.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def transition_matrix(counts: np.ndarray, stay: float, *, invariant: bool = True
 
 
 def _uniform(m: int, stay: float) -> np.ndarray:
-    """Return the (m, m) matrix with one diagonal, whose other elements are equal."""
+    """Return the (m, m) matrix with constant diagonal and equal off-diagonal elements."""
     matrix = np.full((m, m), (1 - stay) / (m - 1))
     np.fill_diagonal(matrix, stay)
     return matrix
@@ -76,12 +76,13 @@ def two_stage(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def free_matrix(categories: list[str], transitions: Mapping[tuple[str, str], float]) -> np.ndarray:
-    """Return the matrix of given transitions between categories; the rest of 1 is kept.
+    """Return the matrix of given transitions between categories; the remaining probability is that of no
+    change.
 
     Raises
     ------
     InvalidParameter
-        If a transition names an unknown category, or those of one add up to more than 1.
+        If a transition names an unknown category, or if the transitions of a category sum to more than 1.
     """
     place = {category: i for i, category in enumerate(categories)}
     matrix = np.zeros((len(place), len(place)))
@@ -104,9 +105,9 @@ def move(codes: np.ndarray, matrix: np.ndarray, uniforms: np.ndarray) -> np.ndar
     codes : (n,) integer array
         Categories; negative ones are missing values, which stay missing.
     matrix : (m, m) array
-        Of transitions.
+        Transition matrix.
     uniforms : (n,) array
-        Draws in [0, 1), one a record.
+        Draws in [0, 1), one per record.
     """
     if codes.shape != uniforms.shape:
         raise ShapeMismatch(

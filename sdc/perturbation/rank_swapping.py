@@ -1,8 +1,8 @@
 """Rank swapping: records whose ranks are near each other exchange their values.
 
 Moore 1996, Controlled data-swapping techniques for masking public use microdata sets (US Bureau of the
-Census, RR 96-04). A value is exchanged with one whose rank is at most a window higher, drawn among those that
-were not exchanged. Every value of the file so remains, once.
+Census, RR 96-04). A value is exchanged with a value whose rank is higher by at most a window, drawn at random
+among the values not yet exchanged. The set of values in the file therefore does not change.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def partners(records: int, window: float, seed: int) -> np.ndarray:
     records : int
         Number of ranks n.
     window : float
-        Largest difference of two ranks that exchange, as a share of n; at least one rank.
+        Maximum difference of the ranks of two exchanged values, as a share of n; at least one rank.
     seed : int
-        Of the draws, non-negative. They depend on no value.
+        Seed of the draws, non-negative. The draws do not depend on any value.
 
     Returns
     -------
     (n,) int32 array
-        Its own rank where no partner was left. Partners are mutual.
+        Rank of the partner, or the rank itself if no partner was left. Partners are mutual.
 
     Raises
     ------

@@ -1,9 +1,10 @@
-"""The lattice of generalisations: a node has one level of each variable, and classes that can be counted.
+"""The lattice of generalisations: a node specifies one hierarchy level per variable, and its equivalence
+classes can be counted.
 
-Losses are shares from 0 (as it is) to 1 (nothing is published). Granularity is Iyengar's LM (2002): of the
-other categories, those that a published value does not exclude. Precision is that of Sweeney (2002): the
-level over the height. Discernibility is that of Bayardo and Agrawal (2005): the records of the own class,
-all records for a suppressed one.
+Losses are shares from 0 (values unchanged) to 1 (nothing is published). Granularity is the LM of Iyengar
+(2002): the share of the other categories that a published value does not exclude. Precision is that of
+Sweeney (2002): the level divided by the height of the hierarchy. Discernibility is that of Bayardo and
+Agrawal (2005): the number of records in the record's class, or of all records if the record is suppressed.
 """
 
 from __future__ import annotations
@@ -18,31 +19,33 @@ _LARGEST_LABEL = 1 << 62
 
 @dataclass(frozen=True)
 class Ladder:
-    """Levels of one variable, finest first; at the last one every value is suppressed.
+    """Hierarchy levels of one variable, finest first. At the last level every value is suppressed.
 
     Attributes
     ----------
     groups : (levels, values) int64 array
-        Number of the category at each level of each finest value; -1 where it is missing.
+        Number of the category of each finest value at each level; -1 for a missing value.
     """
 
     groups: np.ndarray
 
     @cached_property
     def granularity(self) -> np.ndarray:
-        """(levels, values) share of the other finest values that the category may be."""
+        """Return the share of the other finest values that a published category may stand for, (levels,
+        values).
+        """
         loss = np.zeros(self.groups.shape)
         present = self.groups[0] >= 0
         others = max(int(present.sum()) - 1, 1)
         for level, groups in enumerate(self.groups):
             sizes = np.bincount(groups[present] + 1, minlength=int(groups.max(initial=-1)) + 2)
             loss[level, present] = (sizes[groups[present] + 1] - 1) / others
-        loss[-1, present] = 1.0  # a class of even one value is not published
+        loss[-1, present] = 1.0  # the last level loses everything, even with a single value
         return loss
 
     @cached_property
     def precision(self) -> np.ndarray:
-        """(levels, values) level over the height; a missing value loses nothing."""
+        """Return the level divided by the height, (levels, values); 0 for a missing value."""
         height = max(len(self.groups) - 1, 1)
         levels = np.arange(len(self.groups))[:, None] / height
         return np.asarray(levels * (self.groups[0] >= 0))
@@ -50,19 +53,20 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Node:
-    """Cost of a node.
+    """Cost of a node of the lattice.
 
     Attributes
     ----------
     outliers : int
-        Records in classes of fewer than k.
+        Number of records in classes of fewer than k.
     suppressed : (n,) boolean array
-        Combinations whose records are suppressed: the outliers, and in each region as many more as make k.
+        Combinations whose records are suppressed: the outliers, and in each region as many further records as
+        needed for at least k suppressed records.
     records : int
-        Records of these.
+        Number of suppressed records.
     loss : float
     least : float
-        No node above loses less.
+        Lower bound on the loss of all nodes above this node.
     """
 
     outliers: int
@@ -82,7 +86,7 @@ class Lattice:
         Number of the finest value of each variable.
     counts : (n,) int64 array
     regions : (n,) int64 array
-        No class crosses them.
+        Region of each combination. A class does not contain records of several regions.
     ladders : tuple of m Ladder
     weights : (m,) float array
     k : int
@@ -100,17 +104,17 @@ class Lattice:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Levels of each variable."""
+        """Return the number of levels of each variable."""
         return tuple(len(ladder.groups) for ladder in self.ladders)
 
     @cached_property
     def records(self) -> int:
-        """Number of records."""
+        """Return the number of records."""
         return int(self.counts.sum())
 
     @cached_property
     def losses(self) -> tuple[np.ndarray, ...]:
-        """For each variable (levels,): the contribution of each level to the loss of all records."""
+        """Return for each variable the contribution of each level to the loss of all records, (levels,)."""
         return tuple(
             self.weights[j] / self.weights.sum() * (self._value_losses(j) @ self._share(j))
             for j in range(len(self.ladders))
@@ -118,7 +122,10 @@ class Lattice:
 
     @cached_property
     def separable(self) -> np.ndarray:
-        """Loss of each node before suppression, (levels of each variable); precision for discernibility."""
+        """Return the loss of each node before suppression, (levels of each variable).
+
+        Precision replaces discernibility here.
+        """
         total = np.zeros(self.shape)
         for j, loss in enumerate(self.losses):
             total += loss.reshape([-1 if i == j else 1 for i in range(len(self.shape))])
@@ -133,7 +140,8 @@ class Lattice:
         return np.asarray(np.bincount(self.codes[:, j], self.counts, values) / self.records)
 
     def classes(self, node: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the class of each combination and the records of each class, by some variables alone.
+        """Return the class of each combination and the number of records of each class, by some of the
+        variables only.
 
         Parameters
         ----------
@@ -155,12 +163,12 @@ class Lattice:
         return place, np.bincount(place, self.counts).astype(np.int64)
 
     def outliers(self, node: dict[int, int]) -> int:
-        """Count the records in classes of fewer than k, by some variables alone."""
+        """Count the records in classes of fewer than k, by some of the variables only."""
         _, sizes = self.classes(node)
         return int(sizes[sizes < self.k].sum())
 
     def evaluate(self, node: tuple[int, ...]) -> Node:
-        """Count the classes of a node, and its loss."""
+        """Count the classes of a node and compute its loss."""
         place, sizes = self.classes(dict(enumerate(node)))
         small = sizes < self.k
         outliers = int(sizes[small].sum())
@@ -182,12 +190,14 @@ class Lattice:
     def _repaired(
         self, node: tuple[int, ...], place: np.ndarray, sizes: np.ndarray, small: np.ndarray
     ) -> np.ndarray:
-        """Add the smallest classes of a region where its suppressed records would be fewer than k."""
+        """Suppress the smallest classes of a region too if the region would have fewer than k suppressed
+        records.
+        """
         suppressed = small.copy()
         first = np.unique(place, return_index=True)[1]
         region = self.regions[first]
         values = [self.ladders[j].groups[level][self.codes[first, j]] for j, level in enumerate(node)]
-        # all values of these classes are missing, whatever is suppressed
+        # all values of these classes are missing already
         empty = (np.column_stack(values) < 0).all(axis=1)
         for each in np.unique(region[small]):
             here = region == each

@@ -1,9 +1,9 @@
-"""Find the node of the lattice that loses least: predictive tagging on paths, as OLA and Flash do.
+"""Find the node of the lattice with the least loss by predictive tagging on paths, as in OLA and Flash.
 
-El Emam et al. 2009 (OLA); Kohlmayer et al. 2012 (Flash). Coarser levels merge classes, so that a node with
-too many outliers rules out all nodes below it, and two variables that have too many by themselves rule out
-all nodes with their levels (LeFevre, DeWitt and Ramakrishnan 2005). A node whose bound is not below the best
-loss is not counted.
+El Emam et al. 2009 (OLA); Kohlmayer et al. 2012 (Flash). Coarser levels merge classes, so a node with too
+many outliers rules out all nodes below it. If two variables alone have too many outliers at some levels, all
+nodes with these levels are ruled out (LeFevre, DeWitt and Ramakrishnan 2005). A node is not counted if its
+lower bound is not below the best loss.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.recoding.lattice import Lattice, Node
 
-#: Larger lattices are not searched completely: a descent from the top node replaces the search.
+#: Maximum number of nodes of a lattice that is searched completely. In larger lattices a descent from the top
+#: node replaces the search.
 MOST_NODES = 4_000_000
-#: Maximum number of nodes that are counted; the bound states how much the others may gain.
+#: Maximum number of nodes that are counted. The lower bound states how much better the other nodes may be.
 MOST_COUNTED = 20_000
-#: Losses that differ by less are equal.
+#: Losses that differ by less than this are equal.
 _EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
 class Recoding:
-    """The levels that lose least.
+    """The levels with the least loss.
 
     Attributes
     ----------
     levels : tuple of int
-        Of each variable, 0 the finest.
+        Level of each variable; 0 is the finest.
     suppressed : (n,) boolean array
-        Combinations whose records lose all values.
+        Combinations whose records have all values suppressed.
     records : int
-        Records of these.
+        Number of suppressed records.
     loss, lower_bound : float
     optimal : bool
     nodes, counted : int
         Nodes of the lattice, and how many of them were counted.
     classes : int
-        Classes of the levels, that of the suppressed records counted once for each region.
+        Number of classes at these levels. The suppressed records of a region count as one class.
     """
 
     levels: tuple[int, ...]
@@ -56,15 +57,16 @@ class Recoding:
 
 
 def recode(lattice: Lattice, max_suppressed: int = 0, *, most_nodes: int = MOST_NODES) -> Recoding:
-    """Return the node of the least loss that is k-anonymous and suppresses few enough records.
+    """Return the k-anonymous node with the least loss that suppresses at most `max_suppressed` records.
 
     Parameters
     ----------
     lattice : Lattice
     max_suppressed : int
-        Most records whose values are all suppressed.
+        Maximum number of records whose values are all suppressed.
     most_nodes : int
-        A larger lattice is searched by a descent from its top, without a bound.
+        Maximum size of a lattice that is searched completely. A larger lattice is searched by a descent from
+        the top node, without a bound.
 
     Raises
     ------
@@ -100,7 +102,7 @@ def recode(lattice: Lattice, max_suppressed: int = 0, *, most_nodes: int = MOST_
 
 
 class _Search:
-    """The best node so far, and how many were counted."""
+    """State of the search: the best node so far, and the number of counted nodes."""
 
     def __init__(self, lattice: Lattice, max_suppressed: int) -> None:
         self.lattice, self.most = lattice, max_suppressed
@@ -110,7 +112,7 @@ class _Search:
         self.count(self.top)
 
     def count(self, node: tuple[int, ...]) -> Node:
-        """Count a node, and keep it if it is the best."""
+        """Count the outliers of a node, and keep the node if it is the best so far."""
         self.counted += 1
         found = self.lattice.evaluate(node)
         allowed = found.outliers == 0 or found.records <= self.most
@@ -123,7 +125,9 @@ class _Search:
         return self.count((0,) * len(self.top)).least
 
     def descend(self) -> None:
-        """Go down from the top by the level that leaves the least loss, as long as one is allowed."""
+        """Descend from the top node: repeatedly refine the level that leads to the least loss, as long as the
+        node is admissible.
+        """
         node = self.top
         while True:
             below = [(*node[:j], level - 1, *node[j + 1 :]) for j, level in enumerate(node) if level > 0]
@@ -137,7 +141,9 @@ class _Search:
             node = min(allowed)[1]
 
     def complete(self) -> tuple[float, bool]:
-        """Count until no open node can lose less; return the bound and whether it was reached."""
+        """Count nodes until no open node can have a smaller loss; return the lower bound and whether the
+        search was complete.
+        """
         lattice = self.lattice
         guide = lattice.separable
         lower = np.zeros(lattice.shape) if lattice.measure == "discernibility" else guide.copy()
@@ -158,7 +164,7 @@ class _Search:
         return float(min(known, left.min(initial=np.inf))), len(left) == 0
 
     def _rule_out_pairs(self, still_open: np.ndarray) -> None:
-        """Close the nodes in which two variables alone have too many outliers."""
+        """Rule out the nodes in which two variables alone have too many outliers."""
         for i, j in combinations(range(len(self.top)), 2):
             for low, high in np.ndindex(self.lattice.shape[i], self.lattice.shape[j]):
                 part: list[int | slice] = [slice(None)] * len(self.top)
@@ -170,7 +176,7 @@ class _Search:
     def _path(
         self, node: tuple[int, ...], still_open: np.ndarray, guide: np.ndarray
     ) -> list[tuple[int, ...]]:
-        """Return a path of open nodes upwards, each the next one of the least loss."""
+        """Return an ascending path of open nodes, in which each next node has the least loss."""
         path = [node]
         while True:
             above = [
@@ -184,8 +190,8 @@ class _Search:
             path.append(node)
 
     def _bisect(self, path: list[tuple[int, ...]], still_open: np.ndarray, lower: np.ndarray) -> None:
-        """Find the lowest node of a path with few enough outliers; exclude the nodes that the counts rule
-        out.
+        """Find the lowest node of a path with few enough outliers, by bisection; rule out the nodes that the
+        counts exclude.
         """
         first, last = 0, len(path) - 1
         while first <= last:

@@ -23,7 +23,8 @@ class Points:
     categories : (n, q) int64 array
         Nominal variables as codes. A mismatch adds 1 to the squared distance.
     regions : (n,) int64 array
-        Region codes from 0. Only records of the same region are compared, and none with a negative code.
+        Region codes from 0. Only records of the same region are compared. Records with a negative code are
+        not compared.
     """
 
     numbers: np.ndarray
@@ -93,7 +94,8 @@ def _compare(
 ):
     """Compare each protected record with the originals of its region.
 
-    A sum of squares stops once it exceeds the distance of the original to its own protected record.
+    The summation of squares stops once the sum exceeds the squared distance of the original to its own
+    protected record.
     """
     reach = (own_distance * (1.0 + TIE) + TIE) ** 2
     for place in range(len(regions)):
@@ -132,7 +134,7 @@ def inside_interval(original: np.ndarray, protected: np.ndarray, width: float) -
     original, protected : (n, p) arrays
         Values of the same records in the same order.
     width : float
-        Half-length of the interval in standard deviations of the original variable (ddof=1).
+        Half the length of the interval, in standard deviations of the original variable (ddof=1).
 
     Returns
     -------

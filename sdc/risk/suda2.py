@@ -23,8 +23,8 @@ class Suda2Scores:
     counts : (n, M) int array
         Number of minimal sample uniques of each size 1 to M.
     scores : (n,) float array
-        Sum over the minimal sample uniques of prod_{i=s}^{M} (p - i), with the size s and p variables. It
-        counts the paths to larger sets on which the record is unique as a consequence.
+        Sum over the minimal sample uniques of prod_{i=s}^{M} (p - i), with the size s and p variables. The
+        product counts the paths to larger sets on which the record is therefore unique too.
     contributions : (p,) float array
         Share of the scores that involves each variable; 0 if no record is unique.
     """
@@ -51,10 +51,9 @@ def suda2(codes: np.ndarray, max_size: int | None = None) -> Suda2Scores:
 
     Notes
     -----
-    A record that is unique on a set is unique on all larger sets. A unique on a set is therefore minimal if
-    and
-    only if the record is not unique on any subset with one variable less. Each set costs one sort of the
-    records.
+    A record that is unique on a set is unique on all larger sets. A set is therefore a minimal sample unique
+    if and only if the record is unique on it, but not on any subset with one variable less. Each set requires
+    one sort of the records.
     """
     keys = np.asarray(codes)
     if keys.ndim != 2 or keys.shape[1] < 2:

@@ -1,12 +1,13 @@
-"""Probability that the units of a class have too few distinct sensitive values, before these are looked at.
+"""Probability that the units of a class have too few distinct sensitive values, computed without looking at
+these values.
 
-A register withholds the sensitive values of a batch of new records that has too few of them. A reader who
-sees that values are missing must not conclude that the batch had few. Batches with enough values are
-therefore withheld as well, by a draw whose probability follows from the number of units and from the shares
-of the values that were published before.
+A register withholds the sensitive values of a batch of new records if the batch has too few distinct values.
+A reader who sees that values are missing must not be able to conclude this. Some batches with enough values
+are therefore withheld as well, by a random draw. Its probability depends only on the number of units and on
+the shares of the previously published values.
 
-The number of distinct values is that of a Dirichlet-multinomial sample (Mosimann 1962): units that enter
-together resemble each other.
+The number of distinct values is modelled by a Dirichlet-multinomial sample (Mosimann 1962), because units
+that enter together resemble each other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from scipy.special import gammaln
 
-#: Intraclass correlation of the values of units that enter together, as it is usual for clusters of household
+#: Intraclass correlation of the values of units that enter together: a usual value for clusters in household
 #: surveys.
 CORRELATION = 0.05
 #: Number of batches with enough values that are withheld for each batch with too few.
@@ -30,8 +31,8 @@ def too_few_values_probability(shares: np.ndarray, units: int, least: int) -> fl
     Parameters
     ----------
     shares : (v,) float array
-        Shares of the values, at least 0. What they lack to a sum of 1 is the share of missing values, which
-        count as no value.
+        Shares of the values, at least 0. 1 minus their sum is the share of missing values, which do not count
+        as a value.
     units : int
     least : int
         Required number of distinct values.
@@ -49,7 +50,7 @@ def too_few_values_probability(shares: np.ndarray, units: int, least: int) -> fl
     n = min(units, MOST_UNITS)
     concentration = 1.0 / CORRELATION - 1.0
     missing = max(0.0, 1.0 - float(shares.sum()))
-    # weights[j, m]: samples of m units with j distinct values, of the values so far
+    # weights[j, m]: weight of samples of m units with j distinct values, among the values processed so far
     weights = np.zeros((least, n + 1))
     weights[0] = _weights(concentration * missing, n)
     for share in shares[shares > 0.0]:
@@ -63,7 +64,7 @@ def too_few_values_probability(shares: np.ndarray, units: int, least: int) -> fl
 def withholding_probability(too_few: float) -> float:
     """Return the probability with which a batch that has enough values is withheld.
 
-    Of the batches withheld, one in 1 + `DECOY_BATCHES` has too few values.
+    One in 1 + `DECOY_BATCHES` of the withheld batches has too few values.
 
     Parameters
     ----------

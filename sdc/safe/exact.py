@@ -1,7 +1,8 @@
 """Exact solution of the optimisation problems behind SAFE (Cost 2023, (2.1.1)-(2.1.5) and section 3.2).
 
-Minimise max_t |b_t| - g_t over counts that are 0 or at least k and keep the number of records. The modified
-problem of section 3.2 adds w times the sum of |y_i - y0_i| with w = 1 / n.
+The program minimises max_t |b_t| - g_t over counts that are 0 or at least k and keep the number of records;
+b_t is the error of cell t and g_t its extra error. The modified problem of section 3.2 adds w times the sum
+of |y_i - y0_i| with w = 1 / n.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ def safe_exact(
     Parameters
     ----------
     start : (m,) int64 array
-        Feasible counts (0 or at least k, the number of records of each region kept). They warm-start the
-        solver and are the result if it finds nothing better within `parameters.max_nodes`.
+        Feasible counts (0 or at least k, with the number of records of each region unchanged). They are the
+        start solution of the solver, and the result if the solver finds nothing better within
+        `parameters.max_nodes`.
 
     Raises
     ------

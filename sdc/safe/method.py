@@ -14,9 +14,9 @@ from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
-#: How Algorithm 1 chooses the key combinations that it changes together, in the order of its variants: the
-#: next problems (line 6), a problem and its nearest occupied neighbours (line 18), a problem and its
-#: neighbours in the vector (line 21), every run of consecutive combinations (line 24).
+#: Selection rules of Algorithm 1 for the key combinations that are changed together, in the order of its
+#: variants: the next problems (line 6), a problem and its nearest occupied neighbours (line 18), a problem
+#: and its neighbours in the vector (line 21), every sequence of consecutive combinations (line 24).
 PROBLEMS, OCCUPIED, ADJACENT, ALL = range(4)
 
 
@@ -147,14 +147,19 @@ def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: S
 
 
 def _raise(low: int, high: int, parameters: SafeParams) -> tuple[int, int]:
-    """Raise the bound of higher dimensions by 1, and that of one dimension if the gap is at its maximum."""
+    """Raise the bound of higher dimensions by 1, and also the bound of one dimension if the gap between both
+    is at its maximum.
+    """
     if high - low >= parameters.max_gap_between_bounds:
         low += 1
     return low, high + 1
 
 
 def _ends(m: int, parameters: SafeParams) -> list[int]:
-    """Return the ends of the growing prefix of the vector: after the first part, then one part more each."""
+    """Return the ends of the growing prefix of the vector.
+
+    The first prefix is the first part; each further prefix has one more part.
+    """
     ends = list(range(parameters.first_part, m, parameters.part))
     return [*ends, m]
 

@@ -23,7 +23,7 @@ from microguard.sdc.safe.exact import safe_exact
 from microguard.sdc.safe.method import safe_counts
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Penalty per squared excess over SAFE's largest errors while the number of records is restored.
+#: Penalty per squared error in excess of SAFE's largest errors, while the number of records is restored.
 _WALL = 1e6
 
 
@@ -96,7 +96,7 @@ def safe(
     Parameters
     ----------
     frame : DataFrame (n, a)
-        Nominal variables of any dtype. A missing value is a category of its own.
+        Nominal variables of any dtype. A missing value is a separate category.
     k : int
         Least number of records of every published key combination, 2 <= k <= n.
     control_tables : int or sequence of tuples of names
@@ -128,7 +128,7 @@ def safe(
     UnknownVariable
         If two variables have the same name, or a control table names an unknown variable.
     ImpossibleProtection
-        If no record would remain, without `keep_records`.
+        If `keep_records` is false and no record would remain.
     SolverFailed
         If the solver ends an exact problem without a conclusive status.
 

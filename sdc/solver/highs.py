@@ -29,8 +29,8 @@ _STATUS: dict[object, Status | str] = {
     _MODEL.kInterrupt: _LIMIT,
 }
 
-#: Options tried in this order, on top of the requested ones, if a linear program fails: simplex method,
-#: interior point method, then dual and primal simplex without presolve.
+#: Options tried in this order, in addition to the requested options, if a linear program fails: simplex
+#: method, interior point method, then dual and primal simplex without presolve.
 LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"solver": "simplex"},
@@ -38,7 +38,7 @@ LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {"solver": "simplex", "presolve": "off"},
     {"solver": "simplex", "presolve": "off", "simplex_strategy": 4},
 )
-#: The same for an integer program, in which HiGHS chooses the algorithm of the relaxations.
+#: Options tried in this order if an integer program fails; HiGHS chooses the algorithm for the relaxations.
 INTEGER_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"presolve": "off"},

@@ -45,22 +45,22 @@ class Master:
     def __init__(self, program: Program, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._highs = new_highs(self._limits)
-        self._defaults = new_highs(self._limits)  # without a program; holds the options to restore
+        self._defaults = new_highs(self._limits)  # has no program; keeps the options to restore
         pass_program(self._highs, program)
 
     @property
     def columns(self) -> int:
-        """Current number of columns."""
+        """Return the current number of columns."""
         return int(self._highs.getNumCol())
 
     @property
     def rows(self) -> int:
-        """Current number of rows."""
+        """Return the current number of rows."""
         return int(self._highs.getNumRow())
 
     @property
     def basis(self) -> Basis:
-        """Basis of the last solve."""
+        """Return the basis of the last solve."""
         return Basis(self._highs.getBasis())
 
     def set_basis(self, basis: Basis) -> None:
@@ -128,7 +128,9 @@ class Master:
         self._check(self._highs.changeColCost(int(column), float(cost)))
 
     def solve(self, seconds: float = float("inf")) -> Solution:
-        """Solve the current program from the last basis; if that fails, from none with other algorithms."""
+        """Solve the current program from the last basis; if that fails, solve it from scratch with other
+        algorithms.
+        """
         limit = min(seconds, self._limits.seconds)
         solution = self._run(limit)
         for number, options in enumerate(LINEAR_ATTEMPTS[1:], start=2):

@@ -73,8 +73,8 @@ class Limits:
 
     Attributes
     ----------
-    nodes : int, of branch and bound
-    steps : int, calls of the interrupt callback by branch and bound
+    nodes : int, maximum number of branch-and-bound nodes
+    steps : int, maximum number of calls of the interrupt callback by branch and bound
         A node makes a few calls, and so does a round of cuts at the root. Large programs spend most of their
         work at the root, where a limit of nodes has no effect.
     seconds, relative_gap, absolute_gap : float

@@ -1,4 +1,7 @@
-"""Solve a linear or mixed-integer program; if one algorithm fails, try others, at last without presolve."""
+"""Solve a linear or mixed-integer program.
+
+If one algorithm fails, try others, and finally solve without presolve.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
     ----------
     program : Program
     limits : Limits, optional
-        Nodes, seconds, gaps and further HiGHS options.
+        Limits on nodes and seconds, gaps, and further HiGHS options.
     start : (columns,) array, optional
         A feasible start solution of an integer program.
 
@@ -56,7 +59,7 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
 
 
 class _Steps:
-    """Interrupts branch and bound after so many calls of HiGHS's interrupt callback."""
+    """Interrupts branch and bound after a number of calls of HiGHS's interrupt callback."""
 
     def __init__(self, limit: int) -> None:
         self._left = limit

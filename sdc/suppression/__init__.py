@@ -1,4 +1,4 @@
-"""Cell suppression: choose the cells of a table to leave out, and audit every attacker's intervals."""
+"""Cell suppression: choose the cells of a table to suppress, and audit every attacker's intervals."""
 
 from microguard.sdc.suppression.audit import Audit, audit
 from microguard.sdc.suppression.problem import KINDS, Contributions, SuppressionProblem

@@ -1,4 +1,4 @@
-"""Attackers who contribute to the table, and what each knows of its cells."""
+"""Attackers who contribute to the table, and the cells that each of them knows."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from microguard.sdc.suppression.problem import Contributions, SuppressionProblem
 from scipy import sparse
 
-#: Weight of a cell that some attacker knows in a table of deviations, which few should be able to exclude;
-#: others weigh 1.
+#: Weight, in the search for a table of deviations, of a cell that some attacker knows; other cells have
+#: weight 1. Few attackers should be able to exclude the table.
 WATCHED = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """What a coalition of at most two units knows beyond the published table.
+    """Knowledge of a coalition of at most two units in addition to the published table.
 
     Attributes
     ----------
     kind : str
     units : tuple of int
-    cells : (k,) cells that it contributes to
-    amounts : (k,) its own amounts in them
-    known : (k,) whether nobody else contributes to them
+    cells : (k,) cells to which the coalition contributes
+    amounts : (k,) amounts of the coalition in these cells
+    known : (k,) whether nobody else contributes to a cell, so that the coalition knows its value
     """
 
     kind: str
@@ -36,7 +36,9 @@ class Attacker:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Deviations that an attacker considers possible beforehand: decreases and increases by cell."""
+    """Deviations that an attacker considers possible before publication: decreases and increases of each
+    cell.
+    """
 
     fall: np.ndarray
     rise: np.ndarray
@@ -65,7 +67,7 @@ class Contributors:
         return self.by_cell.indices[self.by_cell.indptr[cell] : self.by_cell.indptr[cell + 1]]
 
     def coalition(self, kind: str, members: tuple[int, ...]) -> Attacker:
-        """Return what units, given as positions in `units`, know together."""
+        """Return the joint knowledge of units, which are given as positions in `units`."""
         cells, amounts, seen = self._row(members[0])
         if len(members) == 2:
             other, more, _ = self._row(members[1])
@@ -94,10 +96,10 @@ def attackers_of(
     ----------
     problem : SuppressionProblem
     suppressed : (cells,) boolean array
-        Who contributes to none of these cells is left out.
+        Suppressed cells. Units that contribute to none of them are not attackers.
     kinds : some of "single", "pair", "unit"
-        Units that are the only contributor of some cell of the table, two units that are the only ones of
-        some cell, all units.
+        "single": units that are the only contributor of some cell. "pair": two units that are the only two
+        contributors of some cell. "unit": all units.
     """
     contributors = contributors or Contributors(problem)
     found: list[Attacker] = []
@@ -120,10 +122,11 @@ def attackers_of(
 
 
 def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> Bounds:
-    """Return what an attacker considers possible; None is the outsider.
+    """Return the deviations that an attacker considers possible; None stands for the outsider.
 
-    Own amounts are a lower bound of a cell whose lower bound is not negative: the other contributors do not
-    contribute less than 0. A cell without other contributors is known.
+    If the lower bound of a cell is not negative, the attacker's own amount is a lower bound on its value,
+    because no other contribution is negative. The attacker knows the value of a cell without other
+    contributors.
     """
     fall, rise = problem.values - problem.lower_bound, problem.upper_bound - problem.values
     if attacker is not None:
@@ -135,7 +138,9 @@ def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> 
 def bounds_of_contributed(
     problem: SuppressionProblem, cells: np.ndarray, amounts: np.ndarray, known: np.ndarray
 ) -> Bounds:
-    """Return what attackers consider possible of cells that they contribute to, as (k,) arrays."""
+    """Return the deviations that attackers consider possible in cells to which they contribute, as (k,)
+    arrays.
+    """
     values, lower = problem.values[cells], problem.lower_bound[cells]
     others = np.maximum(values - amounts, 0.0)
     fall = np.where(lower < 0, values - lower, np.minimum(values - lower, others))

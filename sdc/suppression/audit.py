@@ -1,8 +1,9 @@
-"""Audit a pattern of suppressed cells: the interval of every primary, for every attacker.
+"""Audit a pattern of suppressed cells: compute the interval of every primary cell for every attacker.
 
-Two linear programs an interval, over the suppressed cells only. In large tables the programs cover the
-suppressed cells near a primary first: if the levels are reached in them, they are reached. The audit shares
-with the search the solver, the choice of these cells, and what attackers know, but no program and no proof.
+Each interval takes two linear programs over the suppressed cells only. In large tables the programs first
+cover only the suppressed cells near a primary. If these cells suffice to reach the protection levels, the
+interval is wide enough. The audit and the search share the solver, the choice of these cells and the
+attackers' knowledge, but no program and no proof.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, gather, si
 from microguard.sdc.suppression.problem import KINDS, LEVEL_TOLERANCE, SuppressionProblem, check_attackers
 from scipy import sparse
 
-#: Products of primaries and suppressed cells up to which all programs cover all suppressed cells.
+#: Maximum product of the numbers of primaries and suppressed cells for which every program covers all
+#: suppressed cells.
 _WHOLE = 1_000_000
-#: Deviations are limited to this many times the largest level of the audited cell: beyond it, the
-#: feasibility tolerance of the solver would be wider than the level.
+#: Deviations are limited to this many times the largest level of the audited cell: with larger deviations,
+#: the feasibility tolerance of the solver would exceed the level.
 _LARGEST_DEVIATION = 1e6
-#: Relative tolerance of a witness of a wide interval.
+#: Relative tolerance of a witness (table of deviations) that proves a wide interval.
 _WITNESS_TOLERANCE = 1e-9
 _OPTIONS = Limits(options={"presolve": "off"})
 
@@ -44,21 +46,22 @@ class Audit:
     kinds : tuple of str
         Kinds of attackers that were audited, the outsider first.
     attackers : (kinds,) int array
-        Attackers of each kind.
+        Number of attackers of each kind.
     cells : (k,) positions of the primary cells
     lowest, highest : (k, kinds) float arrays
-        The outsider's interval. For a kind of contributors, the interval of the worst of those attackers who
-        can exclude a table that reaches the levels; if nobody can, an interval that nobody can narrow. If
-        the outsider's interval is too narrow, it is reported for all kinds.
+        For the outsider, his interval. For a kind of contributors, the worst interval (least excess over the
+        levels) among the attackers who can exclude a table of deviations that reaches the levels; if no
+        attacker can exclude it, an interval that none of them can narrow. If the outsider's interval is too
+        narrow, it is reported for all kinds.
     too_narrow : (k, kinds) boolean array
-        Whether an attacker's interval does not contain the levels. A contributor's levels are at most what he
-        would consider possible if no cell was published. Who knows the cell because nobody else contributes
-        is not counted.
+        Whether an attacker's interval does not contain the levels. A contributor's levels are limited to the
+        deviations that he would consider possible if no cell was published. An attacker who knows the cell
+        because nobody else contributes is not counted.
     who : (k, kinds, 2) int array
-        Units of that worst attacker; -1 where there is none.
+        Units of the attacker with the worst interval; -1 if there is none.
     exact : bool
-        Whether the outsider's intervals are exact. In large tables those that contain the levels can be
-        wider.
+        Whether the outsider's intervals are exact. In large tables, the true interval can be wider than a
+        reported interval that contains the levels.
     """
 
     kinds: tuple[str, ...]
@@ -72,7 +75,7 @@ class Audit:
 
     @property
     def protected(self) -> bool:
-        """Whether every interval is wide enough for every attacker."""
+        """Return whether every interval is wide enough for every attacker."""
         return not bool(self.too_narrow.any())
 
 
@@ -95,15 +98,18 @@ class _Levels:
 
     @property
     def largest(self) -> float:
-        """The unit of the linear programs: however far a cell may deviate, they are as precise as this."""
+        """Return the largest level, which is the unit of the linear programs.
+
+        Their precision then does not depend on how far a cell may deviate.
+        """
         return max(self.lower, self.upper, self.sliding)
 
     def at_most(self, fall: float, rise: float) -> _Levels:
-        """Return the levels that an interval can contain."""
+        """Return the levels, reduced to the part that an interval can contain."""
         return _Levels(min(self.lower, fall), min(self.upper, rise), min(self.sliding, fall + rise))
 
     def margin(self, fall: float, rise: float) -> float:
-        """Return by how much an interval exceeds the levels, at the least; below 0 if it is too narrow."""
+        """Return the smallest excess of an interval over the levels; negative if it is too narrow."""
         enough = 1 - LEVEL_TOLERANCE
         return min(
             fall - enough * self.lower, rise - enough * self.upper, fall + rise - enough * self.sliding
@@ -117,7 +123,9 @@ class _Levels:
 
 
 class _Ranges:
-    """The largest decrease and increase of a cell: one linear program that is changed and solved again."""
+    """Computes the largest decrease and increase of cells by one linear program, which is modified and solved
+    again.
+    """
 
     def __init__(self, table: Neighbourhoods, columns: np.ndarray) -> None:
         self.columns = columns
@@ -130,7 +138,7 @@ class _Ranges:
         self._deviations = none
 
     def ends(self, cell: int, bounds: Bounds, scale: float) -> tuple[float, float]:
-        """Return the largest decrease and increase of a cell; they agree if all bounds are symmetric.
+        """Return the largest decrease and increase of a cell; both are equal if all bounds are symmetric.
 
         Parameters
         ----------
@@ -141,18 +149,19 @@ class _Ranges:
         return (up if self.symmetric(bounds) else self.end(cell, bounds, -1, scale)), up
 
     def symmetric(self, bounds: Bounds) -> bool:
-        """Return whether the mirror image of a table of deviations is one too."""
+        """Return whether the negative of every feasible table of deviations is feasible too."""
         return np.array_equal(bounds.fall[self.columns], bounds.rise[self.columns])
 
     def both_ways(self) -> np.ndarray:
-        """Return the absolute deviations of the last program; 0 where the residual of a relation exceeds 1e-9
-        of them."""
+        """Return the absolute deviations of the last program; 0 for a cell if the residual of one of its
+        relations exceeds 1e-9 of them.
+        """
         size = np.abs(self._deviations)
         wrong = float(np.abs(self._matrix @ self._deviations).max(initial=0.0))
         return np.where(size * _WITNESS_TOLERANCE >= wrong, size, 0.0)
 
     def end(self, cell: int, bounds: Bounds, side: int, scale: float) -> float:
-        """Return the largest deviation of a cell to one side."""
+        """Return the largest deviation of a cell in one direction."""
         if max(bounds.fall[cell], bounds.rise[cell]) <= 0:
             return 0.0
         fall, rise = self._limits(bounds, scale)
@@ -167,7 +176,9 @@ class _Ranges:
         return float(self._deviations[place] * side)
 
     def witness(self, cell: int, bounds: Bounds, deviation: float, weights: np.ndarray) -> np.ndarray | None:
-        """Return deviations of `columns` with a given one of a cell, and else as few as a program finds."""
+        """Return deviations of `columns` in which one cell has a given deviation and as few other cells as
+        possible deviate.
+        """
         if deviation == 0:
             return np.zeros(len(self.columns))
         count, scale = len(self.columns), abs(deviation)
@@ -202,7 +213,9 @@ class _Ranges:
 
 
 class _Places:
-    """The programs of each primary: over all suppressed cells, or in large tables over those near it."""
+    """Linear programs of each primary: over all suppressed cells, or in large tables over the suppressed
+    cells near the primary.
+    """
 
     def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
         self._suppressed, self._table = suppressed, Neighbourhoods(problem.relations)
@@ -214,7 +227,7 @@ class _Places:
         self._sizes = () if self.exact else sizes_up_to(problem.cells)[:-1]
 
     def of(self, cell: int, bounds: Bounds, levels: _Levels) -> tuple[_Ranges, float, float]:
-        """Return the programs of a primary, and the largest decrease and increase in them."""
+        """Return the linear programs of a primary, and the largest decrease and increase that they allow."""
         for most in self._sizes:
             near = self._cells_near(cell, bounds, levels, most)
             if cell in near:
@@ -229,7 +242,9 @@ class _Places:
     def of_attacker(
         self, cell: int, bounds: Bounds, levels: _Levels, ranges: _Ranges
     ) -> tuple[float, float, float]:
-        """Return the largest decrease and increase for a contributor, and what exceeds the levels."""
+        """Return the largest decrease and increase for a contributor, and the excess over the levels (see
+        `_Levels.margin`).
+        """
         fall, rise = ranges.ends(cell, bounds, levels.largest)
         margin = levels.margin(fall, rise)
         if margin < 0 and ranges is not self.whole:
@@ -242,14 +257,14 @@ class _Places:
 
     @property
     def whole(self) -> _Ranges:
-        """The programs over all suppressed cells."""
+        """Return the programs over all suppressed cells."""
         if self._whole is None:
             self._whole = _Ranges(self._table, np.flatnonzero(self._suppressed))
         return self._whole
 
     @property
     def unpublished(self) -> _Ranges:
-        """The programs over all cells of the table."""
+        """Return the programs over all cells of the table."""
         if self._unpublished is None:
             self._unpublished = _Ranges(self._table, np.arange(len(self._suppressed)))
         return self._unpublished
@@ -266,8 +281,8 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
     """Compute the feasibility interval of every primary, for the worst attacker of each kind.
 
     The outsider's interval is exact. For contributors, two tables of deviations that reach the outsider's
-    levels are computed. An attacker who cannot exclude them cannot narrow the interval below the levels. All
-    others have their own linear programs.
+    levels are computed. If an attacker cannot exclude these tables, his interval contains the levels. For all
+    other attackers, separate linear programs are solved.
 
     Parameters
     ----------
@@ -279,7 +294,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
     Raises
     ------
     ShapeMismatch, InvalidParameter
-        A pattern or attackers that do not fit the problem.
+        If the pattern or the attackers do not fit the problem.
     SolverFailed
         If a linear program fails.
 
@@ -338,7 +353,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
 
 
 class _Suspicions:
-    """Which attackers know that a table of deviations is not the original one."""
+    """Finds the attackers who know that a table of deviations is not the original table."""
 
     def __init__(self, problem: SuppressionProblem, coalitions: Sequence[Attacker]) -> None:
         empty = np.empty(0)
@@ -354,7 +369,9 @@ class _Suspicions:
         self.weights[cells[known]] = WATCHED
 
     def excluding(self, cells: np.ndarray, tables: Sequence[np.ndarray | None]) -> np.ndarray:
-        """Return the attackers who can exclude one of some tables of deviations; all, if one is missing."""
+        """Return the attackers who can exclude at least one of the given tables of deviations; all attackers
+        if a table is missing.
+        """
         wrong = [np.empty(0, dtype=np.int64)]
         for table in tables:
             if table is None:

@@ -1,4 +1,4 @@
-"""Complete and prune patterns until they satisfy all cuts: heuristics of the weighted set cover problem."""
+"""Complete and prune patterns so that they satisfy all cuts: heuristics for weighted set cover."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scipy import sparse
 def complete(
     matrix: sparse.csr_matrix, least: np.ndarray, chosen: np.ndarray, costs: np.ndarray, allowed: np.ndarray
 ) -> np.ndarray:
-    """Add the cell of the largest gain per cost until every cut is satisfied (Chvatal 1979).
+    """Add the cell with the largest gain per cost until every cut is satisfied (Chvatal 1979).
 
     Parameters
     ----------
     matrix, least : cuts ``matrix @ x >= least`` with weights of 0 or more
     chosen, allowed : (cells,) boolean arrays
-    costs : (cells,) costs, of which small ones count as little, not as nothing
+    costs : (cells,) costs; a cost of zero counts as a small positive cost
     """
     chosen = chosen.copy()
     missing = least - matrix @ chosen
@@ -32,7 +32,7 @@ def complete(
         gain[chosen | ~allowed] = 0.0
         best = int(np.argmax(gain / prices))
         if gain[best] <= 0:
-            return chosen  # not even all cells satisfy the cut; the relaxation says so
+            return chosen  # not even all cells satisfy the cut; the relaxation reports it
         chosen[best] = True
         column = slice(columns.indptr[best], columns.indptr[best + 1])
         missing[columns.indices[column]] -= columns.data[column]
@@ -41,7 +41,7 @@ def complete(
 def prune(
     matrix: sparse.csr_matrix, least: np.ndarray, chosen: np.ndarray, costs: np.ndarray, must: np.ndarray
 ) -> np.ndarray:
-    """Leave out cells that no cut needs, the most expensive first."""
+    """Remove cells that no cut needs from the pattern, the most expensive first."""
     chosen = chosen.copy()
     slack = matrix @ chosen - least
     columns = sparse.csc_matrix(matrix)

@@ -1,4 +1,4 @@
-"""Cuts of the choice of cells, and the pool of those found so far."""
+"""Cuts (valid inequalities) on the choice of cells, and the pool of the cuts found so far."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from microguard.sdc.errors import ImpossibleProtection
 from microguard.sdc.suppression.problem import SuppressionProblem
 from scipy import sparse
 
-#: Violation from which a cut counts as violated, in units of its right-hand side.
+#: Minimum violation of a violated cut, relative to its right-hand side.
 VIOLATED = 1e-6
-#: Coefficients below this are left out; the right-hand side is lowered by their sum.
+#: Coefficients below this are omitted, and the right-hand side is reduced by their sum.
 _SMALL = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """``weights @ x[cells] >= least`` for every pattern that protects; no cell must be suppressed anyway."""
+    """``weights @ x[cells] >= least`` for every pattern that protects; it contains no cell that every pattern
+    suppresses.
+    """
 
     cells: np.ndarray
     weights: np.ndarray
@@ -33,8 +35,9 @@ def capacity_cut(
 ) -> Cut | None:
     """Return ``weights @ x[cells] >= level``, strengthened, or None if every pattern satisfies it.
 
-    Cells that every pattern suppresses count as suppressed, cells that it publishes as published. Of the
-    rest, no weight need exceed what is then missing (Fischetti, Salazar-Gonzalez 2001, section 3: rounding).
+    Cells that every pattern suppresses (or publishes) count as suppressed (or published). The weights of the
+    other cells are capped at the remaining right-hand side (Fischetti, Salazar-Gonzalez 2001, section 3:
+    rounding).
     """
     must = problem.must[cells]
     missing = level - float(weights[must].sum())
@@ -49,7 +52,7 @@ def capacity_cut(
 
 
 def impossible(cell: int) -> ImpossibleProtection:
-    """Return the refusal of a primary that no pattern protects."""
+    """Return the error for a primary that no pattern protects."""
     return ImpossibleProtection(
         f"cell {cell} cannot be protected from every attacker, not even if all cells are suppressed "
         "that may be; keep fewer cells, lower its levels, or merge categories",
@@ -58,7 +61,7 @@ def impossible(cell: int) -> ImpossibleProtection:
 
 
 class Pool:
-    """All cuts found so far, each once."""
+    """All cuts found so far, without duplicates."""
 
     def __init__(self, cells: int) -> None:
         self._cells = cells
@@ -67,7 +70,7 @@ class Pool:
         self._all: tuple[sparse.csr_matrix, np.ndarray] = self.matrix([])
 
     def add(self, cuts: list[Cut]) -> list[Cut]:
-        """Add cuts and return the new ones."""
+        """Add cuts; return those that are new."""
         new = []
         for cut in cuts:
             key = cut.cells.tobytes() + np.round(cut.weights, 6).tobytes()
@@ -93,5 +96,5 @@ class Pool:
         return matrix, np.array([cut.least for cut in cuts])
 
     def covering(self) -> tuple[sparse.csr_matrix, np.ndarray]:
-        """Return matrix and right-hand sides of the cuts without negative weights."""
+        """Return the matrix and the right-hand sides of the cuts without negative weights."""
         return self.matrix([cut for cut in self.cuts if cut.least > 0])

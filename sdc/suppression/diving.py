@@ -1,4 +1,6 @@
-"""Large tables: choose a pattern by integer programs or a dive, protect it, and improve it locally."""
+"""Large tables: choose a pattern by integer programs or by diving (rounding the relaxation step by step),
+extend it until it protects all primaries, and improve it locally.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +14,26 @@ from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
 
-#: Cells of at least this part are suppressed in a step of the dive, and at least this part of the fractional
-#: cells.
+#: In a step of the dive, cells with a value of at least the first number are suppressed, and at least the
+#: second share of the fractional cells.
 _NEARLY, _STEP = 0.9, 0.2
-#: Part of the fractional cells that is left.
+#: Share of the fractional cells that remains after the dive.
 _REST = 0.5
-#: Sweeps over all targets in one step of the dive.
+#: Number of sweeps over all targets in one step of the dive.
 _SWEEPS = 0.5
-#: Part by which sweeps must raise the bound to be repeated.
+#: Minimum relative increase of the bound for which sweeps are repeated.
 _PROGRESS = 5e-4
 _WHOLE = 1e-6
-#: Cells above which no integer program chooses about the whole table.
+#: Maximum number of cells for which an integer program chooses cells of the whole table.
 _OPENED = 10_000
-#: Renewals of neighbourhoods after which an integer program chooses about the whole table again.
+#: Number of renewed neighbourhoods after which an integer program of the whole table is solved again.
 _RENEWED = 5
 
 
 def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.ndarray:
-    """Return cells to suppress: the largest fractional ones; separate, and repeat until few are left."""
+    """Return cells to suppress: suppress those with the largest fractional values, separate cuts, and repeat
+    until few fractional cells remain.
+    """
     fixed = relaxation.x > 1 - _WHOLE
     fractional = int((~fixed & (relaxation.x > _WHOLE)).sum())
     while not deadline.passed:
@@ -47,7 +51,7 @@ def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.nda
 
 
 def raise_bound(relaxation: Relaxation, local: LocalCuts, sweeps: int, deadline: Deadline) -> None:
-    """Separate local cuts until a sweep hardly raises the bound."""
+    """Separate local cuts until a sweep raises the bound by less than `_PROGRESS`."""
     before = -np.inf
     for _ in range(sweeps):
         relaxation.settle(local, 1.0, deadline)
@@ -57,7 +61,7 @@ def raise_bound(relaxation: Relaxation, local: LocalCuts, sweeps: int, deadline:
 
 
 class LargeTable:
-    """Search of a pattern of a large table.
+    """Search for a pattern of a large table.
 
     Parameters
     ----------
@@ -75,14 +79,14 @@ class LargeTable:
         self._whole = problem.cells <= _OPENED
 
     def run(self, gap: float, sweeps: int, searches: int, steps: int) -> tuple[np.ndarray, float, StoppedBy]:
-        """Return a pattern, a lower bound, and what ended the search.
+        """Return a pattern, a lower bound, and the stopping reason.
 
         Parameters
         ----------
         gap : relative gap that ends the search
         sweeps : sweeps over all targets of the relaxation
-        searches : searches of a witness after which no cell is published again; a pattern that protects needs
-            about one for each primary and attacker
+        searches : number of witness searches after which no cell is published again; a protecting pattern
+            needs about one search for each primary and attacker
         steps : interrupt checks of an integer program of the whole table
         """
         relaxation, deadline = self._relaxation, self._deadline
@@ -113,12 +117,14 @@ class LargeTable:
         return search.pattern.suppressed, bound, "proof" if proved else "time" if deadline.passed else "work"
 
     def _start(self, search: LocalSearch, steps: int) -> None:
-        """Find a protecting pattern: of an integer program of the cuts, or of a dive in larger tables."""
+        """Find a protecting pattern: by an integer program over the cuts, or by diving in larger tables."""
         if not self._whole or not search.choose(steps):
             search.open(dive(self._relaxation, self._local, self._deadline))
 
     def _targets(self, search: LocalSearch) -> list[tuple[int, int, float]]:
-        """Return the contributors who need witnesses of their own, with the deviations that these reach."""
+        """Return the contributors who need separate witnesses, and the deviations that these witnesses must
+        reach.
+        """
         return [
             (primary, attacker, float(one.deviations[np.searchsorted(one.cells, primary)]) * (1 - 1e-7))
             for primary, group in search.pattern.witnesses.items()

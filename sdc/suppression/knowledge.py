@@ -1,4 +1,6 @@
-"""What all attackers know of all cells, as arrays: attackers in numbers, their cells in one list."""
+"""Knowledge of all attackers about all cells, as arrays: attackers are numbered, and their cells are in one
+list.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,16 @@ from microguard.sdc.suppression.attackers import attackers_of, bounds_of_contrib
 from microguard.sdc.suppression.neighbourhoods import gather
 from microguard.sdc.suppression.problem import SuppressionProblem
 
-#: The attacker who contributes to no cell.
+#: Number of the outsider, the attacker who contributes to no cell.
 OUTSIDER = -1
-#: An attacker, or several who pool what they know.
+#: One attacker, or several attackers who pool their knowledge.
 Coalition = int | tuple[int, ...]
 
 
 class Knowledge:
-    """Deviations that each attacker considers possible, where they differ from the outsider's.
+    """Deviations that each attacker considers possible, if they differ from those of the outsider.
 
-    Attackers are numbered from 0; the outsider is none of them and has the number `OUTSIDER`.
+    Attackers are numbered from 0; the outsider has the separate number `OUTSIDER`.
 
     Attributes
     ----------
@@ -30,7 +32,7 @@ class Knowledge:
     def __init__(self, problem: SuppressionProblem, candidates: np.ndarray, kinds: Sequence[str]) -> None:
         self.fall = problem.values - problem.lower_bound
         self.rise = problem.upper_bound - problem.values
-        if "unit" in kinds:  # who is alone in some cell is one of the units
+        if "unit" in kinds:  # "unit" includes the attackers of kind "single"
             kinds = [kind for kind in kinds if kind != "single"]
         attackers = attackers_of(problem, candidates, kinds) if len(kinds) > 1 else []
         self.count = len(attackers)
@@ -48,9 +50,10 @@ class Knowledge:
         self._cell_starts = np.searchsorted(self._cells[by_cell], np.arange(problem.cells + 1))
 
     def entries(self, attacker: Coalition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the cells that an attacker contributes to, and his largest decreases and increases.
+        """Return the cells to which an attacker contributes, and the largest decreases and increases he
+        considers possible.
 
-        Those of several attackers are the least of any of them.
+        For several attackers these are the minima over the attackers.
         """
         if isinstance(attacker, tuple):
             used = gather(np.arange(len(self._cells)), self._starts, np.array(attacker))
@@ -77,10 +80,10 @@ class Knowledge:
         return self._attacker[part[self._known[part]]]
 
     def excluding(self, cell: int, deviation: float) -> np.ndarray:
-        """Return the attackers who can exclude a deviation of a cell that the outsider cannot exclude."""
+        """Return the attackers who can exclude a deviation of a cell, if the outsider cannot exclude it."""
         part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
         if deviation < 0:
-            # in the order of the largest decrease that they consider possible, 0 if they know the cell
+            # sorted by the largest decrease that an attacker considers possible, 0 if he knows the cell
             last = np.searchsorted(self._fall[part], -deviation * (1 - 1e-9))
         else:
             last = np.searchsorted(~self._known[part], True)
@@ -94,8 +97,8 @@ class Knowledge:
         Parameters
         ----------
         group : consecutive attackers
-        spared : cell by which they do not exclude it, or None
-        table, x : (cells,) deviations, and the parts of the cells that a pattern suppresses
+        spared : cell that is ignored, or None
+        table, x : (cells,) deviations, and the share (0 to 1) to which a pattern suppresses each cell
         """
         part = slice(self._starts[group[0]], self._starts[group[-1] + 1])
         cells = self._cells[part]
@@ -106,13 +109,15 @@ class Knowledge:
 
     @property
     def watched(self) -> np.ndarray:
-        """(cells,) whether some attacker knows the value of a cell."""
+        """Return whether some attacker knows the value of a cell, (cells,)."""
         found = np.zeros(len(self.fall), dtype=bool)
         found[self._cells[self._known]] = True
         return found
 
     def groups(self, number: int) -> list[np.ndarray]:
-        """Return the attackers in at most so many groups of about the same knowledge, neighbours together."""
+        """Divide the attackers into a maximum number of groups of consecutive attackers with about equal
+        amounts of knowledge.
+        """
         if self.count == 0:
             return []
         weight = np.bincount(self._attacker, self._known, minlength=self.count) + 1.0
@@ -120,7 +125,9 @@ class Knowledge:
         return [np.flatnonzero(place == one) for one in range(number) if (place == one).any()]
 
     def pooled(self, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the (cells,) least decrease and increase that any attacker of a group considers possible."""
+        """Return the least of the maximum decreases and increases that the attackers of a group consider
+        possible, (cells,) each.
+        """
         used = gather(np.arange(len(self._cells)), self._starts, group)
         fall, rise = self.fall.copy(), self.rise.copy()
         np.minimum.at(fall, self._cells[used], self._fall[used])

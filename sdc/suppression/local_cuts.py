@@ -1,7 +1,8 @@
-"""Cuts that few relations prove: a small linear program for each primary and attacker.
+"""Cuts derived from few relations: a small linear program for each primary and attacker.
 
-Only the relations within few steps of the primary hold in its program: what they do not allow, all relations
-do not allow either. That there is no such cut proves nothing.
+The program of a primary contains only the relations within a few steps of it. A deviation that violates these
+relations is impossible in the whole table too, so the cuts are valid. If no such cut exists, nothing is
+proved.
 """
 
 from __future__ import annotations
@@ -13,21 +14,22 @@ from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
 from microguard.sdc.suppression.problem import SuppressionProblem
 
-#: Steps from a primary, and relations from which no further step is made.
+#: Maximum number of steps from a primary, and number of relations after which no further step is made.
 _STEPS, _RELATIONS = 3, 300
-#: Part of a cell below which it counts as published in a fractional pattern.
+#: Value of a cell in a fractional pattern below which the cell counts as published.
 _OPEN = 1e-7
-#: Part of a level that is missing at least where a cut is violated: of the relaxation, and of a pattern.
+#: Minimum missing share of a level for which a cut counts as violated: in the relaxation, and in a pattern.
 _VIOLATED, _MISSING = 1e-5, 1e-7
-#: Cuts of a target around one another.
+#: Maximum number of nested cuts of a target.
 _NESTED = 8
 
-#: A primary, an attacker, and the deviation that he must consider possible; below 0 for a decrease.
+#: A target: a primary, an attacker, and the deviation that the attacker must consider possible; negative for
+#: a decrease.
 Target = tuple[int, int, float]
 
 
 class LocalCuts:
-    """Attacks the same targets again and again, each in turn.
+    """Separates cuts of the same targets repeatedly, one target after the other.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class LocalCuts:
     knowledge : Knowledge
     near : Neighbourhoods
     seed : int
-        Draws the order of the targets.
+        Seed of the random order of the targets.
     """
 
     def __init__(
@@ -61,13 +63,13 @@ class LocalCuts:
         self._targets += [targets[place] for place in self._rng.permutation(len(targets))]
 
     def cuts(self, x: np.ndarray, most: int, tried: int) -> tuple[list[Cut], int]:
-        """Return violated cuts of the next targets, and how many targets were tried.
+        """Return violated cuts of the next targets, and the number of targets tried.
 
         Parameters
         ----------
         x : (cells,) array between 0 and 1
         most, tried : int
-            Stop after so many cuts or targets.
+            Maximum number of cuts and of targets.
         """
         able = x > _OPEN
         found: list[Cut] = []
@@ -81,9 +83,11 @@ class LocalCuts:
         return found, count
 
     def of(self, pattern: np.ndarray, target: Target) -> list[Cut]:
-        """Return nested cuts that a pattern violates, each with all cells of those before it suppressed.
+        """Return nested cuts that a pattern violates.
 
-        There are only those that the relations near the primary prove.
+        For each cut, the cells of all earlier cuts count as suppressed.
+
+        Only cuts that the relations near the primary prove are found.
         """
         found: list[Cut] = []
         able = pattern.copy()

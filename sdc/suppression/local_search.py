@@ -1,11 +1,12 @@
-"""Protect a pattern by cuts and witnesses, and improve it locally.
+"""Extend a pattern by cuts and witnesses until it protects all primaries, and improve it locally.
 
-`choose` chooses cells by an integer program of the cuts, attacks the pattern, adds the cuts that it violates,
-and completes it until it withstands. `open` suppresses further cells for one primary after the other. `trim`
-publishes each secondary cell whose users all find other witnesses. `renew` chooses anew about the cells of a
-neighbourhood by an integer program of the cuts, opens further cells for the primaries that it does not
-protect, trims, and keeps the result if it costs less. No program of `renew` and `trim` covers more than a
-neighbourhood, so that their work does not grow with the table.
+`choose` selects cells by an integer program over the cuts, attacks the pattern, adds the violated cuts, and
+suppresses further cells until no attack succeeds. `open` suppresses further cells for one primary after the
+other. `trim` publishes each secondary cell if other witnesses exist for all primaries whose witnesses use the
+cell (its *users*). `renew` selects the cells of a neighbourhood again by an integer program over the cuts,
+suppresses further cells for the primaries that are not protected, trims, and keeps the result if it costs
+less. No program of `renew` and `trim` covers more than a neighbourhood, so that their work does not grow with
+the table.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
 from scipy import sparse
 
-#: Cells of a neighbourhood that is chosen anew, at the least and at the most.
+#: Minimum and maximum number of cells of a neighbourhood whose cells are selected again.
 _LEAST, _MOST = 50, 400
-#: Searches of a witness that a neighbourhood counts as, for its integer programs. Without them, the search
-#: would not end where no neighbourhood improves the pattern.
+#: Number of witness searches that the integer programs of a neighbourhood count as. Without this count, the
+#: search would not end if no neighbourhood improves the pattern.
 _COUNTED = 100
-#: The same for an integer program of the whole table.
+#: Number of witness searches that an integer program of the whole table counts as.
 _COUNTED_WHOLE = 2_000
-#: Rounds of cuts in which a neighbourhood is chosen anew before further cells are opened.
+#: Number of rounds of cuts for a neighbourhood before further cells are suppressed.
 _ROUNDS = 3
-#: Gap of an integer program of the whole table, and rounds of cuts in which cells stay suppressed.
+#: Relative gap of an integer program of the whole table, and maximum number of rounds of cuts that only add
+#: suppressed cells.
 _WHOLE_GAP, _COMPLETED = 0.002, 40
-#: Gap and work of the integer program of a neighbourhood.
+#: Gap and work limit of the integer program of a neighbourhood.
 _PART = Limits(relative_gap=0.002, steps=100)
 
 
@@ -46,9 +48,9 @@ class LocalSearch:
     witnesses, local, relaxation, separation : of one problem
     seed : int
     most : int
-        Searches of a witness from which no cell is published again.
+        Number of witness searches after which no cell is published again.
     deadline : Deadline
-        After it, no cell is published again.
+        Time limit; after it, no cell is published again.
 
     Attributes
     ----------
@@ -78,16 +80,16 @@ class LocalSearch:
 
     @property
     def cost(self) -> float:
-        """Cost of the pattern."""
+        """Return the cost of the pattern."""
         return self._cost_of(self.pattern.suppressed)
 
     @property
     def ended(self) -> bool:
-        """Whether the work is done, or the deadline has passed."""
+        """Return whether the work is done, or the deadline has passed."""
         return self._witnesses.searches >= self._most or self._deadline.passed
 
     def prove(self, steps: int) -> np.ndarray | None:
-        """Raise `proved` by an integer program of the cuts, and return its pattern.
+        """Raise `proved` by an integer program over the cuts, and return the pattern of the program.
 
         Parameters
         ----------
@@ -100,12 +102,13 @@ class LocalSearch:
         return found
 
     def choose(self, steps: int) -> bool:
-        """Choose about all cells by an integer program of the cuts, and keep the pattern if it costs less.
+        """Select the suppressed cells of the whole table by an integer program over the cuts, and keep the
+        pattern if it costs less.
 
-        The pattern of the program is completed until it withstands: each attack adds the cuts that it
-        violates, so that the bound of the next program is closer. Programs of the whole table that start from
-        the last basis attack all primaries in the time of a few witnesses. Cells that no cut found so far
-        needs are published again, and the pattern is completed again. Return whether the program found a
+        Further cells are suppressed until no attack on the pattern succeeds. Each attack adds the violated
+        cuts, which improves the bound of the next program. Linear programs of the whole table that start from
+        the last basis attack all primaries in the time of a few witness searches. Cells that no current cut
+        needs are then published again, and the pattern is completed again. Return whether the program found a
         pattern.
 
         Parameters
@@ -125,7 +128,7 @@ class LocalSearch:
         return True
 
     def open(self, suppressed: np.ndarray, *, thorough: int = 1) -> None:
-        """Suppress cells, complete the pattern for one primary after the other, and trim it.
+        """Suppress cells, complete the pattern for one primary after the other, and trim the pattern.
 
         The new pattern is kept if it costs less.
 
@@ -141,15 +144,18 @@ class LocalSearch:
             self.pattern = before
 
     def trim(self, cells: np.ndarray | None = None) -> None:
-        """Publish secondary cells without which all their users find other witnesses, the dearest first."""
+        """Publish secondary cells, the most expensive first, if other witnesses exist for all primaries that
+        use them.
+        """
         free = self.pattern.suppressed & ~self.problem.must
         cells = np.flatnonzero(free) if cells is None else cells[free[cells]]
         self._witnesses.trim(self.pattern, cells, self._deadline, self._most)
 
     def renew(self) -> bool:
-        """Choose anew about the neighbourhood of a random secondary cell, and keep a better pattern.
+        """Select the cells in the neighbourhood of a random secondary cell again, and keep the pattern if it
+        is better.
 
-        Dear cells are drawn more often. Return whether there are secondary cells that cost something.
+        Expensive cells are drawn more often. Return whether there are secondary cells with a positive cost.
         """
         free = np.flatnonzero(self.pattern.suppressed & ~self.problem.must)
         weights = np.sqrt(self.problem.costs[free])
@@ -179,13 +185,18 @@ class LocalSearch:
         return self._relaxation.pool.covering()
 
     def _attack_whole(self, chosen: np.ndarray, cells: np.ndarray | None = None) -> tuple[int, np.ndarray]:
-        """Add the cuts that a pattern violates; return the number of new ones, and their primaries."""
+        """Add the cuts that a pattern violates; return the number of new cuts and the primaries to which they
+        belong.
+        """
         cuts, failing = self._separation.cuts(chosen.astype(float), contributors=False, cells=cells)
         bridges = self._relaxation.bridges.cuts(chosen.astype(float)) if cells is None else []
         return self._relaxation.add(cuts + bridges), failing
 
     def _completed(self, chosen: np.ndarray) -> np.ndarray:
-        """Suppress further cells in a few rounds: a primary that withstood once needs no further attack."""
+        """Suppress further cells in a few rounds.
+
+        A primary on which no attack succeeded is not attacked again.
+        """
         cells = None
         for _ in range(_COMPLETED):
             chosen = complete(*self._cuts, chosen, self.problem.costs, ~self.problem.keep)
@@ -195,10 +206,10 @@ class LocalSearch:
         return chosen
 
     def _renewed(self, near: np.ndarray, most: float) -> bool:
-        """Choose about some cells by an integer program, add the cuts that the pattern violates, and repeat.
+        """Select some of the cells by an integer program, add the cuts that the pattern violates, and repeat.
 
-        Then open further cells. Return whether all primaries have their witnesses, and whether the integer
-        program finds less cost than `most`.
+        Then suppress further cells. Return whether all primaries have witnesses, and whether the integer
+        program found a cost below `most`.
         """
         pattern = self.pattern
         able = np.zeros(self.problem.cells, dtype=bool)
@@ -217,7 +228,10 @@ class LocalSearch:
         return not failing or open_near(self._witnesses, pattern, self._prices, failing)
 
     def _attacked(self, primaries: list[int]) -> tuple[list[Cut], list[int]]:
-        """Return the cuts of the primaries that have no witness nearby, and these; others get witnesses."""
+        """Attack primaries: return the cuts of the primaries without a witness nearby, and these primaries.
+
+        The others get witnesses.
+        """
         pattern = self.pattern
         cuts, failing = [], []
         for primary in primaries:

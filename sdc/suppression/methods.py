@@ -1,9 +1,10 @@
 """Methods that choose the suppressed cells; their names are in `sdc.algorithms.suppression`.
 
 "exact" first solves the linear relaxation by separated cuts, for the outsider and then for contributors. Then
-it alternates: choose a pattern that satisfies all cuts, attack it, add the cuts that it violates, and repair
-it until no attack succeeds. It chooses by branch and cut until the bound meets the cost. "heuristic" is the
-search of large tables (`diving`), which ends at the gap or after the work of the effort.
+it repeats these steps: choose a pattern that satisfies all cuts, attack the pattern, add the violated cuts,
+and repair the pattern until no attack succeeds. Patterns are chosen by branch and cut until the lower bound
+equals the cost. "heuristic" is the search for large tables (`diving`), which ends when the gap is reached or
+the work of the effort is done.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from microguard.sdc.suppression.problem import PROVED, SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 
-#: Cells up to which "auto" searches for a proof.
+#: Maximum number of cells for which "auto" searches for a proof of optimality.
 EXACT_CELLS = 500
-#: Cells above which no program covers the whole table.
+#: Maximum number of cells for which a program covers the whole table.
 LARGE_CELLS = 50_000
-#: Times the work of the effort that "auto" spends on a table of up to so many cells.
+#: Factor by which "auto" multiplies the work of the effort on a table of at most `EXACT_CELLS` cells.
 _SMALL = 10
-#: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
-#: checks of one integer program (see `Limits.steps`).
+#: Limits by effort: relative gap that ends the search, rounds of the relaxation, number of integer programs,
+#: and interrupt checks of one integer program (see `Limits.steps`).
 _EFFORTS: dict[str, tuple[float, int, int, int]] = {
     "fast": (0.05, 40, 3, 300),
     "standard": (0.01, 100, 24, 2_000),
     "thorough": (0.002, 300, 96, 10_000),
 }
-#: The same for large tables: gap, sweeps of local cuts, searches of a witness, interrupt checks.
+#: Limits by effort for large tables: relative gap, sweeps of local cuts, witness searches, interrupt checks.
 _LARGE_EFFORTS: dict[str, tuple[float, int, int, int]] = {
     "fast": (0.05, 4, 5_000, 100),
     "standard": (0.01, 8, 30_000, 100),
@@ -44,9 +45,9 @@ _LARGE_EFFORTS: dict[str, tuple[float, int, int, int]] = {
 _ALWAYS = 10**9
 #: Relative gap and interrupt checks of an integer program until its pattern withstands the attacks.
 _ROUGH_GAP, _ROUGH_STEPS = 0.03, 60
-#: Integer programs after which their pattern is repaired, and not only attacked.
+#: Number of integer programs after which the pattern of a program is repaired in addition to being attacked.
 _REPAIRS = 6
-#: Times that cells which no cut needs are left out of a pattern, and the pattern is attacked again.
+#: Number of times that cells which no cut needs are removed from a pattern and the pattern is attacked again.
 _PRUNED = 2
 
 Choice = tuple[np.ndarray, float, StoppedBy]
@@ -64,7 +65,7 @@ class Task:
 
 
 def by_size(task: Task) -> Choice:
-    """Try to prove the optimum of a small table, bound the gap of a large one."""
+    """Solve by table size: try to prove the optimum of a small table, and bound the gap of a large one."""
     if task.effort == "exact":
         return exact(task)
     if task.problem.cells > EXACT_CELLS:
@@ -74,18 +75,19 @@ def by_size(task: Task) -> Choice:
 
 
 def exact(task: Task) -> Choice:
-    """Prove the optimum."""
+    """Prove the optimal pattern."""
     return _Search(task).run(0.0, _ALWAYS, _ALWAYS, None)
 
 
 def heuristic(task: Task) -> Choice:
-    """Stop at the gap and after the work of the effort."""
+    """Stop when the gap of the effort is reached, or after its work."""
     problem = task.problem
     if problem.cells > LARGE_CELLS:
         return very_large_table(Separation(problem, task.kinds, task.seed), task.deadline)
     symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
     if problem.sliding_level.any() and not (symmetric and len(task.kinds) == 1):
-        # witnesses split a width into a decrease and an increase; another split may protect as well
+        # a witness divides a sliding level into a decrease and an increase; another division may protect as
+        # well
         return _Search(task).run(*_EFFORTS.get(task.effort, _EFFORTS["thorough"]))
     separation = Separation(problem, task.kinds, task.seed)
     pool = Pool(problem.cells)
@@ -142,7 +144,7 @@ class _Search:
         return self._best
 
     def _repair(self, chosen: np.ndarray) -> None:
-        """Add cells until no attack succeeds, leave out what no cut needs, and keep the best pattern."""
+        """Add cells until no attack succeeds, remove cells that no cut needs, and keep the best pattern."""
         problem = self._problem
         chosen = self._protected(self._completed(chosen))
         for _ in range(_PRUNED):
@@ -167,9 +169,10 @@ class _Search:
         return False
 
     def _protected(self, chosen: np.ndarray) -> np.ndarray:
-        """Return a pattern with further cells in which no attack succeeds.
+        """Return the pattern with further suppressed cells, so that no attack succeeds.
 
-        What protects a primary still does so with more cells: only those attacked are attacked again.
+        A protected primary remains protected if more cells are suppressed, so only primaries that were
+        attacked successfully are attacked again.
         """
         for contributors in (False, True) if self._separation.knowledge.count else (False,):
             cells: np.ndarray | None = None
@@ -190,7 +193,8 @@ class _Search:
         costs = np.maximum(self._relaxation.reduced_costs, 0.01 * problem.costs)
         chosen = complete(*self._relaxation.pool.covering(), chosen | problem.must, costs, ~problem.keep)
         while True:
-            # a secondary cell alone in a relation protects nothing until the relation has another one
+            # a secondary cell alone in a relation protects nothing until another cell of the relation is
+            # suppressed
             alone = self._relaxation.bridges.cuts(chosen.astype(float))
             others = [cut.cells[cut.weights > 0] for cut in alone]
             rows = self._relaxation.pool.matrix([Cut(cells, np.ones(len(cells)), 1.0) for cells in others])

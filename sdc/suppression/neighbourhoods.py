@@ -1,4 +1,4 @@
-"""Parts of a table around some cells, in which small linear programs look for tables of deviations."""
+"""Parts of a table around some cells, for small linear programs that search for tables of deviations."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-#: Prices of cells by their positions; infinity if a cell cannot deviate.
+#: Function that returns the prices of cells by position; infinity if a cell cannot deviate.
 Prices = Callable[[np.ndarray], np.ndarray]
-#: Cells of the first and second linear program of a primary in large tables, and factor of further ones.
+#: Maximum number of cells of the first and of the second linear program of a primary in large tables, and
+#: factor by which further programs grow.
 NEAR, _FURTHER = (250, 2_000), 8
 
 
 class Neighbourhoods:
-    """The cells near some cells of a table.
+    """Finds the cells near given cells of a table.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ class Neighbourhoods:
         self._cells, self._cell_starts = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         self._rows, self._row_starts = columns.indices.astype(np.int64), columns.indptr.astype(np.int64)
         self._signs, self._entries = columns.data, rows.data
-        # of `around`, which leaves them as they are here: its work does not grow with the table
+        # work arrays of `around`, which restores them, so that its work does not grow with the table
         self._inside, self._seen = np.zeros((2, rows.shape[1]), dtype=bool)
         self._links, self._linked = np.zeros(rows.shape[1], dtype=np.int64), np.zeros(rows.shape[0], bool)
         self._places, self._entered = np.zeros((2, max(rows.shape)), dtype=np.int64)
@@ -42,16 +43,17 @@ class Neighbourhoods:
     def around(self, cells: np.ndarray, prices: Prices, most: int) -> np.ndarray:
         """Return cells that can deviate together with some cells, in ascending order.
 
-        The first step takes the cells of their relations. Each later one takes the cells that at least one
-        relation more than in the step before connects to the cells found. When there are none, it begins
-        again. A step that finds too many cells takes the cheapest, and is the last.
+        The first step adds all cells of the relations of these cells. Each later step adds the cells that are
+        connected to the found cells by at least one relation more than the step before required. If there are
+        no such cells, the required number starts again. If a step finds too many cells, it adds the cheapest
+        ones and is the last step.
 
         Parameters
         ----------
         cells : positions
         prices : Prices
         most : int
-            Cells from which the search ends.
+            Number of cells at which the search ends.
         """
         inside, new, count = np.unique(cells), np.unique(cells), 0
         size = len(inside)
@@ -101,12 +103,12 @@ class Neighbourhoods:
         return self._balanced(inside)
 
     def relations_around(self, cell: int, able: np.ndarray, steps: int, most: int) -> np.ndarray:
-        """Return the relations that are within some steps of a cell, through cells that are able to deviate.
+        """Return the relations within a few steps of a cell; a step leads through a cell that can deviate.
 
         Parameters
         ----------
         able : (cells,) boolean array
-        most : relations from which no further step is made
+        most : number of relations after which no further step is made
         """
         found = self.relations_of(np.array([cell]))
         for _ in range(steps - 1):
@@ -128,7 +130,7 @@ class Neighbourhoods:
         return cells, matrix
 
     def _balanced(self, cells: np.ndarray) -> np.ndarray:
-        """Leave out cells that are alone in a relation, until there are none."""
+        """Remove cells that are alone in a relation, repeatedly until there are none."""
         starts = self._row_starts
         while len(cells):
             rows = gather(self._rows, starts, cells)
@@ -144,14 +146,14 @@ class Neighbourhoods:
         return cells
 
     def _once(self, positions: np.ndarray) -> np.ndarray:
-        """Return each of some cells or relations once, without sorting them."""
+        """Return the distinct elements of a list of cells or relations, without sorting."""
         order = np.arange(len(positions))
         self._places[positions] = order
         once: np.ndarray = positions[self._places[positions] == order]
         return once
 
     def part(self, cells: np.ndarray) -> sparse.csc_matrix:
-        """Return the relations of some cells, which the other cells do not enter."""
+        """Return the relations of some cells, restricted to the columns of these cells."""
         starts = self._row_starts
         used, place = np.unique(gather(self._rows, starts, cells), return_inverse=True)
         sizes = starts[cells + 1] - starts[cells]
@@ -166,7 +168,7 @@ class Neighbourhoods:
 
 
 def sizes_up_to(cells: int) -> tuple[int, ...]:
-    """Return the sizes of the programs of a primary, one after the other; the last one has all cells."""
+    """Return the sizes of the programs of a primary, one after the other; the last program has all cells."""
     sizes = list(NEAR)
     while sizes[-1] * _FURTHER < cells:
         sizes.append(sizes[-1] * _FURTHER)
@@ -183,7 +185,7 @@ def both_signs(matrix: sparse.csc_matrix) -> sparse.csc_matrix:
 
 
 def gather(array: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return several parts of an array, one after the other."""
+    """Concatenate several parts of an array."""
     sizes = starts[chosen + 1] - starts[chosen]
     offsets = np.repeat(starts[chosen] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
     return array[offsets + np.arange(len(offsets))]

@@ -1,10 +1,11 @@
-"""Very large tables: suppress for one primary after the other the cells of its cheapest witness, then trim.
+"""Very large tables: for one primary after the other, suppress the cells of its cheapest witness; then trim
+the pattern.
 
-Nine of ten primaries have a unit witness of cells that are suppressed already, or a share in a witness of
-another primary. A linear program of at most 2,000 cells near it chooses further cells for the others. No
-program covers the whole table, and no cell is chosen together with others: the pattern costs more than one of
-`LargeTable`. The lower bound is a dual solution of the cuts of single relations. Effort and seed have no
-effect.
+Nine of ten primaries have a unit witness of cells that are already suppressed, or share the witness of
+another primary. For the other primaries, a linear program over at most 2,000 cells near the primary chooses
+further cells. No program covers the whole table, and cells are not chosen jointly, so the pattern costs more
+than a pattern of `LargeTable`. The lower bound is a dual solution of the cuts of single relations. Effort and
+seed have no effect.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
 
-#: Searches of a witness by which cells are published again, the dearest first.
+#: Maximum number of witness searches for publishing cells again, the most expensive first.
 _SEARCHES = 5_000
 
 
 def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.ndarray, float, StoppedBy]:
-    """Return a pattern, a lower bound, and what ended the search.
+    """Return a pattern, a lower bound, and the stopping reason.
 
     Raises
     ------
     ImpossibleProtection
         If a primary has no witness among all cells that may be suppressed.
     SolverFailed
-        If a primary with a sliding level has none by the split that was searched, or if the deadline passes.
+        If a primary with a sliding level has no witness for the division of the level that was tried, or if
+        the deadline passes.
     """
     problem = separation.problem
     witnesses, pattern = (
@@ -62,22 +64,23 @@ def open_witnesses(
     ----------
     costs : (cells,) prices of the cells
     deadline : Deadline, optional
-        No pattern protects all primaries before the last one has its witness.
+        Time limit. The pattern does not protect all primaries before the last primary has a witness.
     thorough : -1, 1 or 2
-        How far from a primary to search suppressed cells before others are suppressed: 2 if the pattern
-        protects (most) primaries already, -1 for unit witnesses only.
+        How far from a primary to search among suppressed cells before further cells are suppressed. 2 if the
+        pattern already protects most primaries, -1 for unit witnesses only.
 
     Raises
     ------
     ImpossibleProtection
         If a primary has no witness among all cells that may be suppressed.
     SolverFailed
-        If a primary with a sliding level has none by the split that was searched, or if the deadline passes.
+        If a primary with a sliding level has no witness for the division of the level that was tried, or if
+        the deadline passes.
 
     References
     ----------
     Kelly, Golden, Assad 1992, Cell suppression: disclosure protection for sensitive tabular data, Networks
-    22(4): one program for each primary, in which suppressed cells are cheap.
+    22(4): one program for each primary, in which cells already suppressed are cheap.
     """
     problem = witnesses.problem
     costs = np.where(problem.keep, np.inf, costs)
@@ -101,7 +104,8 @@ def open_witnesses(
 
 
 def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primaries: Sequence[int]) -> bool:
-    """Suppress the cheapest further cells near some primaries, and return whether all have witnesses then.
+    """Suppress the cheapest further cells near some primaries; return whether all these primaries then have
+    witnesses.
 
     Parameters
     ----------
@@ -118,14 +122,17 @@ def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primari
 
 
 def by_level(witnesses: Witnesses, primaries: np.ndarray) -> list[int]:
-    """Return primaries, the largest level first: their witnesses serve many others."""
+    """Return primaries in descending order of their levels, because witnesses with large deviations serve
+    many other primaries.
+    """
     order: list[int] = primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist()
     return order
 
 
 def _one_split(witnesses: Witnesses, primary: int) -> bool:
-    """Return whether no other split of the sliding level of a primary can protect it: there is none, or the
-    outsider's symmetric bounds make equal halves the easiest one."""
+    """Return whether no other division of the sliding level of a primary can protect it: there is no sliding
+    level, or equal halves are easiest because the outsider's bounds are symmetric.
+    """
     problem = witnesses.problem
     symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
     return not problem.sliding_level[primary] or (symmetric and not witnesses.knowledge.count)
@@ -140,9 +147,9 @@ def _no_other_split(cell: int) -> SolverFailed:
 
 
 def lower_bound(separation: Separation) -> float:
-    """Return what the cuts of single relations prove: a dual solution, cut by cut.
+    """Return the lower bound that the cuts of single relations prove: a dual solution, computed cut by cut.
 
-    Each cut takes as much of the costs of its cells as no other one has taken.
+    Each cut uses the part of the costs of its cells that earlier cuts have not used.
     """
     problem = separation.problem
     left = np.where(problem.keep, 0.0, problem.costs)

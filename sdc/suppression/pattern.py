@@ -22,8 +22,8 @@ class Pattern:
     Attributes
     ----------
     suppressed : (cells,) boolean array
-    witnesses : by primary and attacker
-    users : by cell, the primaries with a witness that uses it
+    witnesses : witnesses by primary and attacker
+    users : for each cell, the primaries with a witness that uses the cell
     """
 
     suppressed: np.ndarray

@@ -1,4 +1,6 @@
-"""The problem of cell suppression: a table, its primary cells, their levels and what attackers know."""
+"""The problem of cell suppression: a table, its primary cells with their levels, and the knowledge of
+attackers.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,15 @@ from microguard.sdc.errors import (
 )
 from scipy import sparse
 
-#: Kinds of attackers: nobody of the table, the only contributor of a cell, the only two contributors of a
-#: cell together, any contributor. Each contributor knows his amounts in all cells.
+#: Kinds of attackers: a person who contributes to no cell (outsider), the only contributor of a cell, the
+#: only two contributors of a cell together, and any contributor. Each contributor knows his own amounts in
+#: all cells.
 KINDS = ("outsider", "single", "pair", "unit")
-#: Relative to the absolute values that a constraint sums.
+#: Tolerance of additivity, relative to the sum of absolute values of a constraint.
 ADDITIVITY_TOLERANCE = 1e-6
-#: Part of a level that may be missing: rounding of sums and of linear programs.
+#: Share of a level that may be missing because of rounding errors of sums and linear programs.
 LEVEL_TOLERANCE = 1e-6
-#: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
+#: Relative gap below which a pattern counts as optimal: the rounding error of sums of costs.
 PROVED = 1e-7
 
 
@@ -54,40 +57,43 @@ class Contributions:
 
 @dataclass(frozen=True, eq=False)
 class SuppressionProblem:
-    """A table with primary cells: every attacker's interval of a primary must contain its levels.
+    """A table with primary cells.
+
+    Every attacker's interval of a primary must contain the protection levels of the primary.
 
     Attributes
     ----------
     values : (cells,) float array, margins included, of any sign
     relations : sparse (constraints, cells) of -1, 0, 1 with ``relations @ values = 0``
     primary : (cells,) boolean array
-        Cells that the rule of sensitivity names; they are suppressed.
+        Cells that are sensitive by the disclosure rule; they are always suppressed.
     lower_level, upper_level : (cells,) float arrays
-        Protection levels: the interval must reach so far below and above the value. 0 for other cells.
+        Protection levels: the minimum distances of the ends of the interval below and above the value. 0 for
+        other cells.
     sliding_level : (cells,) float array, optional
-        Least width of the interval, wherever it lies.
+        Minimum width of the interval, whatever its position.
     lower_bound, upper_bound : (cells,) float arrays, optional
-        What every attacker knows of each cell beforehand; default: 0 and twice the value, on the side of its
-        sign.
+        Bounds on each cell that every attacker knows before publication; default: 0 and twice the value (for
+        negative values, twice the value and 0).
     costs : (cells,) float array, optional
         Cost of suppressing each cell, 0 or more; default 1.
     keep, force : (cells,) boolean arrays, optional
-        Cells that must be published, and cells that must be suppressed without being primary.
+        Cells that must be published, and cells that must be suppressed although they are not primary.
     contributions : Contributions, optional
         Needed for attackers who contribute to the table.
     unit : float
-        Unit of publication: an interval narrower than it protects nothing.
+        Unit of publication. An interval narrower than this unit protects nothing.
 
     Raises
     ------
     ShapeMismatch, NotFinite, NotAdditive
-        Arrays that do not fit, NaN or infinity, relations that do not hold.
+        If arrays do not fit together, contain NaN or infinity, or if relations do not hold.
     InvalidParameter
-        Negative levels or costs; a primary without a level, or whose levels are narrower than the unit of
-        publication; a primary or forced cell that must be published.
+        If levels or costs are negative; if a primary has no level, or levels narrower than the unit of
+        publication; if a primary or forced cell must be published.
     ImpossibleProtection
-        A primary whose levels are outside what every attacker knows beforehand, such as a cell of value 0
-        with default bounds.
+        If the levels of a primary exceed the bounds that every attacker knows before publication, as for a
+        cell of value 0 with default bounds.
 
     References
     ----------
@@ -100,7 +106,7 @@ class SuppressionProblem:
     primary: np.ndarray
     lower_level: np.ndarray
     upper_level: np.ndarray
-    sliding_level: np.ndarray = None  # type: ignore[assignment]  # filled once built
+    sliding_level: np.ndarray = None  # type: ignore[assignment]  # set by the constructor
     lower_bound: np.ndarray = None  # type: ignore[assignment]
     upper_bound: np.ndarray = None  # type: ignore[assignment]
     costs: np.ndarray = None  # type: ignore[assignment]
@@ -142,12 +148,12 @@ class SuppressionProblem:
 
     @property
     def cells(self) -> int:
-        """Number of cells, margins included."""
+        """Return the number of cells, margins included."""
         return len(self.values)
 
     @property
     def must(self) -> np.ndarray:
-        """(cells,) cells that every pattern suppresses."""
+        """Return which cells every pattern suppresses, (cells,)."""
         return self.primary | self.force
 
     def _check_primaries(self) -> None:
@@ -192,12 +198,13 @@ class SuppressionProblem:
 
 
 def check_attackers(problem: SuppressionProblem, attackers: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of attackers, the outsider first, and alone if the problem has no contributions.
+    """Return the kinds of attackers, the outsider first; only the outsider if the problem has no
+    contributions.
 
     Raises
     ------
     InvalidParameter
-        An unknown kind.
+        If a kind is unknown.
     """
     for kind in attackers:
         if kind not in KINDS:

@@ -1,4 +1,4 @@
-"""Ranges of cells over a pattern: linear programs over the cells that it does not publish."""
+"""Feasible ranges of cells given a pattern: linear programs over the cells that are not published."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from microguard.sdc.solver import Limits, Master, Program, Solution, Status
 from microguard.sdc.suppression.problem import SuppressionProblem
 from scipy import sparse
 
-#: Deviations are limited to this many times the level: beyond it, the feasibility tolerance of the solver
-#: would be wider than the interval.
+#: Deviations are limited to this many times the level: with larger deviations, the feasibility tolerance of
+#: the solver would exceed the width of the interval.
 _LARGEST_DEVIATION, _LARGEST_JOINT = 1e6, 1e4
-#: Levels of one joint program are within this factor.
+#: Maximum ratio of the levels in one joint program.
 _SPREAD = 1e2
-#: Part of a cell below which it counts as published in a fractional pattern.
+#: Value of a cell in a fractional pattern below which the cell counts as published.
 _OPEN = 1e-7
 _OPTIONS: dict[str, bool | int | float | str] = {"presolve": "off"}
 
 
 class Ranges:
-    """Largest deviations over one pattern, for attackers who know different bounds.
+    """Computes the largest deviations given one pattern, for attackers who know different bounds.
 
     Attributes
     ----------
@@ -45,12 +45,14 @@ class Ranges:
     def end(
         self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray, scale: float
     ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
-        """Return the largest deviation to one side, and the cells and entries of r that prove it.
+        """Return the largest deviation in one direction, and the cells and entries of the vector r (see
+        `separation`) that prove it.
 
         Parameters
         ----------
         scale : float
-            Unit of the deviations in the program: the level, so that it is as precise as the level.
+            Unit of the deviations in the program. It is the level, so that the precision is relative to the
+            level.
         """
         solution = self._solve(cell, side, fall, rise, scale)
         if solution is None:
@@ -64,16 +66,16 @@ class Ranges:
         return float(side * solution.values[self._place[cell]]) * scale, (cells, reduced[cells])
 
     def symmetric(self, fall: np.ndarray, rise: np.ndarray) -> bool:
-        """Return whether the mirror image of a table of deviations is one too."""
+        """Return whether the negative of every feasible table of deviations is feasible too."""
         return np.array_equal(fall[self.open], rise[self.open])
 
     def table(self, cell: int, level: float, room: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
-        """Return (cells,) deviations with a given deviation of a cell that change few others, or None.
+        """Return deviations (cells,) with a given deviation of one cell and few other deviations, or None.
 
         Parameters
         ----------
-        room : (cells,) largest deviation to both sides
-        weights : (cells,) cost of using a cell's room
+        room : (cells,) largest deviation in both directions
+        weights : (cells,) cost of a deviation of each cell, relative to its room
         """
         count, place = len(self.open), int(self._place[cell])
         most = np.minimum(room[self.open] * self.x[self.open] / level, _LARGEST_JOINT)
@@ -116,7 +118,7 @@ class Ranges:
         return solution
 
     def joint(self, cells: np.ndarray, levels: np.ndarray, signs: np.ndarray, room: np.ndarray) -> np.ndarray:
-        """Return for which cells one table of deviations, and its mirror image, reach the level.
+        """Return the cells that reach their level in one table of deviations (and in its negative).
 
         The program maximises the sum of the shares of the levels that the deviations reach, in given
         directions.
@@ -124,7 +126,7 @@ class Ranges:
         Parameters
         ----------
         cells, levels, signs : (k,) arrays
-        room : (cells,) largest deviation to both sides
+        room : (cells,) largest deviation in both directions
         """
         proved = np.zeros(len(cells), dtype=bool)
         order = np.argsort(-levels, kind="stable")
@@ -140,7 +142,7 @@ class Ranges:
         unit, places = float(levels.max()), self._place[cells]
         most = np.minimum(room[self.open] / unit * self.x[self.open], _LARGEST_JOINT)
         targets = np.minimum(levels / unit, most[places])
-        # a target is split: up to its level with a gain, and beyond its level without
+        # the deviation of a target has two columns: up to the level with a gain, beyond the level without
         lower, upper, costs = -most, most.copy(), np.zeros(len(self.open))
         upper[places] = np.where(signs > 0, targets, most[places])
         lower[places] = np.where(signs > 0, -most[places], -targets)

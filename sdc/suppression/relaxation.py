@@ -14,16 +14,16 @@ from scipy import sparse
 
 #: The bound is final if the last rounds together raised it by less than this share.
 _PROGRESS, _ROUNDS = 1e-4, 12
-#: Cuts of one round.
+#: Maximum number of cuts of one round.
 _MOST_CUTS = 150
 
 
 class Relaxation:
-    """Linear program over the cells that may be suppressed; rows are added.
+    """Linear program over the cells that may be suppressed, to which cuts are added as rows.
 
     Attributes
     ----------
-    x : (cells,) its optimum
+    x : (cells,) optimum of the program
     bound : lower bound on the cost of every pattern
     reduced_costs : (cells,)
     pool : Pool
@@ -61,7 +61,7 @@ class Relaxation:
         self.reduced_costs = self._unit * solution.reduced_costs
 
     def add(self, cuts: list[Cut]) -> int:
-        """Add cuts and return how many were new."""
+        """Add cuts; return the number of new cuts."""
         new = self.pool.add(cuts)
         if new:
             matrix, least = self.pool.matrix(new)
@@ -75,7 +75,8 @@ class Relaxation:
         fixed: np.ndarray,
         suppressed: np.ndarray | None = None,
     ) -> tuple[np.ndarray | None, float]:
-        """Return the best pattern of the cuts that the solver finds, and a lower bound of the cost.
+        """Return the best pattern that satisfies the cuts, as far as the solver finds it, and a lower bound
+        on the cost.
 
         Parameters
         ----------
@@ -83,9 +84,9 @@ class Relaxation:
         start : (cells,) boolean array, optional
             A pattern that satisfies all cuts.
         fixed : (cells,) boolean array
-            Cells that no better pattern than the incumbent suppresses.
+            Cells that no pattern better than the incumbent suppresses.
         suppressed : (cells,) boolean array, optional
-            Cells that the pattern suppresses; the bound is then one of such patterns only.
+            Cells that the pattern must suppress. The bound is then valid for such patterns only.
         """
         problem = self._problem
         must = problem.must if suppressed is None else problem.must | suppressed
@@ -118,12 +119,12 @@ class Relaxation:
         return chosen, bound
 
     def fix(self, cells: np.ndarray) -> None:
-        """Suppress cells in the following solves, which prove no bound, until `release`."""
+        """Fix cells as suppressed in the following solves, until `release`. These solves prove no bound."""
         self._fixed = True
         self._master.change_bounds(cells, np.ones(len(cells)), np.ones(len(cells)))
 
     def release(self) -> None:
-        """Choose about all cells again."""
+        """Remove the fixing of cells."""
         self._fixed = False
         problem = self._problem
         self._master.change_bounds(
@@ -131,7 +132,9 @@ class Relaxation:
         )
 
     def settle(self, local: LocalCuts, sweeps: float, deadline: Deadline) -> None:
-        """Solve and add local cuts, until each target was tried so often, or none has a new cut."""
+        """Solve and add local cuts until each target was tried a given number of times, or no target has a
+        new cut.
+        """
         self.solve()
         left = int(np.ceil(sweeps * len(local)))
         quiet = 0
@@ -147,7 +150,7 @@ class Relaxation:
     def converge(
         self, separation: Separation, deadline: Deadline, *, contributors: bool, rounds: int
     ) -> None:
-        """Solve and add violated cuts until there are none, or the bound stops rising."""
+        """Solve and add violated cuts until no cut is violated, or the bound stops rising."""
         history = []
         for _ in range(rounds):
             self.solve()
@@ -163,10 +166,11 @@ class Relaxation:
 
 
 class Bridges:
-    """Bridgeless inequalities: a secondary cell alone in a relation is known, and protects nothing.
+    """Bridgeless inequalities: a secondary cell that is the only suppressed cell of a relation can be
+    computed, and protects nothing.
 
     Some optimal pattern satisfies ``x_j <= sum of the others`` in every relation (Fischetti, Salazar-Gonzalez
-    2001, section 3). Cells that every attacker knows beforehand do not count.
+    2001, section 3). Cells that every attacker knows before publication do not count.
     """
 
     def __init__(self, problem: SuppressionProblem) -> None:

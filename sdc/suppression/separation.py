@@ -1,13 +1,14 @@
-"""Separate capacity cuts: conditions on a pattern that some attacker's interval of a primary violates.
+"""Separate capacity cuts: necessary conditions on protecting patterns, violated if some attacker's interval
+of a primary is too narrow.
 
-The largest increase of primary p over a pattern x is the optimum of a linear program in the deviations d:
-M d = 0 and -fall_i x_i <= d_i <= rise_i x_i. For any multipliers g of the relations and r = e_p - M' g,
-``sum_i (max(r_i, 0) rise_i + max(-r_i, 0) fall_i) x_i >= upper level`` for every pattern that protects; the
-dual optimum gives the most violated one (Fischetti, Salazar-Gonzalez 2001, section 3).
+The largest increase of primary p over a pattern x is the optimum of a linear program in the deviations d: M d
+= 0 and -fall_i x_i <= d_i <= rise_i x_i. For any multipliers g of the relations and r = e_p - M' g, ``sum_i
+(max(r_i, 0) rise_i + max(-r_i, 0) fall_i) x_i >= upper level`` for every protecting pattern; the dual optimum
+gives the most violated cut (Fischetti, Salazar-Gonzalez 2001, section 3).
 
-Most primaries need no program of their own: one table of deviations and its mirror image prove the intervals
-of all primaries in which they reach the level (`Ranges.joint`). Attackers are joined to groups: what a table
-proves if all attackers of a group pool their knowledge, it proves for each of them.
+Most primaries need no separate program: one table of deviations and its negative prove the intervals of all
+primaries that reach their level in it (`Ranges.joint`). Attackers are combined into groups. If no attack
+succeeds although the attackers of a group pool their knowledge, no attack by one of them succeeds.
 """
 
 from __future__ import annotations
@@ -22,21 +23,23 @@ from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProbl
 from microguard.sdc.suppression.ranges import Ranges
 from scipy import sparse
 
-#: Groups of attackers who pool their knowledge.
+#: Maximum number of groups of attackers who pool their knowledge.
 _GROUPS = 12
-#: A joint program is repeated while it proves at least this share of what is left, and as often as this.
+#: A joint program is repeated while it proves at least this share of the remaining primaries, and at most
+#: this number of times.
 _WORTH, _JOINT = 0.1, 6
 
 
 class Separation:
-    """Attacks on patterns of one problem.
+    """Performs attacks on patterns of one problem.
 
     Parameters
     ----------
     problem : SuppressionProblem
     kinds : kinds of attackers
     seed : int
-        Draws the directions of joint tables of deviations. They decide the work, and not what is proved.
+        Seed of the directions of joint tables of deviations. The directions affect the amount of work, but
+        not the result.
     """
 
     def __init__(self, problem: SuppressionProblem, kinds: Sequence[str], seed: int = 0) -> None:
@@ -61,19 +64,19 @@ class Separation:
         cells: np.ndarray | None = None,
         most: int = 10**9,
     ) -> tuple[list[Cut], np.ndarray]:
-        """Return cuts that a pattern violates, and the primaries that they are of.
+        """Return cuts that a pattern violates, and the primary of each cut.
 
-        There are none if the intervals of all attackers contain the levels.
+        There are no cuts if the intervals of all attackers contain the levels.
 
         Parameters
         ----------
         x : (cells,) array between 0 and 1
         contributors : bool
-            Whether contributors attack, or the outsider.
+            Whether the attackers are contributors; otherwise the outsider.
         cells : array, optional
             Primaries to attack, in ascending order; default all.
         most : int
-            Stop after so many cuts.
+            Maximum number of cuts.
         """
         cells = self.primaries if cells is None else cells
         ranges = Ranges(self.problem, x)
@@ -96,7 +99,7 @@ class Separation:
         return found, np.unique(np.array(attacked, dtype=np.int64))
 
     def line_cuts(self) -> Iterable[Cut]:
-        """Return the cut of each relation of each primary."""
+        """Return for each primary the cut of each relation that contains it."""
         lower, upper = self.problem.lower_level, self.problem.upper_level
         fall, rise = self.knowledge.fall, self.knowledge.rise
         for cell in self.primaries:
@@ -110,7 +113,7 @@ class Separation:
                         yield from self._cut(int(cell), cells, side * reduced, level, fall, rise)
 
     def _unproved(self, cells: np.ndarray, ranges: Ranges, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
-        """Return the primaries that joint tables of deviations do not prove."""
+        """Return the primaries whose intervals are not proved by joint tables of deviations."""
         room, level = np.minimum(fall, rise), self._level[cells]
         left = np.arange(len(cells))
         rng = np.random.default_rng(self._seed)
@@ -129,7 +132,7 @@ class Separation:
     def _attack(
         self, ranges: Ranges, cell: int, fall: np.ndarray, rise: np.ndarray, member: int | None = None
     ) -> list[Cut]:
-        """Return the cuts of one primary and one attacker, of whom None is the outsider."""
+        """Return the cuts of one primary and one attacker; None stands for the outsider."""
         scale = float(self._level[cell])
         rise_to, up = ranges.end(cell, 1, fall, rise, scale)
         lower, upper, sliding = (
@@ -159,7 +162,10 @@ class Separation:
         return cuts
 
     def _beforehand(self, cell: int, member: int, fall: np.ndarray, rise: np.ndarray) -> tuple[float, float]:
-        """Return what an attacker considers possible if no cell is published: he need not know less."""
+        """Return the deviations that an attacker considers possible if no cell is published.
+
+        No pattern can make him consider more possible.
+        """
         if (cell, member) not in self._known_beforehand:
             if self._unpublished is None:
                 self._unpublished = Ranges(self.problem, np.ones(self.problem.cells))
@@ -171,9 +177,10 @@ class Separation:
     def _attack_by_members(
         self, ranges: Ranges, cell: int, group: np.ndarray, tables: dict[int, np.ndarray | None]
     ) -> list[Cut]:
-        """Return the cuts of one primary and those of a group who can exclude a table of deviations.
+        """Return the cuts of one primary and of the attackers in a group who can exclude a table of
+        deviations.
 
-        The table is one of the outsider, and the same for all groups.
+        The table is one that the outsider considers possible, and the same for all groups.
         """
         if cell not in tables:
             room = np.minimum(self.knowledge.fall, self.knowledge.rise)
@@ -182,7 +189,8 @@ class Separation:
         if table is None:
             members = group
         else:
-            # whoever knows more of one side of the cell itself needs a wider other side for a sliding level
+            # if an attacker knows a tighter bound on one side, a sliding level requires more width on the
+            # other side
             spared = cell if self.problem.sliding_level[cell] == 0 else None
             members = np.union1d(
                 *(self.knowledge.contradicted(group, spared, side * table, ranges.x) for side in (1, -1))
@@ -190,7 +198,10 @@ class Separation:
         return self._attack_by_halves(ranges, cell, np.setdiff1d(members, self.knowledge.knowing(cell)))
 
     def _attack_by_halves(self, ranges: Ranges, cell: int, members: np.ndarray) -> list[Cut]:
-        """Return the cuts of one primary and some attackers, who pool their knowledge as long as it fails."""
+        """Return the cuts of one primary and some attackers.
+
+        A group of attackers is halved if the attack with their pooled knowledge succeeds.
+        """
         if len(members) == 0:
             return []
         fall, rise = self.knowledge.pooled(members)

@@ -17,7 +17,7 @@ from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_
 
 @dataclass(frozen=True, eq=False)
 class Suppression:
-    """A pattern of suppressed cells, what was proved about it, and its audit.
+    """A pattern of suppressed cells with its lower bound and its audit.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Suppression:
     cost : float
         Sum of the costs of the suppressed cells.
     lower_bound : float
-        Proved lower bound on the cost of every pattern that protects from the same attackers.
+        Proved lower bound on the cost of every pattern that protects against the same attackers.
     algorithm : str
     stopped_by : "work", "proof" or "time"
     audit : Audit
@@ -40,14 +40,14 @@ class Suppression:
 
     @property
     def gap(self) -> float | None:
-        """Relative gap of the cost to the lower bound; None if no bound of a positive cost was proved."""
+        """Return the relative gap between cost and lower bound; None without a positive lower bound."""
         if self.lower_bound > 0:
             return max(0.0, self.cost / self.lower_bound - 1)
         return None if self.cost > 0 else 0.0
 
     @property
     def optimal(self) -> bool:
-        """Whether the cost was proved to be the least one."""
+        """Return whether the cost was proved to be minimal."""
         return self.stopped_by == "proof"
 
 
@@ -60,7 +60,7 @@ def suppress(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> Suppression:
-    """Return a pattern of least cost in which every interval contains the levels of its primary.
+    """Find a pattern with small cost in which every interval contains the levels of its primary.
 
     Raises
     ------

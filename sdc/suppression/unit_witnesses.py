@@ -1,9 +1,9 @@
 """Unit witnesses: few cells that all deviate by the same amount, up or down, and satisfy all relations.
 
-A rectangle of two rows and two columns is one, a cycle of a table of two dimensions another. They are found
-by a depth-first search: take a relation that does not add up, let one more of its cells deviate, and so on.
-The search is exact in whole numbers, and takes a tenth of the time of a linear program. That it finds none
-proves nothing.
+Examples are the four corners of a rectangle, or a cycle of cells in a table of two dimensions. Unit witnesses
+are found by a depth-first search: take a relation that does not add up, change one more of its cells, and
+repeat. The search uses exact integer arithmetic and takes a tenth of the time of a linear program. If it
+finds no witness, nothing is proved.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Coalition, Knowledge
 from scipy import sparse
 
-#: Cells of a witness, cells that are tried to balance one relation, and cells looked at in one search.
+#: Maximum number of cells of a witness, of cells tried to balance one relation, and of cells visited in one
+#: search.
 _DEPTH, _WIDTH, _WORK = 16, 24, 20_000
-#: Relations that may wait for a balancing cell.
+#: Maximum number of relations that do not yet add up.
 _WAITING = 24
 
 
 class _Table(NamedTuple):
-    """Cells by relation, relations by cell, and what a search leaves as it was: residuals and used cells."""
+    """Cells by relation, relations by cell, and arrays that a search restores: residuals and used cells."""
 
     row_starts: np.ndarray
     row_cells: np.ndarray
@@ -36,7 +37,7 @@ class _Table(NamedTuple):
 
 
 class UnitWitnesses:
-    """Searches unit witnesses in one table.
+    """Searches for unit witnesses in one table.
 
     Parameters
     ----------
@@ -64,10 +65,11 @@ class UnitWitnesses:
     def of(
         self, primary: int, attacker: Coalition, amount: float, suppressed: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return suppressed cells, in ascending order, and their deviations, or None if none are found.
+        """Return the cells of a unit witness, all suppressed and in ascending order, and their deviations;
+        None if no witness is found.
 
-        Of the witnesses found it is the one of fewest cells, where a cell that some attacker knows counts as
-        `WATCHED`.
+        The result is the witness with the fewest cells among those found. A cell that some attacker knows
+        counts as `WATCHED` cells.
 
         Parameters
         ----------
@@ -101,7 +103,9 @@ class UnitWitnesses:
 
 @kernel
 def _search(table, primary, side, amount, bounds, suppressed, found, signs):
-    """Write cells and signs of the lightest witness found, and return their number; 0 if there is none."""
+    """Write the cells and signs of the best witness found; return the number of its cells, 0 if there is
+    none.
+    """
     fall, rise, weights = bounds
     stack, stack_signs = np.empty(_DEPTH, np.int64), np.empty(_DEPTH, np.int8)
     spent = np.zeros(_DEPTH + 1)
@@ -191,7 +195,7 @@ def _search(table, primary, side, amount, bounds, suppressed, found, signs):
 
 @kernel
 def _apply(table, cell, sign, waiting, left):
-    """Let a cell deviate, and return the number of relations that then do not add up."""
+    """Change a cell by one unit; return the number of relations that then do not add up."""
     table.used[cell] = True
     for entry in range(table.cell_starts[cell], table.cell_starts[cell + 1]):
         row = table.cell_rows[entry]

@@ -1,8 +1,8 @@
 """Witnesses: small tables of deviations that no attacker can exclude and that reach the levels of a primary.
 
 A pattern protects a primary if it suppresses the cells of the primary's witnesses. A cell that no witness
-uses need not be suppressed. When a cell is published again, only primaries whose witnesses use it need new
-ones.
+uses need not be suppressed. When a cell is published again, only the primaries whose witnesses use this cell
+need new witnesses.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProbl
 from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 from scipy import sparse
 
-#: Deviations below this part of the level are rounding errors.
+#: Deviations below this share of the level are rounding errors.
 _NOTHING = 1e-9
-#: Part of a level that a witness reaches: the rest is less than the tolerance of the audit.
+#: Share of a level that a witness must reach. The rest is less than the tolerance of the audit.
 _ENOUGH = 1 - 0.9 * LEVEL_TOLERANCE
-#: Price of using a suppressed cell, as a part of the mean cost, where witnesses may use others.
+#: Price of a suppressed cell, as a share of the mean cost, if witnesses may use other cells too.
 _USED = 0.01
-#: Gap and interrupt checks of an integer program of one witness.
+#: Relative gap and interrupt checks of the integer program of one witness.
 _CHEAPEST = Limits(relative_gap=0.02, steps=20)
-#: Relative tolerance of bounds.
+#: Relative tolerance of bounds on deviations.
 _SLACK = 1e-9
 
 
 class Witnesses:
-    """Searches witnesses of the primaries of one problem.
+    """Searches for witnesses of the primaries of one problem.
 
     Parameters
     ----------
     problem : SuppressionProblem
     knowledge : Knowledge
     cheapest : bool
-        Whether integer programs choose the further cells of the outsider's witnesses, or linear ones: these
-        take a tenth of the time.
+        Whether integer programs choose the further cells of the outsider's witnesses. Otherwise linear
+        programs do, in a tenth of the time.
 
     Attributes
     ----------
     searches : int
-        Searches of a witness by programs so far: the unit in which the work of large tables is counted.
+        Number of witness searches by programs so far: the unit in which the work on large tables is counted.
     """
 
     def __init__(self, problem: SuppressionProblem, knowledge: Knowledge, *, cheapest: bool = True) -> None:
@@ -71,17 +71,17 @@ class Witnesses:
     def of(
         self, primary: int, pattern: Pattern, *, thorough: int, costs: np.ndarray | None = None
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
-        """Return witnesses of a primary for the outsider and all attackers who exclude his, and what fails.
+        """Return witnesses of a primary for the outsider and attackers who exclude his, and failed targets.
 
-        Witnesses of the pattern are kept as far as their cells are suppressed.
+        Witnesses of the pattern are kept if all their cells are suppressed.
 
         Parameters
         ----------
         thorough : -1, 0, 1 or 2
-            How far from the primary to search. If -1, for unit witnesses only. If 2, a target fails only if
-            no witness exists.
+            How far from the primary to search. -1: for unit witnesses only. 2: a target fails only if no
+            witness exists.
         costs : (cells,) array, optional
-            If given, witnesses may use other cells too, infinite ones excepted; these are then suppressed.
+            If given, witnesses may also use other cells with finite costs, which are then suppressed.
         """
         old = {
             attacker: group
@@ -105,9 +105,9 @@ class Witnesses:
         return found, []
 
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
-        """Let witnesses serve the outsider for further primaries too, if they and their mirror images can.
+        """Use witnesses for further primaries of the outsider too, if they and their negatives serve.
 
-        In very large tables, only primaries without unit witnesses, which have fewer cells.
+        In very large tables, use them only for primaries without unit witnesses, which have fewer cells.
 
         Parameters
         ----------
@@ -128,14 +128,14 @@ class Witnesses:
                 pattern.put(cell, few)
 
     def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, most: float = np.inf) -> None:
-        """Publish cells, the dearest first, without which all their users find other witnesses.
+        """Publish cells, the most expensive first, if other witnesses exist for all primaries that use them.
 
-        Then publish all cells that have no users: a cell can lose its last one after its turn.
+        Then publish all cells without users, because a cell can lose its last user after its turn.
 
         Parameters
         ----------
-        most : number of `searches` from which no program searches: then cells without users are published,
-            and in very large tables those whose users all find unit witnesses
+        most : number of `searches` after which no program is used. Then only cells without users are
+            published, in very large tables also cells whose users all have other unit witnesses
         """
         for cell in cells[np.argsort(-self.problem.costs[cells], kind="stable")].tolist():
             if deadline.passed:
@@ -161,7 +161,7 @@ class Witnesses:
             pattern.suppressed[cell] = bool(pattern.users.get(cell))
 
     def _excluding(self, primary: int, group: tuple[Witness, ...]) -> list[int]:
-        """Return the attackers who can exclude a witness, or its mirror image if it serves both sides."""
+        """Return the attackers who can exclude a witness, or its negative if it serves both directions."""
         both = len(group) == 1 and self._down[primary] > 0 and self._up[primary] > 0
         found: set[int] = set()
         for one in group:
@@ -177,10 +177,10 @@ class Witnesses:
     def _together(
         self, primary: int, attackers: list[int], suppressed: np.ndarray, thorough: int
     ) -> dict[int, tuple[Witness, ...]]:
-        """Return witnesses of suppressed cells that attackers share: together they cannot exclude them.
+        """Return witnesses of suppressed cells that attackers share, who together cannot exclude them.
 
-        They pool what they know, in halves if that fails. Attackers who know more of the primary itself have
-        other demands, and none of these.
+        They pool their knowledge; if that fails, the group is halved. Attackers who know more about the
+        primary itself are left out, because they need other deviations.
         """
         asked = [self._demand(primary, OUTSIDER, side) for side in (1.0, -1.0)]
         alike = [a for a in attackers if [self._demand(primary, a, side) for side in (1.0, -1.0)] == asked]
@@ -214,7 +214,7 @@ class Witnesses:
             one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
             if one is None and thorough > 0 and attacker != OUTSIDER and key not in self._most:
-                # no demand exceeds this; what the attacker cannot have believed anyway is not demanded
+                # no demand exceeds `asked`; `_most` is the part he considers possible if no cell is published
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
@@ -227,7 +227,7 @@ class Witnesses:
         return tuple(found), []
 
     def _demand(self, primary: int, attacker: Coalition, side: float) -> float:
-        """Return the deviation to one side that an attacker must consider possible."""
+        """Return the deviation in one direction that an attacker must consider possible."""
         fall, rise = (float(part[0]) for part in self.knowledge.bounds(attacker, np.array([primary])))
         sliding = float(self.problem.sliding_level[primary])
         rise = min(rise, self._most.get((primary, attacker, 1.0), np.inf))
@@ -238,7 +238,7 @@ class Witnesses:
         return float(up if side > 0 else down) * _ENOUGH
 
     def _serves(self, one: Witness, attacker: Coalition, side: float, primary: int, amount: float) -> bool:
-        """Return whether the mirror image of a witness, shrunk to the amount, is one for the other side."""
+        """Return whether the negative of a witness, scaled to the amount, serves the other direction."""
         d = abs(float(one.deviations[np.searchsorted(one.cells, primary)]))
         return d >= amount * (1 - _SLACK) and bool(
             self._allowed(attacker, one, side * min(1.0, amount / d)).all()
@@ -250,7 +250,7 @@ class Witnesses:
         return (d >= -fall * (1 + 1e-7) - 1e-12) & (d <= rise * (1 + 1e-7) + 1e-12)
 
     def _largest(self, primary: int, attacker: Coalition, amount: float) -> float:
-        """Return which part of an amount an attacker considers possible if no cell is published."""
+        """Return the share of an amount that an attacker considers possible if no cell is published."""
 
         def prices(cells: np.ndarray) -> np.ndarray:
             fall, rise = self.knowledge.bounds(attacker, cells)
@@ -289,10 +289,10 @@ class Witnesses:
         thorough: int,
         costs: np.ndarray | None,
     ) -> Witness | None:
-        """Return deviations of few or cheap cells with a given one; None if there are none.
+        """Return deviations of few or cheap cells with a given deviation of the primary, or None.
 
-        Unit witnesses come first for contributors, and in very large tables for all. Integer programs choose
-        for the outsider only: each primary has a witness of his, and many of contributors.
+        Unit witnesses are tried first for contributors, and in very large tables for all. Integer programs
+        serve the outsider only, because each primary has one witness of his and many of contributors.
         """
         if costs is None and (attacker != OUTSIDER or not self._integer):
             found = self._units.of(primary, attacker, amount, suppressed)
@@ -332,10 +332,10 @@ class Witnesses:
     def _cheapest(
         self, one: Witness, cells: np.ndarray, place: int, attacker: int, amount: float, fixed: np.ndarray
     ) -> Witness:
-        """Return the cheapest witness of some cells, by an integer program that starts from a given one.
+        """Return the cheapest witness of some cells by an integer program that starts from a given witness.
 
-        A linear program pays for a cell by its deviation: a tenth of the cost of a margin of which it uses a
-        tenth. The integer program pays for each used cell in full.
+        In a linear program the cost of a cell is proportional to its deviation: using a tenth of a margin
+        costs a tenth. In the integer program each used cell has its full cost.
         """
         count, paid, size = len(cells), np.flatnonzero(fixed > 0), abs(amount)
         given = np.zeros(count)

@@ -3,11 +3,11 @@
 From the coarsest level of the geography to the finest, each unit at risk at a level is exchanged with a unit
 of another area of that level, within the same area of the level above. Levels that do not nest (a
 municipality and a school district of one region) each name the level that they nest in. Partners agree in a
-similarity profile and differ in at least one risk variable: else every count would stay as it is. Among them
-the exchange changes as few counts as possible: a linear assignment of units to donors in place of the first
-that fits.
-Whoever was exchanged stays so. At the finest level further units are exchanged until the rate is met. Only
-the geography moves: counts by the levels above are unchanged.
+similarity profile and differ in at least one risk variable: otherwise no count would change. Among the
+possible partners, the exchange changes as few counts as possible: units are assigned to donors by a linear
+assignment, not to the first donor that fits. An exchanged unit is not exchanged again. At the finest level
+further units are exchanged until the rate is met. Only the geography is exchanged, and counts by the levels
+above do not change.
 
 References
 ----------
@@ -26,10 +26,10 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.optimize import linear_sum_assignment
 
 #: Maximum number of units that are assigned to donors together, and number of nearest donors that are
-#: considered for each.
+#: considered for each unit.
 BATCH, CANDIDATES = 128, 16
-#: Maximum number of donors of one profile that are compared with a batch; if there are more, the first ones
-#: in the drawn order.
+#: Maximum number of donors of one profile that are compared with a batch; if there are more, the first donors
+#: in the drawn order are compared.
 DONORS = 4096
 #: Price of an impossible exchange.
 _FORBIDDEN = np.iinfo(np.int32).max
@@ -42,11 +42,12 @@ class Swaps:
     Attributes
     ----------
     partner : (n,) int64 array
-        The unit whose geography a unit takes over; itself if it is not exchanged. Partners are mutual.
+        Position of the unit whose geography a unit receives; the unit's own position if it is not exchanged.
+        Partners are mutual.
     level : (n,) int64 array
-        Coarsest level at which the geography of a unit changes, -1 if it does not.
+        Coarsest level at which the geography of a unit changes; -1 if it does not change.
     unmatched : (levels,) int64 array
-        Units at risk at a level for which no unit of any profile was left.
+        Number of units at risk at each level for which no partner of any profile was left.
     """
 
     partner: np.ndarray
@@ -80,20 +81,22 @@ def swap(
         The last level is the one at which the rate is met.
     at_risk : (n, levels) bool array
     profiles : (n, profiles) integer array
-        Similarity profile of each unit, the strictest first. The last may be a constant: any unit.
+        Similarity profiles of each unit, the strictest first. The last profile may be constant, so that any
+        unit fits.
     features : (n, variables) integer array
-        Categories of the risk variables; an exchange costs the number of them in which two units differ,
-        which is at least one.
+        Categories of the risk variables; the cost of an exchange is the number of risk variables in which the
+        two units differ, at least one.
     order : (n,) integer array
-        Keyed random numbers, all different: who comes first.
+        Distinct keyed random numbers that determine the order of the units.
     rate : float
-        Least share of units that are exchanged, met at the finest level as far as donors allow.
+        Minimum share of exchanged units, reached at the finest level as far as donors allow.
     levels : range, optional
         Levels at which units are exchanged, by default all.
     above : sequence of int, optional
-        Level within whose areas each level is exchanged, -1 for the whole file; by default the one before.
+        For each level, the level within whose areas units are exchanged; -1 for the whole file. By default it
+        is the level before.
     taken : (n,) bool array, optional
-        Units that were exchanged before: they stay so, and count for the rate.
+        Units that were exchanged before. They are not exchanged again and count towards the rate.
 
     Raises
     ------
@@ -148,9 +151,10 @@ class _State:
     level: np.ndarray
 
     def exchange(self, waiting: np.ndarray, inside: np.ndarray, level: int) -> int:
-        """Exchange units with donors, profile by profile; return how many found none.
+        """Exchange units with donors, profile by profile; return the number of units without a donor.
 
-        Donors that are not waiting themselves come first; then units that wait exchange among each other.
+        Donors that do not need an exchange themselves are used first; then units that need an exchange are
+        exchanged with each other.
         """
         for profile in range(self.profiles.shape[1]):
             for among_waiting in (False, True):
@@ -163,7 +167,9 @@ class _State:
         return int((self.level[waiting] < 0).sum())
 
     def exchange_more(self, inside: np.ndarray, level: int, missing: int) -> None:
-        """Exchange `number` further units, in the drawn order; the last pair may be one too many."""
+        """Exchange `number` further units in the drawn order; because of the last pair, it may be one unit
+        more.
+        """
         while missing > 0:
             free = inside[self.level[inside] < 0]
             first = free[np.argsort(self.rank[free])][: (missing + 1) // 2]
@@ -216,8 +222,8 @@ class _State:
         Returns
         -------
         (batch, near) int32 array
-            Number of differing variables times twice the number of donors, plus the place; `_FORBIDDEN` if
-            the two may not be exchanged.
+            Number of differing variables times twice the number of donors, plus the donor's position in the
+            drawn order; `_FORBIDDEN` if the two may not be exchanged.
         """
         price = np.zeros((len(batch), len(near)), np.int32)
         for variable in self.features:
@@ -234,7 +240,7 @@ class _State:
         rows, columns = linear_sum_assignment(np.where(np.isfinite(price), price, forbidden))
         for row, column in zip(rows, columns, strict=True):
             unit, donor = batch[row], near[column]
-            # Among units that wait, one may be chosen from both sides.
+            # If both sides are units that need an exchange, a unit may be chosen on both sides.
             if np.isfinite(price[row, column]) and self.level[unit] < 0 and self.level[donor] < 0:
                 self.partner[unit], self.partner[donor] = donor, unit
                 self.level[unit] = self.level[donor] = level

@@ -1,4 +1,4 @@
-"""Shares and sizes of the changes that protection made, by variable."""
+"""Shares and sizes of the changes by protection, for each variable."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def changes(original: pd.DataFrame, protected: pd.DataFrame) -> Changes:
 def il1s(original: np.ndarray, protected: np.ndarray) -> np.ndarray:
     """Compute IL1s, the mean of |x - x'| / (sqrt(2) S_x) over the records, by variable, (p,).
 
-    S_x is the standard deviation of the original variable (ddof=1). A constant variable that does not change
-    has IL1s 0; one that changes has infinity.
+    S_x is the standard deviation of the original variable (ddof=1). IL1s of a constant variable is 0 if the
+    variable does not change, and infinity if it does.
 
     References
     ----------
@@ -73,7 +73,7 @@ def il1s(original: np.ndarray, protected: np.ndarray) -> np.ndarray:
 def hellinger(before: np.ndarray, after: np.ndarray) -> float:
     """Compute the Hellinger distance of two distributions, from 0 (equal) to 1 (disjoint).
 
-    It is sqrt(1/2 sum (sqrt p - sqrt q)^2) with the shares p and q of the cells.
+    The distance is sqrt(1/2 sum (sqrt p - sqrt q)^2) with the shares p and q of the cells.
 
     Parameters
     ----------

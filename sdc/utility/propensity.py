@@ -53,8 +53,8 @@ def propensity(original: np.ndarray, protected: np.ndarray) -> Propensity:
     References
     ----------
     Woo, Reiter, Oganian and Karr 2009, Global measures of data utility. For two samples of one population the
-    expectation is p c (1 - c) / N with p coefficients besides the intercept and N records. Snoke et al. 2018
-    have (1 - c) times that, for records synthesised from the originals.
+    expectation is p c (1 - c) / N with p coefficients besides the intercept and N records. The expectation of
+    Snoke et al. 2018, for records synthesised from the originals, is (1 - c) times as large.
     """
     first, second = np.asarray(original, np.float64), np.asarray(protected, np.float64)
     if (

@@ -1,4 +1,4 @@
-"""Simulated annealing of directions on a cheap model of the linear program.
+"""Simulated annealing of directions (up or down) on a model of the linear program that is cheap to evaluate.
 
 A model assigns an energy to the constraint residuals of directions. The change of energy by one flip is
 cheap to compute. The schedule is the same for all models: the temperature decreases by a constant factor per
@@ -20,7 +20,7 @@ from scipy import sparse
 
 
 class Columns(NamedTuple):
-    """Compressed columns of the sensitive cells: those of cell c are pointers[c]:pointers[c + 1]."""
+    """Compressed columns of the sensitive cells: the entries of cell c are pointers[c]:pointers[c + 1]."""
 
     pointers: np.ndarray
     constraints: np.ndarray
@@ -28,7 +28,7 @@ class Columns(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Consecutive sweeps of a run, from `first` to before `last`.
+    """Consecutive sweeps of a run: those in [first, last).
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class EnergyModel(ABC):
     ----------
     problem : Problem
     incidence : sparse (constraints, p)
-        Columns of the sensitive cells, over all constraints or over those that contain one.
+        Columns of the sensitive cells; the rows are all constraints, or those that contain a sensitive cell.
     """
 
     problem: Problem
@@ -83,7 +83,7 @@ class EnergyModel(ABC):
 
     @cached_property
     def columns(self) -> Columns:
-        """`incidence` in the form that the kernels use."""
+        """Return `incidence` in the form that the kernels use."""
         matrix = self.incidence
         return Columns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
 
@@ -99,7 +99,7 @@ class EnergyModel(ABC):
         deadline: Deadline | None = None,
         heat: float = 1.0,
     ) -> np.ndarray:
-        """Anneal directions.
+        """Improve directions by simulated annealing.
 
         Parameters
         ----------
@@ -108,7 +108,8 @@ class EnergyModel(ABC):
         seed : int
         deadline : Deadline, optional
         heat : float
-            First temperature, relative to that for a random start. Lower values keep most of the start.
+            First temperature, relative to the temperature for a random start. With lower values most
+            directions of the start are kept.
 
         Returns
         -------

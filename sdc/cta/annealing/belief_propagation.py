@@ -4,11 +4,12 @@ The probability of directions is proportional to exp(-sum of |constraint residua
 `constraint_residuals`. Each constraint sends each of its cells a message: the log-odds of up, given the
 messages that the other cells get from their other constraints. The belief of a cell is the sum of its
 messages and a share of its previous belief (reinforcement), which drives the beliefs to certainty. On n x n x
-n tables the residuals are 4 % (n = 20) to 22 % (n = 36) smaller than those of annealing in the same time,
-which freezes when no change of a few cells helps.
+n tables the residuals are 4 % (n = 20) to 22 % (n = 36) smaller than those of annealing in the same time.
+Annealing stops improving when no change of a few cells helps.
 
 A message is computed exactly, over all directions of the cells of the constraint, by meet in the middle: the
-directions of one half are matched with those of the other half in the order of their sums.
+direction patterns of one half of the cells are matched with the patterns of the other half in the order of
+their sums.
 
 Source: Braunstein and Zecchina 2006, Learning by message passing in networks of discrete synapses
 (reinforcement); Kschischang, Frey and Loeliger 2001, Factor graphs and the sum-product algorithm.
@@ -26,7 +27,8 @@ from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Maximum number of sensitive cells of a constraint; half of them have 2^12 patterns.
+#: Maximum number of sensitive cells of a constraint: half of this number of cells has 2^12 direction
+#: patterns.
 MOST_CELLS = 24
 #: Temperature relative to the mean level times the mean constraint weight. At 20x20x20 results are equal from
 #: 0.2 to 0.6; at 36x36x36 0.4 leaves 5 % larger residuals.
@@ -39,12 +41,12 @@ DAMPING = 0.5
 #: Standard deviation of the random initial beliefs, which break the symmetry of up and down.
 INITIAL_SPREAD = 0.1
 #: Standard deviation of the logarithms of the random factors of constraint weights: this number divided by
-#: the square root of the number of cells, and its maximum. On small tables runs with equal weights end alike;
-#: on large ones random factors increase the residuals.
+#: the square root of the number of cells, and its maximum. On small tables, runs with equal weights have the
+#: same result. On large tables, random factors increase the residuals.
 WEIGHT_SPREAD, MOST_SPREAD = 5.0, 0.3
 #: Decimals of the random factors: exponentials may differ in the last bit between processors.
 DECIMALS = 9
-#: Log-odds above which a probability is 1 in floating-point arithmetic.
+#: Log-odds above which the probability rounds to 1 in floating-point arithmetic.
 _CERTAIN = 30.0
 #: Rounds between two checks of the deadline.
 _CHECK_INTERVAL = 20
@@ -249,8 +251,9 @@ def _match_halves(
 ) -> None:
     """Compute the probability of each pattern of one half, summed over all patterns of the other half.
 
-    One pass in ascending order sums over patterns with a positive residual, one in descending order over the
-    others. From one pattern to the next, the sum so far is multiplied by an exponential of the step.
+    A pass in ascending order sums over the patterns with a positive residual, and a pass in descending order
+    over all other patterns. From one pattern to the next, the sum so far is multiplied by an exponential of
+    the step.
     """
     first, last = halves.pointers[mine], halves.pointers[mine + 1]
     low, high = halves.pointers[theirs], halves.pointers[theirs + 1]

@@ -1,12 +1,13 @@
 """Block descent: improve a table block by block, with all other cells fixed.
 
-The linear program of a table with more than about 50,000 cells takes minutes, that of a block of constraints
-a few hundredths of a second. It restores violated constraints, optimises the deviations within the block and
-flips directions by their duals. Blocks overlap and are redrawn in every pass. If constraints are very short,
-an integer program optimises all 60 directions of a block of 1600 constraints in a few seconds.
+The linear program of a table with more than about 50,000 cells takes minutes, the linear program of a block
+of constraints takes a few hundredths of a second. Block descent restores violated constraints, optimises the
+deviations within the block and flips directions by their duals. Blocks overlap and are chosen anew at random
+in every pass. If constraints are very short, an integer program optimises all 60 directions of a block of
+1600 constraints in a few seconds.
 
 Source: González and Castro 2011, A heuristic block coordinate descent approach for controlled tabular
-adjustment. Their blocks are sets of directions, these are sets of constraints.
+adjustment. Their blocks are sets of directions; the blocks here are sets of constraints.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ LEAST_GAIN = 1e-3
 #: Number of constraints of a block whose directions an integer program optimises, the maximum share of all
 #: constraints, and node limit and relative gap of the program.
 OPTIMISED_CONSTRAINTS, OPTIMISED_SHARE, NODES, GAP = 1600, 0.75, 30, 1e-4
-#: Maximum number of integer programs, which matters if each takes nearly no work.
+#: Maximum number of integer programs. It limits the number if each program takes nearly no work.
 MOST_OPTIMISED_BLOCKS = 60
 
 
@@ -68,7 +69,7 @@ class BlockDescent:
     programs : int
         Number of programs solved.
     work : float
-        Of these, in the units of `sdc.cta.program.work`.
+        Work of these programs, in the units of `sdc.cta.program.work`.
     """
 
     problem: Problem
@@ -87,7 +88,7 @@ class BlockDescent:
 
     @property
     def cost(self) -> float:
-        """Scaled objective of the deviations."""
+        """Return the scaled objective of the deviations."""
         return self.problem.cost(self.deviations) / self.problem.objective_unit
 
     def solve_blocks(self, seed: int, deadline: Deadline) -> None:
@@ -125,7 +126,7 @@ class BlockDescent:
     def _pass(
         self, starts: np.ndarray, size: int, flip_programs: int, most_work: float, deadline: Deadline
     ) -> None:
-        """Improve blocks of `size` constraints until each of the starts was in the core of one."""
+        """Improve blocks of `size` constraints until each start was in the core of a block."""
         remaining = np.zeros(self.problem.constraints.shape[0], dtype=bool)
         remaining[starts] = True
         for first in starts:
@@ -134,7 +135,7 @@ class BlockDescent:
             if remaining[first]:
                 block = self._graph.nearest(np.array([first]), size)
                 remaining[block[: int(CORE * size)]] = False
-                with suppress(TimeUp, SolverFailed):  # then the block is not changed
+                with suppress(TimeUp, SolverFailed):  # the block then remains unchanged
                     self._improve(np.sort(block), flip_programs, deadline)
 
     def optimise_blocks(self, whole: Search, most_work: float, seed: int) -> None:

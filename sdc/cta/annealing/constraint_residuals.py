@@ -1,8 +1,8 @@
 """Sum of the absolute constraint residuals, the cheapest model of the linear program.
 
-If a free margin compensates each residual, the sum is the objective beyond the unavoidable part, up to the
-totals of the margins. In three or more dimensions the linear program saves a share of it that hardly depends
-on the directions.
+If a free margin compensates each residual, the sum equals the objective beyond the unavoidable part, apart
+from the totals of the margins. In three or more dimensions the optimum of the linear program is lower by a
+share that hardly depends on the directions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
 
-#: First temperature relative to the mean level times the mean constraint weight, and maximum of the last one.
+#: First temperature, and maximum of the last temperature, relative to the mean level times the mean
+#: constraint weight.
 HOT, WARMEST_END = 0.75, 0.02
 #: Ratio of last to first temperature from which the temperature decreases linearly.
 LINEAR_FROM = 0.01
@@ -33,8 +34,8 @@ LINEAR_FROM = 0.01
 class ResidualSum(EnergyModel):
     """Weighted sum of |residual| over the constraints; weights are the costs of the cheapest free cells.
 
-    The result of a run is its last state: storing the best directions would cost p per improvement, a flip
-    costs a few additions.
+    The result of a run is its last state: storing the best directions would take p operations per
+    improvement, whereas a flip takes a few additions.
 
     Attributes
     ----------
@@ -66,7 +67,10 @@ class ResidualSum(EnergyModel):
 
 
 def constraint_weights(problem: Problem) -> np.ndarray:
-    """Return the cost of the cheapest free cell of each constraint; without one, the largest of these."""
+    """Return the cost of the cheapest free cell of each constraint.
+
+    A constraint without a free cell gets the largest of these costs.
+    """
     rows = sparse.csr_matrix(problem.constraints[:, problem.free])
     cheapest = np.full(rows.shape[0], np.inf)
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
@@ -81,7 +85,8 @@ def constraint_weights(problem: Problem) -> np.ndarray:
 def _temperature(segment: Segment, sweep: int) -> float:
     """Return the temperature of a sweep: linear, or geometric if the last temperature is very low.
 
-    Cells with large levels freeze at half of the first temperature, where a linear schedule spends more time.
+    Cells with large levels stop changing at about half of the first temperature. A linear schedule spends
+    more time there than a geometric one.
     """
     if segment.cold < LINEAR_FROM * segment.hot:
         return temperature_at(segment, sweep)

@@ -1,8 +1,8 @@
 """Annealing of directions on a bundle of cuts from the duals of the linear program (Benders cuts).
 
 The cost of directions is convex, so each evaluation gives a cut: for other directions B' the cost is at least
-``cost + gradient @ (B' - B)``. Far from the evaluated directions the cuts are weak. There the quadratic model
-takes over, fitted to the evaluations: energy = max(cuts, a + b sqrt(r' G r)).
+``cost + gradient @ (B' - B)``. Far from the evaluated directions the cuts are weak. The energy there comes
+from the quadratic model, fitted to the evaluations: energy = max(cuts, a + b sqrt(r' G r)).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from microguard.sdc.cta.program.fixed_directions import Evaluation
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.kernels.compile import kernel
 
-#: Maximum number of cuts; the latest ones are near the incumbent.
+#: Maximum number of cuts. The latest cuts are kept, because they are near the incumbent (best solution).
 MAX_CUTS = 500
 #: First temperatures of the rounds, used in turn, relative to the cost of the incumbent beyond the
-#: unavoidable part: low ones refine the incumbent, high ones leave it. The last temperature is the first
-#: times `COOLING`.
+#: unavoidable part: low temperatures refine the incumbent, high temperatures lead away from it. The last
+#: temperature of a round is the first one times `COOLING`.
 TEMPERATURES = (0.003, 0.01, 0.02, 0.006)
 COOLING = 0.01
 

@@ -16,9 +16,9 @@ def flip_by_duals(search: Search, work: float) -> None:
     Parameters
     ----------
     search : Search
-        With a solution.
+        A search that has a solution.
     work : float
-        Of the linear programs, in the units of `sdc.cta.program.work`.
+        Limit on the work of the linear programs, in the units of `sdc.cta.program.work`.
 
     Raises
     ------

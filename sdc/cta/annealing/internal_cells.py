@@ -1,12 +1,12 @@
 """Local search on the internal cells of a table, which determine all margins.
 
-A change of one internal cell changes the margins above it, seven cells in a table of three dimensions,
-whatever its size. So the exact objective of a change is cheap to compute. Moves are *flips* of the direction
-of a sensitive internal cell and *shifts* of a free internal cell, which set it or one of its margins to zero
-or to a protection level. Violated capacities and protection levels of margins are penalised. The direction of
-a sensitive margin is that of the nearer level.
+A change of one internal cell also changes the margins that contain it: seven margins in a table of three
+dimensions, whatever its size. The exact change of the objective is therefore cheap to compute. Moves are
+*flips* of the direction of a sensitive internal cell and *shifts* of a free internal cell, which set it or
+one of its margins to zero or to a protection level. Violated capacities and protection levels of margins are
+penalised. The direction of a sensitive margin is the direction of its nearer protection level.
 
-There are two searches: descents by flips and shifts from directions that were annealed on the constraint
+There are two searches: descents by flips and shifts, which start from directions annealed on the constraint
 residuals, and simulated annealing of flips and shifts. The second gives 1 to 3 % smaller objectives in tables
 of three or four hierarchies with sensitive margins.
 """
@@ -28,17 +28,19 @@ from scipy import sparse
 
 #: Penalty per unit of violation of a capacity or protection level, in units of the most expensive cell.
 PENALTY = 50.0
-#: Number of descents, maximum sweeps of annealing before each, and passes. Longer descents are not better if
-#: margins are sensitive; the best of 64 is 1 to 2 % better than the best of 8.
+#: Number of descents, maximum number of annealing sweeps before each descent, and maximum number of passes of
+#: a descent. Longer descents are not better if margins are sensitive; the best of 64 is 1 to 2 % better than
+#: the best of 8.
 DESCENTS, DESCENT_SWEEPS, PASSES = 64, 100, 6
 #: Number of annealing runs.
 RUNS = 8
-#: Maximum number of sweeps of an annealing run, and per movable cell.
+#: Maximum number of sweeps of an annealing run, in total and per movable cell.
 MOST_SWEEPS, SWEEPS_PER_CELL = 20_000, 100
 #: First and last temperature, relative to the mean protection level.
 HOT, COLD = 10.0, 0.1
-#: The penalty increases as the temperature falls, from this share of its final value, until this share of the
-#: run. With the full penalty no sensitive margin would ever change its direction.
+#: The penalty increases as the temperature falls. It starts at the first share of its final value and reaches
+#: the final value after the second share of the run. With the full penalty no sensitive margin would ever
+#: change its direction.
 FIRST_PENALTY, RISING = 0.02, 0.8
 #: Number of moves between two checks of the deadline.
 CHECKED_MOVES = 2e6
@@ -73,7 +75,9 @@ class InternalCellSolution:
 
 
 class _Cells(NamedTuple):
-    """Costs and bounds of the deviations, (cells,) each: feasible from -fall to -down and from up to rise.
+    """Costs and bounds of the deviations, (cells,) each.
+
+    A deviation is feasible in [-fall, -down] and in [up, rise].
 
     Cells that are not sensitive have levels `up` and `down` of zero. The level of a forbidden direction is
     infinite. `penalty` applies to a unit of violation.
@@ -88,7 +92,7 @@ class _Cells(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Cells that contain the internal cell of column c: containing[pointers[c]:pointers[c + 1]]."""
+    """Cells that contain an internal cell: containing[pointers[c]:pointers[c + 1]] for column c."""
 
     pointers: np.ndarray
     containing: np.ndarray
@@ -109,7 +113,7 @@ class InternalCellSearch:
     Parameters
     ----------
     problem : Problem
-        With a `summation`.
+        The problem must have a `summation`.
 
     Attributes
     ----------
@@ -141,12 +145,15 @@ class InternalCellSearch:
         self._residuals = ResidualSum.for_problem(problem)
 
     def best_descent(self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline) -> np.ndarray:
-        """Return the directions (p,) of the best of `DESCENTS` descents, which share the sweeps."""
+        """Return the directions (p,) of the best of `DESCENTS` descents.
+
+        The sweeps are divided among the descents.
+        """
         params = DescentParams(DESCENTS, min(DESCENT_SWEEPS, max(1, sweeps // DESCENTS)), PASSES)
         return self.best_of(directions, params, seed, deadline).directions
 
     def anneal(self, moves: float, seed: int, deadline: Deadline) -> Iterator[InternalCellSolution]:
-        """Yield the results of `RUNS` annealing runs, which share the moves.
+        """Yield the results of `RUNS` annealing runs. The moves are divided among the runs.
 
         After the deadline only the first run is carried out.
         """
@@ -177,7 +184,10 @@ class InternalCellSearch:
     def best_of(
         self, directions: np.ndarray, params: DescentParams, seed: int, deadline: Deadline
     ) -> InternalCellSolution:
-        """Return the best of several descents, the first from these directions, others from random ones."""
+        """Return the best of several descents.
+
+        The first one starts from these directions, the others from random directions.
+        """
         rng = np.random.default_rng(seed)
         best: InternalCellSolution | None = None
         for _ in range(params.runs):
@@ -296,7 +306,7 @@ def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int,
 def _to_level(cells: _Cells, deviations: np.ndarray, cell: int, other: int, upper: bool) -> float:
     """Return the shift of an internal cell that sets a cell containing it to zero or to a protection level.
 
-    The shift is clipped to the capacities of the internal cell. It is 0 if the direction is forbidden.
+    The shift is clipped to the capacities of the internal cell. The shift is 0 if the direction is forbidden.
     """
     level = 0.0
     if cells.up[other] > 0.0 and cells.down[other] > 0.0:

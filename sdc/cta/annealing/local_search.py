@@ -1,15 +1,15 @@
 """Local search over directions: start solutions, flips, and integer programs over parts of the directions.
 
 Start solutions come from belief propagation, refined on the quadratic model in three or more dimensions. If a
-constraint has too many or too few sensitive cells for it, they come from annealing on the constraint
-residuals. If margins are sensitive, a search on the internal cells comes first; if constraints are very
-short, it is the only one. Each start solution is evaluated by one linear program.
+constraint has too many or too few sensitive cells for belief propagation, they come from annealing on the
+constraint residuals. If margins are sensitive, a search on the internal cells comes first; if constraints are
+very short, it is the only source of start solutions. Each start solution is evaluated by one linear program.
 
 If start solutions come from annealing, the best one is annealed on the duals of all evaluations
 (`dual_cuts`). The best solution is improved by flips of one or two cells, predicted by the duals. In large
 tables with short constraints flips and linear programs are restricted to blocks of constraints
-(`block_descent`). At last integer programs optimise the directions of blocks of very short constraints, or
-half of the directions of small tables (`neighbourhoods`).
+(`block_descent`). In the last phase, integer programs optimise the directions of blocks if constraints are
+very short, or half of the directions if the table is small (`neighbourhoods`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from microguard.sdc.cta.program.directions import random_directions
 from microguard.sdc.cta.program.fixed_directions import Evaluation
 from microguard.sdc.cta.program.search import Search
 
-#: Sweeps of a refinement; four times as many gain no more.
+#: Number of sweeps of a refinement; four times as many do not improve the result.
 REFINEMENT_SWEEPS = 300
-#: Maximum number of constraints for a refinement. At 36x36x36, with 4,107, it doubles the time and removes
-#: 0.5 % of the cost beyond the unavoidable part; at 20x20x20 it removes 3 % in a fifth of the time.
+#: Maximum number of constraints for a refinement. At 36x36x36, with 4,107 constraints, a refinement doubles
+#: the time and removes 0.5 % of the cost beyond the unavoidable part; at 20x20x20 it removes 3 % in a fifth
+#: of the time.
 REFINEMENT_CONSTRAINTS = 2500
 #: Maximum number of constraints for annealing on cuts: the matrix of the quadratic model is dense.
 CUT_CONSTRAINTS = 6000
-#: Number of annealing runs on internal cells, the best ones, that are evaluated by a linear program.
+#: Number of annealing runs on internal cells whose results, the best ones, are evaluated by a linear program.
 EVALUATED_RUNS = 2
 
 
@@ -54,7 +55,7 @@ class LocalSearchParams:
     blocks : bool, whether flips are restricted to blocks of constraints
     internal_moves : float, of the annealing on internal cells, if margins are sensitive
     block_work : float, of the integer programs of blocks
-    cuts : CutParams or None, of the annealing on cuts, if there is any
+    cuts : CutParams or None, parameters of the annealing on cuts; None if it is skipped
     neighbourhoods : int, number of integer programs over half of the directions
     """
 

@@ -1,9 +1,10 @@
-"""Large neighbourhood search: optimise the directions of some cells by an integer program, with others fixed.
+"""Large neighbourhood search: optimise the directions of some cells by an integer program while the other
+directions are fixed.
 
 Annealing and flips stop at directions that no change of one or two cells improves. An integer program over
-half of the cells is solved in seconds and changes any number of them. A neighbourhood consists of the
-sensitive cells of random constraints. The next one is larger if the program was solved without a gain, and
-smaller if it reached its node limit.
+half of the cells is solved in seconds and can change any number of directions at once. A neighbourhood
+consists of the sensitive cells of random constraints. The next one is larger if the program was solved
+without a gain, and smaller if it reached its node limit.
 
 Source: Shaw 1998, Using constraint programming and local search methods to solve vehicle routing problems.
 """

@@ -1,10 +1,10 @@
 """Quadratic model of the linear program, accurate enough to refine good directions.
 
 The cost of compensating residuals r by least squares, min sum y_c^2 / w_c subject to the constraints, is r' G
-r with G = (A W A')^-1 over the columns A of the free cells. A flip is therefore priced by the response of the
-whole table, at the cost of reading a few entries of G. With w_c = min(capacity, twice the typical level) /
-cost the model orders directions nearly as the linear program does: the correlation is 0.85 to 0.95 among good
-directions of random tables in three dimensions.
+r with G = (A W A')^-1 over the columns A of the free cells. The model thus includes the response of the whole
+table to a flip, although only a few entries of G are read. With w_c = min(capacity, twice the typical level)
+/ cost the model orders directions nearly as the linear program does: the correlation is 0.85 to 0.95 among
+good directions of random tables in three dimensions.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.stop import Deadline
 from scipy import linalg, sparse
 
-#: Added to the diagonal, relative to its mean, because redundant constraints are linearly dependent, and
-#: because residuals that no free cell can compensate must have a high but finite cost.
+#: Constant added to the diagonal, relative to the mean of the diagonal, because redundant constraints are
+#: linearly dependent, and because residuals that no free cell can compensate must have a high but finite
+#: cost.
 REGULARISATION = 1e-6
 #: First and last temperature relative to the mean change of energy by one flip.
 HOT, COLD = 0.5, 1e-3
-#: First temperature of a refinement, relative to `HOT`. At 10x10x20 it removes 5 % of the cost beyond the
-#: unavoidable part, the same with half or twice this temperature, and 3 % with four times.
+#: First temperature of a refinement, relative to `HOT`. At 10x10x20 a refinement removes 5 % of the cost
+#: beyond the unavoidable part at this temperature, at half and at twice of it, and 3 % at four times.
 REFINEMENT_HEAT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class QuadraticModel(EnergyModel):
-    """Energy r' G r of residuals r; the result of a run is the best state.
+    """Quadratic energy r' G r of the residuals r. The result of a run is its best state.
 
     Attributes
     ----------
-    problem, incidence : see `EnergyModel`; over the constraints that contain a sensitive cell
+    problem, incidence : see `EnergyModel`; the rows are the constraints that contain a sensitive cell
     matrix : (constraints, constraints) G
     """
 
@@ -116,7 +117,7 @@ def change_of_energy(pointers, constraints, entries, matrix, forces, cell, move)
 
 @kernel
 def move_forces(pointers, constraints, entries, matrix, forces, cell, move):
-    """Update G r after that change."""
+    """Update G r after the base deviation of a sensitive cell changed."""
     for a in range(pointers[cell], pointers[cell + 1]):
         step = move * entries[a]
         row = matrix[constraints[a]]

@@ -1,1 +1,1 @@
-"""Frequency tables with bounded, unbiased noise, the same for the same records in every table."""
+"""The cell key method: bounded, unbiased noise that is the same for the same records in every table."""

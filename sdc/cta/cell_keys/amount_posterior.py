@@ -1,10 +1,11 @@
-"""Posterior of an amount that was published with noise by cell keys, for a reader without the keys.
+"""Compute the posterior of an amount published with cell-key noise, for a reader who does not know the keys.
 
 The reader knows the method, its parameters and tables, the scale of the noise of every cell, and the noise of
-all contributors but the largest; what is left is the draw of the largest contributor. First of each cell
-alone, then given that all published cells are noisy observations of amounts that add up (averaging: Asghar
-and Kaafar 2020), as in `posterior`. Last by search: a draw has few values, so that only some combinations of
-draws fit amounts that add up. Amounts of many digits leave one combination, which gives all of them away.
+all contributors except the largest. Only the draw of the largest contributor is unknown. The posterior is
+computed in three ways. The first uses each cell alone. The second also uses that all published cells are
+noisy observations of amounts that add up (averaging: Asghar and Kaafar 2020), as in `posterior`. The third is
+a search: a draw has few possible values, so only some combinations of draws fit amounts that add up. If
+amounts have many digits, a single combination remains and discloses all amounts.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ from microguard.sdc.cta.cell_keys.posterior import linked_estimates
 from scipy import sparse
 from scipy.linalg import lapack, solve_triangular
 
-#: Rounding of a difference of two amounts, relative to the level that it is compared with.
+#: Rounding error of a difference of two amounts, relative to the level with which the difference is compared.
 _ROUNDING = 1e-9
 #: Smallest variance of a cell, in squared units: a cell without noise would make the equations singular.
 _LEAST_VARIANCE = 1e-6
-#: Maximum number of constraints that are searched together, those of the chosen cells first: their equations
-#: are dense.
+#: Maximum number of constraints that are searched together, because their equations are dense. Constraints of
+#: the chosen cells come first.
 _MOST_LINES = 4000
-#: Minimum share of the variance of a constraint that the other constraints do not explain; with less, it is
-#: linearly dependent.
+#: Minimum share of the variance of a constraint that the other constraints do not explain. With a smaller
+#: share, the constraint counts as linearly dependent.
 _REDUNDANT = 1e-12
 
 
 def within_level(noisy: Perturbed, cells: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return the probability of the reader's best guess of each cell: that the truth is within its level.
+    """Return for each cell the probability that the true amount is within the level of the reader's best
+    guess.
 
     Parameters
     ----------
@@ -39,7 +41,8 @@ def within_level(noisy: Perturbed, cells: np.ndarray, levels: np.ndarray) -> np.
     Returns
     -------
     (chosen,) array
-        The largest probability of an interval from a guess less the level to the guess plus the level.
+        The largest probability, over all guesses, of the interval from the guess minus the level to the guess
+        plus the level.
     """
     return _best_guess(*_candidates(noisy, cells), levels)
 
@@ -57,7 +60,7 @@ def linked_within_level(
     Raises
     ------
     InvalidParameter
-        Where the table is too large.
+        If the table is too large.
     """
     shifts, odds = _candidates(noisy, cells)
     spread = np.maximum(noisy.scale**2 * (noisy.odds * noisy.noise**2).sum(axis=1), _LEAST_VARIANCE)
@@ -79,12 +82,13 @@ def linked_within_level(
 def looked_at_twice(
     noisy: Perturbed, cells: np.ndarray, levels: np.ndarray, errors: np.ndarray, variances: np.ndarray
 ) -> np.ndarray:
-    """Return `within_level` given a second estimate of each cell, whose error is normal.
+    """Return `within_level` given a second estimate of each cell with a normally distributed error.
 
     Parameters
     ----------
     errors : (chosen,) array
-        The second estimate less the published amount without the noise of other contributors.
+        The second estimate minus the published amount, from which the noise of other contributors was
+        removed.
     variances : (chosen,) array
     """
     shifts, odds = _candidates(noisy, cells)
@@ -102,7 +106,8 @@ def insider_within_level(
     cells: np.ndarray,
     levels: np.ndarray,
 ) -> np.ndarray:
-    """Return `within_level` given one line of the cell, for the only contributor of another cell of it.
+    """Return `within_level` given one constraint of the cell, for an attacker who is the only contributor to
+    another cell of that constraint.
 
     The contributor knows the true value of the other cell; the remaining cells of the constraint have normal
     noise. Among all constraints and other cells, the pair with the largest probability is used.
@@ -110,7 +115,7 @@ def insider_within_level(
     Parameters
     ----------
     amounts, relations, contributors, cells
-        As of `solved`.
+        See `solved`.
     levels : (chosen,) protection levels
     """
     variance, _ = uncertainty(noisy)
@@ -143,11 +148,12 @@ def solved(
     contributors: np.ndarray,
     cells: np.ndarray,
 ) -> np.ndarray:
-    """Return the probability that a reader who tries all draws finds the true amount.
+    """Return the probability that a reader who tries all draws finds the true amount of each cell.
 
-    The reader tries the draws of each line, and of all cells together. The right combination has the
-    probability of its draws. Wrong ones fit with that of normal noise of the same variance, by chance: once
-    in so many whole numbers. In a line the only contributor of another cell knows its amount.
+    The reader tries the draws of each constraint, and of all cells together. The right combination has the
+    probability of its draws. A wrong combination fits by chance, with the probability that normal noise of
+    the same variance has at a whole number. Within a constraint, the reader may be the only contributor to
+    another cell and know its amount.
 
     Parameters
     ----------
@@ -189,7 +195,9 @@ def solved(
 def _solved_together(
     errors: np.ndarray, variance: np.ndarray, entropy: np.ndarray, lines: sparse.csr_matrix
 ) -> np.ndarray:
-    """Return the probability of the right combination given several lines, of the cells that they have."""
+    """Return the probability of the right combination of draws given several constraints, for each cell in
+    them.
+    """
     found = np.zeros(len(errors))
     spread = (lines @ sparse.diags_array(variance) @ lines.T).toarray()
     open_ones = np.flatnonzero(np.diag(spread) > _LEAST_VARIANCE)
@@ -209,21 +217,21 @@ def _solved_together(
 
 
 def _odds_of_one(residual: float, variance: float, entropy: float) -> float:
-    """Return the probability of the right combination of the draws of one line."""
+    """Return the probability of the right combination of the draws of one constraint."""
     if variance <= _LEAST_VARIANCE:
         return 1.0
     return _share(-entropy, -(residual**2 / variance + np.log(2 * np.pi * variance)) / 2)
 
 
 def _share(right: float, wrong: float) -> float:
-    """Return the share of the right one, from two logarithms."""
+    """Return the share of the right combination in the total odds, both given as logarithms."""
     return float(1 / (1 + np.exp(np.clip(wrong - right, -700.0, 700.0))))
 
 
 def uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
     """Return the variance and the entropy of the noise that a reader does not know, (cells,) each.
 
-    Both are 0 where the amount is known.
+    Both are 0 if the amount is known.
     """
     order = np.argsort(np.where(noisy.odds > 0, noisy.noise, np.inf), axis=1, kind="stable")
     noise, odds = (np.take_along_axis(each, order, axis=1) for each in (noisy.noise, noisy.odds))
@@ -239,7 +247,7 @@ def uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _candidates(noisy: Perturbed, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the possible true amounts, as differences from the published one, with their odds."""
+    """Return the possible true amounts, as differences from the published amount, and their odds."""
     return -noisy.scale[cells, None] * noisy.noise[cells], noisy.odds[cells]
 
 
@@ -249,4 +257,4 @@ def _best_guess(shifts: np.ndarray, odds: np.ndarray, levels: np.ndarray) -> np.
     for first in shifts.T:
         inside = (shifts >= first[:, None]) & (shifts <= first[:, None] + width)
         np.maximum(best, np.where(inside, odds, 0.0).sum(axis=1), out=best)
-    return np.minimum(best, 1.0)  # of rounded odds
+    return np.minimum(best, 1.0)  # rounding errors of the odds can exceed 1

@@ -1,10 +1,11 @@
-"""Noise of cell keys for amounts: drawn from a p-table, and scaled by the largest contributions of a cell.
+"""Cell-key noise for amounts: draws from a p-table (perturbation table), scaled by the largest contributions
+of a cell.
 
-The noise of a cell is a sum over its largest contributors, the first of them first. Each has a scale, a share
-of its contribution that falls as the contribution grows (the flex function), and a draw of the p-table by a
-key of its own. The row of the p-table is the amount over the scale, so that no amount goes below 0; between
-two rows the draws are interpolated. Where a p-table for small amounts is given, a contribution below the
-separation point takes its draw from that table, in units of the amount itself.
+The noise of a cell is a sum over its largest contributors. Each contributor has a scale and a draw from the
+p-table by a separate key. The scale is a share of the contribution; the share falls as the contribution grows
+(the flex function). The row of the p-table is the ratio of the amount to the scale, so that no amount becomes
+negative. Draws are interpolated between two rows. If a p-table for small amounts is given, the draw of a
+contribution below the separation point comes from that table, in units of the amount itself.
 
 Sources: Giessing and Tent 2019 (Concepts for generalising tools implementing the cell key method to the case
 of continuous variables, UNECE work session on statistical data confidentiality); de Wolf et al. 2014, tau-
@@ -28,11 +29,12 @@ class AmountScaling:
     Attributes
     ----------
     small, large : float
-        Share of a contribution up to `flexpoint`, and the share that it falls to (sigma 1 and sigma 0).
+        Share of contributions up to `flexpoint`, and the limit of the share for large contributions (sigma 1
+        and sigma 0).
     flexpoint : float
         Contribution from which the share falls (x star).
     q : float
-        How fast it falls, at least 2.
+        Exponent that determines how fast the share falls, at least 2.
     factors : tuple of float
         Factor of the scale of the largest, second largest, ... contributor (epsilon); the first is 1.
     """
@@ -66,11 +68,12 @@ class AmountNoiseTable:
     Attributes
     ----------
     rows : (rows,) float array
-        Amounts over the scale, ascending from 0; amounts beyond the last row have its noise.
+        Ratios of amount to scale, ascending from 0. Amounts beyond the last row have the noise of the last
+        row.
     noise : (rows, n) array
-        Values of the noise over the scale, ascending; rows with fewer repeat the last.
+        Values of the noise divided by the scale, ascending. Rows with fewer values repeat the last value.
     odds : (rows, n) array
-        Their probabilities, 0 for repeated values.
+        Probabilities of these values, 0 for repeated values.
     """
 
     rows: np.ndarray
@@ -81,7 +84,8 @@ class AmountNoiseTable:
     def from_transitions(
         cls, amounts: np.ndarray, published: np.ndarray, probabilities: np.ndarray
     ) -> AmountNoiseTable:
-        """Build the noise of an office's own p-table (format ptable: i, j and p of each line).
+        """Build the noise table from an office's own p-table (format of the R package ptable: i, j and p in
+        each line).
 
         Parameters
         ----------
@@ -91,8 +95,8 @@ class AmountNoiseTable:
         Raises
         ------
         InvalidParameter
-            If probabilities do not add up to 1, noise has a mean other than 0, an amount above 0 has no
-            noise, an amount is published below 0, or 0 does not stay 0.
+            If probabilities do not sum to 1, the mean noise is not 0, an amount above 0 has no noise, a
+            published amount is negative, or an amount of 0 changes.
         """
         amounts, published = np.asarray(amounts, float), np.asarray(published, float)
         probabilities = np.asarray(probabilities, float)
@@ -135,19 +139,21 @@ class AmountNoiseTable:
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """(rows, n) least key, as a whole number, beyond each value of the noise."""
+        """Return the smallest integer key beyond each value of the noise, (rows, n)."""
         steps = np.rint(np.cumsum(self.odds, axis=1) * KEY_SPAN).astype(np.uint64)
         steps[:, -1] = KEY_SPAN
         return steps
 
     def draw(self, ratios: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Return the (cells,) noise over the scale of amounts with these ratios to it and these keys."""
+        """Return the noise divided by the scale, (cells,), of amounts with these ratios of amount to scale
+        and these keys.
+        """
         lower, weight = self._between(ratios)
         upper = np.minimum(lower + 1, len(self.rows) - 1)
         return np.asarray((1 - weight) * self._value(lower, keys) + weight * self._value(upper, keys))
 
     def possible(self, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the noise that amounts can have, and its odds, both (cells, m): padded with odds of 0."""
+        """Return the possible noise of amounts and its odds, both (cells, m), padded with odds of 0."""
         lower, weight = self._between(ratios)
         count = 2 * self.noise.shape[1]
         noise, odds = np.zeros((len(lower), count)), np.zeros((len(lower), count))
@@ -165,7 +171,9 @@ class AmountNoiseTable:
         return noise, odds
 
     def _between(self, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row at or below each ratio, and how far the ratio is to the next one."""
+        """Return the row at or below each ratio, and the relative position of the ratio between this row and
+        the next.
+        """
         lower = np.searchsorted(self.rows, ratios, "right") - 1
         upper = np.minimum(lower + 1, len(self.rows) - 1)
         gap = self.rows[upper] - self.rows[lower]
@@ -185,11 +193,12 @@ class Perturbed:
     ----------
     values : (cells,) array
     first : (cells,) array
-        Amounts with the noise of the largest contributor only.
+        Amounts plus the noise of the largest contributor only.
     scale : (cells,) array
-        Scale of that noise.
+        Scale of the noise of the largest contributor.
     noise, odds : (cells, m) arrays
-        What that noise can be, over the scale, and with what probability.
+        Possible values of the noise of the largest contributor, divided by the scale, and their
+        probabilities.
     """
 
     values: np.ndarray
@@ -208,7 +217,7 @@ class AmountNoise:
     scaling : AmountScaling
     table : AmountNoiseTable
     small : AmountNoiseTable, optional
-        For contributions below the separation point; without it there is no such point.
+        Table for contributions below the separation point. Without this table there is no separation point.
     """
 
     scaling: AmountScaling
@@ -217,20 +226,22 @@ class AmountNoise:
 
     @property
     def separation(self) -> float:
-        """Return the separation point: below it the scaled noise would have less than the small table's."""
+        """Return the separation point: contributions below it would have less scaled noise than the noise of
+        the small table.
+        """
         if self.small is None:
             return 0.0
         factors = np.square(self.scaling.factors).sum()
         return self.small.deviation / float(self.scaling.small * np.sqrt(factors))
 
     def perturb(self, values: np.ndarray, largest: np.ndarray, keys: np.ndarray) -> Perturbed:
-        """Add the noise.
+        """Add the noise to the amounts.
 
         Parameters
         ----------
         values : (cells,) array of amounts, 0 or more
         largest : (cells, factors) array
-            Largest contributions in descending order, 0 where there are fewer.
+            Largest contributions in descending order, 0 if there are fewer.
         keys : (cells, factors) uint64 array below `KEY_SPAN`
 
         Raises
@@ -260,7 +271,7 @@ class AmountNoise:
         return Perturbed(amounts, *result)
 
     def bounds(self, values: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far below and above its true amount each cell can be published, two (cells,) arrays."""
+        """Return the maximum noise downwards and upwards of each cell, two (cells,) arrays."""
         rise = np.zeros(len(values))
         for place, factor in enumerate(self.scaling.factors):
             sizes = largest[:, place]
@@ -276,8 +287,8 @@ class AmountNoise:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the scale of the noise of one contributor, and whether it is drawn from the small table.
 
-        A scale above the amount itself is replaced by the amount (and the contribution by what would have
-        this scale). Contributors after the first have no noise below the separation point.
+        A scale above the amount itself is replaced by the amount, and the contribution by the contribution
+        that has this scale. Contributors after the first have no noise below the separation point.
         """
         separation = self.separation
         large = sizes >= separation
@@ -292,7 +303,9 @@ class AmountNoise:
 def _chosen(
     chosen: np.ndarray, of_chosen: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the first pair where `chosen`, else of the second, padded to one width."""
+    """Return the rows of the first pair of arrays if `chosen`, otherwise of the second pair, padded to one
+    width.
+    """
     width = max(of_chosen[0].shape[1], others[0].shape[1])
     padded = [
         [np.pad(each, ((0, 0), (0, width - each.shape[1]))) for each in pair] for pair in (of_chosen, others)

@@ -1,8 +1,10 @@
-"""Find totals that differ from their only non-zero part: their parts published as 0 are not all empty.
+"""Find totals that differ from their only part published above 0: not all parts published as 0 are then
+empty.
 
-The same records have the same noise. So a total whose records all are in one part is published exactly as
-that part. If it is published at another value, other parts have records, however few (differencing: Asghar
-and Kaafar 2020, Rinott, O'Keefe, Shlomo and Skinner 2018). Of only one such part this is certain.
+The same records have the same noise. So if all records of a total are in one part, the total and the part
+have the same published value. If the published values differ, other parts contain records, however few
+(differencing: Asghar and Kaafar 2020, Rinott, O'Keefe, Shlomo and Skinner 2018). If there is only one other
+part, it certainly contains records.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numpy as np
 from microguard.sdc.cta.cell_keys.posterior import Candidates
 from scipy import sparse
 
-#: Lower bound of probabilities, so that their logarithms are finite.
+#: Lower bound on probabilities, so that their logarithms are finite.
 _LEAST_ODDS = 1e-300
 
 
@@ -24,18 +26,18 @@ class Differences:
     Attributes
     ----------
     hidden : sparse (differing totals, cells)
-        1 for each of those parts.
+        1 for each part of a differing total that is published as 0.
     """
 
     hidden: sparse.csr_matrix
 
     @classmethod
     def of(cls, relations: sparse.csr_matrix, published: np.ndarray) -> Differences:
-        """Find the totals that differ.
+        """Find the totals that differ from their only part published above 0.
 
         Parameters
         ----------
-        relations : sparse (lines, cells), -1 for the total of a line
+        relations : sparse (constraints, cells), -1 for the total of a constraint
         published : (cells,) counts
         """
         parts, totals = (relations > 0).astype(float), (relations < 0).astype(float)
@@ -48,22 +50,25 @@ class Differences:
 
     @property
     def occupied(self) -> np.ndarray:
-        """Return the cells that are certainly not 0: the only hidden part of a differing total."""
+        """Return the cells whose true count is certainly not 0: each is the only part published as 0 of a
+        differing total.
+        """
         return np.unique(self.hidden[np.diff(self.hidden.indptr) == 1].indices)
 
     def known(self, found: Candidates, cells: np.ndarray, alone: Candidates) -> Candidates:
-        """Return the posterior of some cells, also given which totals differ.
+        """Update the posterior of some cells with the knowledge of which totals differ.
 
         Parameters
         ----------
-        found : of these cells, without
+        found : posterior of these cells without this knowledge
         cells : (chosen,) positions
-        alone : of all cells
+        alone : posterior of all cells, each given its own published value only
 
         Notes
         -----
-        A cell is 0 only where another hidden part of each of its differing totals is not: its odds of 0 are
-        multiplied by one less the odds that all the others are 0 (one pass of messages).
+        A cell can be 0 only if each of its differing totals has another hidden part that is not 0. Its odds
+        of 0 are therefore multiplied by one minus the odds that all other hidden parts are 0 (one pass of
+        message passing).
         """
         empty = _odds_of_zero(alone)
         empty[cells] = _odds_of_zero(found)
@@ -77,5 +82,5 @@ class Differences:
 
 
 def _odds_of_zero(found: Candidates) -> np.ndarray:
-    """Return the (cells,) probability that a cell is empty."""
+    """Return the probability that each cell is empty, (cells,)."""
     return np.asarray(np.where(found.counts == 0, found.odds, 0.0).sum(axis=1))

@@ -5,29 +5,30 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, SolverFailed
 
-#: Odds below this are not drawn by a key of 32 bits, and set to 0.
+#: Probabilities below this are set to 0, because a 32-bit key cannot draw them.
 _NEVER_DRAWN = 1e-12
-#: Largest error of mean and variance, over the scale of either, left by Newton's method; rounding leaves
-#: 1e-14.
+#: Tolerance of Newton's method: largest error of the mean and of the variance, relative to their scales.
+#: Rounding errors alone are 1e-14.
 _TOLERANCE = 1e-12
 #: Maximum number of halvings of a Newton step, and of Newton steps: about ten are needed.
 _HALVINGS, _STEPS = 60, 200
 
 
 def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
-    """Return the odds of each value of noise with mean 0 and this variance, or the nearest possible one.
+    """Return the maximum-entropy probabilities of noise with mean 0 and this variance, or the nearest
+    possible variance.
 
     Parameters
     ----------
     noise : (values,) distinct whole numbers in ascending order, one of them at most 0 and one at least 0
     variance : float
-        Where no odds with mean 0 have it, those with the least (the two values next to 0) or the largest
-        variance (the outermost ones) are given.
+        If no distribution with mean 0 has this variance, the result has the smallest possible variance (the
+        two values next to 0) or the largest possible variance (the outermost values).
 
     Raises
     ------
     InvalidParameter
-        Where no odds have mean 0.
+        If no distribution has mean 0.
 
     Notes
     -----
@@ -63,7 +64,7 @@ def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
 
 
 def _between(noise: np.ndarray, below: float, above: float) -> np.ndarray:
-    """Return the only odds of two values with mean 0."""
+    """Return the only probabilities of two values for which the mean is 0."""
     odds = np.zeros(len(noise))
     if below == above:
         odds[noise == 0] = 1.0

@@ -1,9 +1,9 @@
-"""Bound true counts by bounded noise and the additivity of the true counts.
+"""Compute bounds on true counts from the bound on the noise and the additivity of the true counts.
 
-The noise of a cell is at most D, so all published cells together bound every true count. If one
-value is left, it is known. The bounds are those of linear programs, rounded inwards to counts. In tables
-of two dimensions, one of them hierarchical, they are exact. In others integrality may narrow them further,
-which the odds of `posterior` take into account.
+The noise of a cell is at most D, so all published cells together bound every true count. If only one value is
+possible, the count is known. The bounds are optima of linear programs, rounded inwards to whole counts. They
+are exact in tables of two dimensions, at most one of them hierarchical. In other tables integrality may
+narrow them further; the odds of `posterior` take this into account.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits, Master, Program, Status
 from scipy import sparse
 
-#: Ends are whole numbers, and the tolerances of the solver add less than this.
+#: Rounding tolerance of the bounds, which are whole numbers: the tolerances of the solver add less than this.
 _SLACK = 1e-6
 
 
@@ -27,7 +27,7 @@ class CountIntervals:
     Attributes
     ----------
     cells : (k,) positions
-    lower, upper : (k,) whole numbers, both possible as far as the programs tell
+    lower, upper : (k,) whole numbers, both possible in the linear relaxation
     """
 
     cells: np.ndarray
@@ -36,7 +36,7 @@ class CountIntervals:
 
     @property
     def determined(self) -> np.ndarray:
-        """Return the (k,) cells of which one count is left."""
+        """Return which cells have only one possible count, (k,)."""
         return np.asarray(self.lower == self.upper)
 
 
@@ -47,14 +47,14 @@ def count_intervals(
 
     Parameters
     ----------
-    lower, upper : (all cells,) what the noise of each cell alone leaves possible
-    relations : sparse (lines, all cells)
+    lower, upper : (all cells,) bounds that follow from the noise of each cell alone
+    relations : sparse (constraints, all cells)
     cells : (k,) positions
 
     Raises
     ------
     SolverFailed
-        Where a linear program cannot be solved.
+        If a linear program cannot be solved.
     """
     program, sums = _program(np.asarray(lower, float), np.asarray(upper, float), relations)
     master = Master(program, Limits())
@@ -76,9 +76,10 @@ def count_intervals(
 def _program(
     lower: np.ndarray, upper: np.ndarray, relations: sparse.csr_matrix
 ) -> tuple[Program, sparse.csr_matrix]:
-    """The program of what is possible, and every cell as a sum of its columns: of the cells that are no
-    totals where these determine all others, which makes it far smaller, of the cells themselves
-    elsewhere."""
+    """Return the linear program of the possible counts, and the matrix that expresses every cell as a sum of
+    its columns. The columns are the cells that are not totals if these determine all others, which makes the
+    program much smaller. Otherwise the columns are all cells.
+    """
     summation = Summation.from_relations(relations)
     if summation is None:
         cells, lines = np.arange(len(lower)), np.zeros(relations.shape[0])

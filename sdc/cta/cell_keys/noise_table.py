@@ -1,10 +1,11 @@
-"""The noise of cell keys: odds by count, and the value that a count with a key is published at.
+"""Noise table of the cell key method: probabilities of the noise by count, and the published value of a count
+with a key.
 
-Every record has a secret random key, and the key of a cell is the sum of those of its records modulo 2^32
-(Fraser and Wooton 2005; Thompson, Broadfoot and Elazar 2013), so that the same records get the same noise in
-whatever table they stand. The noise has mean 0, a stated variance and a largest value, no count below the
-threshold is published, and 0 stays 0. It has the largest entropy under these conditions (Marley and Leaver
-2011; Giessing 2016; Meindl and Enderle 2019). Margins do not add up.
+Every record has a secret random key, and the key of a cell is the sum of the record keys modulo 2^32 (Fraser
+and Wooton 2005; Thompson, Broadfoot and Elazar 2013). The same records therefore get the same noise in every
+table. The noise has mean 0, a given variance and a maximum. No positive count below the threshold is
+published, and 0 stays 0. The noise has maximum entropy under these conditions (Marley and Leaver 2011;
+Giessing 2016; Meindl and Enderle 2019). Published margins do not add up.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from microguard.sdc.cta.cell_keys.entropy import noise_of_largest_entropy
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Tolerances for the probabilities of a p-table, whose sum must be 1, and for the mean noise of a count,
-#: which must be 0: files round them, and optimisers stop early.
+#: which must be 0. Both deviate because files contain rounded probabilities and optimisers stop early.
 PROBABILITY_ERROR, MEAN_ERROR = 1e-6, 0.01
-#: Keys are integers below this; sums are taken modulo it.
+#: Upper limit of keys: keys are smaller integers, and their sums are computed modulo this number.
 KEY_SPAN = 1 << 32
 
 
@@ -34,7 +35,8 @@ class CellKeyParameters:
     largest : int
         Largest absolute noise D, at least k.
     variance : float
-        Variance of the noise; small counts, which cannot have it, have the nearest that leaves them unbiased.
+        Variance of the noise. Small counts cannot have this variance; they have the nearest variance that
+        keeps them unbiased.
     """
 
     k: int = 3
@@ -55,8 +57,11 @@ class CellKeyParameters:
     def of_threshold(
         cls, k: int, largest: int | None = None, variance: float | None = None
     ) -> CellKeyParameters:
-        """What is not given by the threshold: noise to k + 2, of the variance that the small count has whose
-        draw between 0 and k is the most open, so that no count is told by how it is moved."""
+        """Return the default parameters for a threshold k.
+
+        The largest noise is k + 2. The variance is that of the small count whose draw between 0 and k is the
+        most uncertain, so that no count can be inferred from its noise.
+        """
         return cls(
             k,
             k + 2 if largest is None else largest,
@@ -66,13 +71,15 @@ class CellKeyParameters:
 
 @dataclass(frozen=True, eq=False)
 class NoiseTable:
-    """Odds of the noise by original count; all counts from that of the last row on are alike.
+    """Probabilities of the noise by original count.
+
+    All counts from the last row on have the noise of the last row.
 
     Attributes
     ----------
     parameters : CellKeyParameters
-    odds : (counts, 2 D + 1) float array, one row a count from 0, one column a value of `noise`
-        Of largest entropy up to the count D + k; of a p-table up to its largest count.
+    odds : (counts, 2 D + 1) float array, one row per count from 0, one column per value of `noise`
+        The last row is the count D + k for maximum-entropy noise, and the largest count of a given p-table.
     """
 
     parameters: CellKeyParameters
@@ -80,7 +87,7 @@ class NoiseTable:
 
     @classmethod
     def of(cls, parameters: CellKeyParameters) -> NoiseTable:
-        """The table of largest entropy."""
+        """Build the table of maximum-entropy noise."""
         noise = np.arange(-parameters.largest, parameters.largest + 1)
         odds = np.zeros((parameters.largest + parameters.k + 1, len(noise)))
         odds[0, noise == 0] = 1.0
@@ -94,19 +101,20 @@ class NoiseTable:
     def from_transitions(
         cls, counts: np.ndarray, published: np.ndarray, probabilities: np.ndarray
     ) -> NoiseTable:
-        """Build the noise of an office's own p-table (format ptable: i, j and p of each line).
+        """Build the noise table from an office's own p-table (format of the R package ptable: i, j and p in
+        each line).
 
         Parameters
         ----------
         counts, published, probabilities : (lines,) arrays
-            True count i, published count j, and the probability of j given i. All counts from the largest i
-            on have its noise.
+            True count i, published count j, and the probability of j given i. All counts above the largest i
+            have the noise of the largest i.
 
         Raises
         ------
         InvalidParameter
-            If it has no line of a count, probabilities do not add up to 1, noise has a mean other than 0, 0
-            does not stay 0, or its last count may be published below the smallest published count above 0.
+            If a count has no line, probabilities do not sum to 1, the mean noise is not 0, a count of 0
+            changes, or the last count may be published below the smallest positive published count.
         """
         counts, published = np.asarray(counts, np.int64), np.asarray(published, np.int64)
         lines, last = len(counts), int(counts.max(initial=-1))
@@ -144,22 +152,22 @@ class NoiseTable:
 
     @property
     def noise(self) -> np.ndarray:
-        """(2 D + 1,) int64, -D ... D."""
+        """Return the values of the noise, (2 D + 1,) int64, -D ... D."""
         return np.arange(-self.parameters.largest, self.parameters.largest + 1)
 
     def rows(self, counts: np.ndarray) -> np.ndarray:
-        """(cells, 2 D + 1) odds of the noise of cells with these counts."""
+        """Return the probabilities of the noise of cells with these counts, (cells, 2 D + 1)."""
         return np.asarray(self.odds[np.minimum(np.asarray(counts, np.int64), len(self.odds) - 1)])
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """(D + k + 1, 2 D + 1) least key, as a whole number, beyond each value of the noise."""
+        """Return the smallest integer key beyond each value of the noise, (D + k + 1, 2 D + 1)."""
         steps = np.rint(np.cumsum(self.odds, axis=1) * KEY_SPAN).astype(np.uint64)
         steps[:, -1] = KEY_SPAN
         return steps
 
     def perturb(self, counts: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Published counts, (cells,) int64, of cells with these counts and keys."""
+        """Return the published counts of cells with these counts and keys, (cells,) int64."""
         if counts.shape != keys.shape:
             raise ShapeMismatch(f"{counts.shape} counts for {keys.shape} keys")
         whole = np.asarray(counts, np.int64)

@@ -1,10 +1,12 @@
-"""Compute the posterior of true counts published with cell keys, for an attacker who lacks only the keys.
+"""Compute the posterior of true counts published with cell-key noise, for an attacker who knows all but the
+keys.
 
-First of each cell alone, by Bayes' rule. Then given all other published cells: the true margins are the sums
-of their parts and each has noise of its own, so a cell can also be estimated from its margins and their other
-parts (averaging attacks: Asghar and Kaafar 2020; Rinott, O'Keefe, Shlomo and Skinner 2018). There all other
-cells are assumed normal with the mean and variance that each has alone, which makes the estimate linear. The
-cell itself keeps its odds (one step of expectation propagation, Minka 2001).
+The first step computes the posterior of each cell alone, by Bayes' rule. The second step adds all other
+published cells. True margins are the sums of their parts and each margin has separate noise, so a cell can
+also be estimated from its margins and their other parts (averaging attacks: Asghar and Kaafar 2020; Rinott,
+O'Keefe, Shlomo and Skinner 2018). In the second step all other cells are assumed normal with the mean and
+variance from the first step, which makes the estimate linear. The cell itself keeps its discrete distribution
+(one step of expectation propagation, Minka 2001).
 """
 
 from __future__ import annotations
@@ -22,24 +24,24 @@ from scipy.sparse.linalg import splu
 
 #: Smallest variance of a cell: a cell that is nearly known would make the equations singular.
 _LEAST_VARIANCE = 1e-6
-#: Relative ridge on each constraint: redundant ones leave the equations solvable.
+#: Relative ridge term of each constraint, so that the equations remain solvable if constraints are redundant.
 _REDUNDANT = 1e-9
-#: Right-hand sides solved at once: their memory stays below some hundred megabytes.
+#: Number of right-hand sides solved at once, so that they use less than some hundred megabytes of memory.
 _TOGETHER = 256
-#: Most equations that are solved, by a factorisation that may fill in: half a gigabyte.
+#: Maximum number of equations. With fill-in, their factorisation takes up to half a gigabyte of memory.
 MOST_EQUATIONS = 8000
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """True counts that each cell can have, with their odds.
+    """Possible true counts of each cell and their odds.
 
     Attributes
     ----------
     first : (cells,) int64 array
         Candidate 0 of each cell; it may be negative, with odds of 0.
     odds : (cells, 2 D + 1) array
-        Of the counts `first`, `first` + 1, ...
+        Odds of the counts `first`, `first` + 1, ...
     """
 
     first: np.ndarray
@@ -72,7 +74,7 @@ class Candidates:
         return np.asarray(self.first + last - np.argmax(self.odds[:, ::-1] > 0, axis=1))
 
     def surest(self, k: int) -> np.ndarray:
-        """Return the (cells,) probability of the likeliest true count from 1 to k - 1."""
+        """Return the probability of the most probable true count from 1 to k - 1 of each cell, (cells,)."""
         small = (self.counts > 0) & (self.counts < k)
         return np.asarray(np.where(small, self.odds, 0.0).max(axis=1))
 
@@ -83,9 +85,9 @@ def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, ali
     Parameters
     ----------
     counts, published : (cells,) true and published counts
-    alike : (cells,) number of the family a cell is of (totals, and cells that are none)
-        How frequent small counts are in a family is known, up to `PRIOR_CELLS` a count; of large ones nothing
-        is.
+    alike : (cells,) number of the family of each cell (totals and other cells are separate families)
+        The attacker knows the frequency of each small count in a family, with a prior of `PRIOR_CELLS` cells
+        per count. About large counts he knows nothing.
     """
     if not counts.shape == published.shape == alike.shape:
         raise ShapeMismatch("one count, one published count and one family a cell are needed")
@@ -109,7 +111,7 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
 
     Parameters
     ----------
-    alone : of `candidates`, of all cells
+    alone : result of `candidates` for all cells
     relations : sparse (lines, all cells)
         With `relations @ counts = 0` for the true counts.
     cells : (chosen,) positions
@@ -117,7 +119,7 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
     Raises
     ------
     InvalidParameter
-        Where the table is too large.
+        If the table is too large.
     """
     spread = np.maximum(alone.variance, _LEAST_VARIANCE)
     expected, variance = linked_estimates(alone.mean, spread, relations, cells)
@@ -138,7 +140,7 @@ def linked_estimates(
 
     Parameters
     ----------
-    mean, spread : (all cells,) expectation and variance of each cell by itself
+    mean, spread : (all cells,) expectation and variance of each cell given its own published value
     relations : sparse (lines, all cells)
     cells : (chosen,) positions
 
@@ -149,7 +151,7 @@ def linked_estimates(
     Raises
     ------
     InvalidParameter
-        Where the table is too large.
+        If the table is too large.
     """
     summation = Summation.from_relations(relations)
     parts = len(mean) if summation is None else len(summation.internal)
@@ -166,7 +168,7 @@ def linked_estimates(
 def _by_parts(
     mean: np.ndarray, spread: np.ndarray, sums: sparse.csr_matrix, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(chosen,) means and variances by weighted least squares over the cells that are no totals."""
+    """Return means and variances (chosen,) by weighted least squares over the cells that are not totals."""
     weighted = sums.multiply(1.0 / spread[:, None]).tocsr()
     factor = cho_factor((sums.T @ weighted).toarray(), overwrite_a=True)
     chosen = sums[cells]
@@ -180,7 +182,9 @@ def _by_parts(
 def _by_lines(
     mean: np.ndarray, spread: np.ndarray, relations: sparse.csr_matrix, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(chosen,) the same over the lines that tie all cells, of which some may follow from others."""
+    """Return means and variances (chosen,) by weighted least squares over all cells and their constraints,
+    some of which may be redundant.
+    """
     moved = (relations @ sparse.diags_array(spread)).tocsc()
     lines = sparse.csc_array(moved @ relations.T)
     lines += sparse.diags_array(_REDUNDANT * lines.diagonal())

@@ -1,1 +1,4 @@
-"""Controlled rounding to multiples of a base: additive, keyed, unbiased if the random walk decides alone."""
+"""Controlled rounding to multiples of a base: additive and keyed.
+
+It is unbiased if the random walk alone rounds all cells.
+"""

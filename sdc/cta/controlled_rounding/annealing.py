@@ -18,7 +18,7 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.kernels.random import integer_below, new_stream, uniform
 from scipy import sparse
 
-#: Number of proposed moves by effort; ten million take two seconds.
+#: Number of proposed moves by effort. Ten million moves take two seconds.
 _MOVES = {"fast": 10_000_000, "standard": 50_000_000, "thorough": 200_000_000, "exact": 200_000_000}
 #: Maximum number of moves per cell; more moves gain nothing.
 _MOVES_PER_CELL = 50_000

@@ -2,7 +2,8 @@
 
 The basic cells compensate a change of a nonbasic cell so that all constraints still hold. The basis starts
 empty; each linearly independent constraint gets one basic cell. The inverse is stored in product form with
-one eta vector per pivot, and refactorised when it has grown too long (Dantzig and Orchard-Hays 1954).
+one eta vector per pivot. The basis is refactorised when this eta file has grown too long (Dantzig and
+Orchard-Hays 1954).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Basis:
     ----------
     cells : (constraints,) basic cell of each constraint, `NONE` if it has none
     direction : (constraints,)
-        Of the cell last passed to `ftran`: decrease of each basic cell if that cell increases by one.
+        Decrease of each basic cell if the cell last passed to `ftran` increases by one.
     touched : (constraints,) positions of the nonzero entries of `direction`; the first `count` are valid
     count : int
     work : int

@@ -29,10 +29,10 @@ def controlled_rounding(
     """Round every cell to an adjacent multiple of the base so that all constraints still hold.
 
     Multiples of the base, zeros included, do not change. If `Adjustment.algorithm` is one of `UNBIASED`, the
-    expectation of a cell over all keys is its value. Without cells published before, that is always the case
-    in two dimensions, at most one of them hierarchical, and in tables of up to `FEW_CELLS` cells if any
-    distribution over additive roundings has these expectations. Otherwise a single cell can be off by more
-    than a fifth of the base on average.
+    expectation of a cell over all keys is its value. If no cell was published before, this holds in two
+    dimensions, at most one of them hierarchical. It also holds in tables of up to `FEW_CELLS` cells if any
+    distribution over additive roundings has these expectations. Otherwise the bias of a single cell can
+    exceed a fifth of the base.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def controlled_rounding(
         Value with which a cell was published before, NaN if it was not.
     relax : bool
         Whether cells may exceed their adjacent multiples if no additive adjacent multiples exist, or if an
-        integer program would take hours to decide it.
+        integer program would take hours to decide whether they exist.
     effort : {"fast", "standard", "thorough", "exact"}
         Work of the integer program or annealing that rounds the cells that the walk leaves unrounded.
 
@@ -57,7 +57,7 @@ def controlled_rounding(
     ImpossibleProtection
         If no additive multiples exist.
     NoSolutionFound
-        If none were found, without a proof that none exist.
+        If no additive multiples were found and it was not proved that none exist.
     SolverFailed
         If the rounded table failed its independent check.
 

@@ -22,18 +22,20 @@ from microguard.sdc.solver import Solution, Status
 
 #: Numbers of bases by which bounds are widened, tried in this order, if the caller allows it.
 WIDENINGS = (1, 3)
-#: Distance to a multiple, in bases, below which a value counts as one: the tolerance of solver and walk.
+#: Distance to a multiple, in bases, below which a value counts as a multiple: the tolerance of solver and
+#: walk.
 WHOLE_TOLERANCE = 1e-6
 #: Share of unrounded cells after the walk above which an integer program takes hours; annealing is tried
 #: first, if cells may exceed their adjacent multiples.
 MOST_UNROUNDED = 1 / 3
-#: Number of cells up to which the integer program takes at most a second.
+#: Maximum number of cells for which the integer program takes at most a second.
 FEW_CELLS = 400
-#: `Adjustment.algorithm` if the walk alone rounded all cells, and if a rounding was drawn: the expectation of
-#: every cell over all keys is its value.
+#: `Adjustment.algorithm` if the walk alone rounded all cells, and if a rounding was drawn from an unbiased
+#: distribution. In both cases the expectation of every cell over all keys is its value.
 WALK_ALONE, DRAWN = "unbiased walk", "unbiased draw"
 UNBIASED = (WALK_ALONE, DRAWN)
-#: The same if no distribution over the additive roundings has these expectations.
+#: `Adjustment.algorithm` if a rounding was drawn, but no distribution over the additive roundings is
+#: unbiased.
 _LEAST_BIASED = "draw of least bias"
 _FROM_NEAREST = "walk from the nearest values that agree with cells published before"
 _MOVES, _UNROUNDED = b"microguard/cta/rounding-walk", b"microguard/cta/rounding-left"
@@ -44,9 +46,9 @@ _SEED, _DRAW = b"microguard/cta/rounding-seed", b"microguard/cta/rounding-draw"
 class Draws:
     """Keyed pseudo-random numbers of each cell and a canonical order of the cells.
 
-    Both are independent of the input order of the cells, and so are walk and annealing. If an integer program
-    has several optima, its choice depends on the order of cells and constraints, which is canonical in tables
-    of `Tabulation`.
+    Both are independent of the input order of the cells. Walk and annealing are therefore independent of it
+    too. If an integer program has several optima, the solver's choice depends on the order of cells and
+    constraints, which is canonical in tables of `Tabulation`.
 
     Attributes
     ----------
@@ -54,7 +56,7 @@ class Draws:
     unrounded : (cells,) numbers that round the cells which the walk leaves unrounded
     order : (cells,) positions: internal cells first, then totals, each by name
     seed : int, of annealing and of keyed roundings
-    draw : float, that chooses among roundings
+    draw : float, number that selects the rounding to be drawn
     """
 
     moves: np.ndarray
@@ -115,7 +117,7 @@ class Rounding:
         walk: Rounded | None = None
         for bases in steps:
             try:
-                if walk is None or walk.work.programs:  # a walk from the true values does not depend on bases
+                if walk is None or walk.work.programs:  # otherwise `bases` has no effect
                     walk = self._walk(bases)
                 return self._finished(walk, bases, relax)
             except (ImpossibleProtection, NoSolutionFound):
@@ -126,7 +128,8 @@ class Rounding:
     def _drawn(self) -> Rounded | None:
         """Draw a rounding if the table is small and the walk may end between multiples.
 
-        Return None if not, or if there is no additive rounding or the work limit was reached.
+        Return None if these conditions do not hold, if there is no additive rounding, or if the work limit
+        was reached.
         """
         box, relations = self.box, self.table.relations
         inside = np.all((self.shares >= box.lower) & (self.shares <= box.upper))
@@ -151,7 +154,9 @@ class Rounding:
         return Rounded(multiples, name, Work(programs=drawn.programs))
 
     def _walk(self, bases: int) -> Rounded:
-        """Return the end of the walk, started at the true values or at the nearest consistent ones."""
+        """Return the end point of the walk, which starts at the true values or at the nearest consistent
+        ones.
+        """
         start, programs, name = self.shares, 0, WALK_ALONE
         if np.any(start < self.box.lower) or np.any(start > self.box.upper):
             near = nearest_start(self.table.relations, self.shares, self.box, bases)

@@ -3,8 +3,8 @@
 In three dimensions, or with two hierarchies, the walk need not end at multiples. An integer program then
 rounds the remaining cells, with as few differences from their keyed draws as possible.
 
-Cells that were published before need not add up with the true values of the others. A linear program then
-finds the nearest additive values, from which the walk starts.
+Values that were published before need not add up with the true values of the other cells. If they do not, a
+linear program finds the nearest additive values, from which the walk starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ NODES = 200
 #: Relative gap of the number of cells that differ from their draws.
 GAP = 0.5
 #: Number of improving solutions after which the program stops, by effort. On 4,136 cells in three dimensions,
-#: two of them hierarchical, the first takes 1 s with 42 % different cells, the third 40 s with 24 %.
+#: two of them hierarchical, the first number takes 1 s and leaves 42 % of the cells different from their
+#: draws; the third takes 40 s and leaves 24 %.
 _SOLUTIONS = {"fast": 1, "standard": 3, "thorough": 8, "exact": 8}
 #: Limit of branch and bound by effort: `Limits.steps` times the nonzero entries, and the minimum of steps.
 _STEP_ENTRIES = {"fast": 2e6, "standard": 1e7, "thorough": 4e7, "exact": 4e7}

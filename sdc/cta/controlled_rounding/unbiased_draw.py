@@ -1,12 +1,13 @@
 """Draw an additive rounding from a distribution whose expectation is the true value of every cell.
 
-In three dimensions, or with two hierarchies, a random walk need not end at multiples, and whatever completes
-it favours a direction. But if the true values are a convex combination of additive roundings, drawing one of
-these with its weight is unbiased. The weights are found by column generation: a linear program minimises the
-largest bias of a cell over the roundings at hand, and the rounding of least reduced cost joins them. If no
-distribution is unbiased, the one with the least largest bias remains.
+In three dimensions, or with two hierarchies, a random walk need not end at multiples, and a program that
+rounds the remaining cells is biased. If the true values are a convex combination of additive roundings,
+however, a draw from these roundings with their weights as probabilities is unbiased. The weights are found by
+column generation: a linear program minimises the largest bias of a cell over the current roundings, and the
+rounding with the least reduced cost is added to them. If no distribution is unbiased, the one with the least
+largest bias remains.
 
-The roundings at hand begin with keyed ones, so that different keys draw from different roundings.
+The first roundings are derived from the key, so that different keys draw from different sets of roundings.
 
 Source: Cox 1987 (unbiased controlled rounding as a distribution over roundings); Dantzig, Wolfe 1960 (column
 generation).
@@ -22,10 +23,10 @@ from microguard.sdc.solver import INFINITY, Limits, Master, Program, Solution, S
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Largest bias, in bases, that counts as none: the tolerance of the solver.
+#: Largest bias, in bases, that counts as unbiased: the tolerance of the solver.
 NO_BIAS = 1e-6
-#: Number of keyed roundings at the start, and maximum number of roundings that are added. At 4x4x3, 8 to 48
-#: keyed ones take 0.09 s, 2 of them 0.12 s and 96 0.16 s.
+#: Number of keyed roundings at the start, and maximum number of roundings that are added. At 4x4x3, a draw
+#: takes 0.09 s with 8 to 48 keyed roundings, 0.12 s with 2 and 0.16 s with 96.
 KEYED_ROUNDINGS, MOST_ROUNDINGS = 24, 400
 #: Branch-and-bound nodes of a rounding, and `Limits.steps` times the nonzero entries.
 NODES, STEP_ENTRIES = 500, 1e6
@@ -81,11 +82,11 @@ def draw_rounding(
     relations : sparse (constraints, moving cells)
         The cells are in a canonical order; the order of the constraints has no effect.
     rests : (constraints,)
-        What the raised cells of each constraint must sum to.
+        Required sum of the raised cells of each constraint.
     shares : (moving cells,)
         Probability with which each cell is to be raised, between 0 and 1.
     seed : int
-        Of the keyed roundings.
+        Seed of the keyed roundings.
     number : float
         Uniform in [0, 1), independent of the seed; it decides the draw.
 
@@ -142,7 +143,8 @@ def _canonical(relations: sparse.csr_matrix, rests: np.ndarray) -> tuple[sparse.
 
 
 class _Pricing:
-    """Finds the additive rounding of least price: by the linear relaxation, or exactly if that is not whole.
+    """Finds the additive rounding with the least price: by the linear relaxation, or by an integer program if
+    the relaxed solution is not whole.
 
     Parameters
     ----------
@@ -171,7 +173,9 @@ class _Pricing:
         self._relaxation = Master(self._program, limits)
 
     def cheapest(self, prices: np.ndarray) -> np.ndarray | None:
-        """Return the rounding (moving cells,); None if there is none, or if it was not found."""
+        """Return the rounding with the least price, (moving cells,); None if no rounding exists or none was
+        found.
+        """
         self._relaxation.change_costs(prices)
         self.programs += 1
         solution = self._relaxation.solve()
@@ -208,8 +212,8 @@ def _whole(solution: Solution) -> np.ndarray | None:
 def _master(shares: np.ndarray, roundings: list[np.ndarray]) -> Master:
     """Return the program that minimises the largest bias over the weights of the roundings.
 
-    Its first column is the bias, its first row the sum of the weights. The other rows bound the bias of each
-    cell from above and below.
+    The first column of the program is the bias, and its first row is the sum of the weights. The other rows
+    bound the bias of each cell from above and below.
     """
     count = len(shares)
     bias = np.concatenate([[0.0], -np.ones(count), np.ones(count)])

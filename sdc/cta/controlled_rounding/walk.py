@@ -1,12 +1,12 @@
 """Unbiased controlled rounding by a random walk from the true values to multiples of the base.
 
 The walk moves along directions d with M d = 0, within the adjacent multiples of each cell, so that all
-constraints hold at every step. From x the largest steps are x + a d and x - c d; there a cell reaches one of
-its multiples and is fixed. The walk takes the first with probability c / (a + c), so that the expectation of
-every cell is its value. A direction is the change of one cell and the compensating changes of the basic
-cells, as in the simplex method. Each cell is moved at most once. At the end only basic cells may differ from
-multiples. In two dimensions, at most one of them hierarchical, they are multiples too, because the
-constraints are those of a network.
+constraints hold at every step. From x the largest steps are x + a d and x - c d; at each of these points a
+cell reaches one of its multiples and is fixed. The walk takes the first with probability c / (a + c), so that
+the expectation of every cell is its value. A direction is the change of one cell and the compensating changes
+of the basic cells, as in the simplex method. Each cell is moved at most once. At the end only basic cells may
+differ from multiples. In two dimensions, at most one of them hierarchical, they are multiples too, because
+the constraints are those of a network.
 
 Source: Cox 1987, A constructive procedure for unbiased controlled rounding (cycles of a two-way table);
 Gandhi, Khuller, Parthasarathy, Srinivasan 2006, Dependent rounding (any direction).
@@ -22,8 +22,8 @@ from scipy import sparse
 #: Tolerance of the bounds, in bases. The walk may exceed a bound by this much; the result is clipped.
 BOUND_TOLERANCE = 1e-9
 
-#: Number of eta entries read after which the walk stops; 1e9 take about five seconds. A table of two
-#: hierarchies and 24,000 cells needs 5e9; in three dimensions it needs more.
+#: The walk stops after this number of eta entries read; 1e9 entries take about five seconds. A table of two
+#: hierarchies and 24,000 cells needs 5e9; tables of three dimensions need more.
 MOST_WORK = 10_000_000_000
 
 
@@ -35,14 +35,14 @@ def random_walk(
     order: np.ndarray,
     numbers: np.ndarray,
 ) -> np.ndarray:
-    """Return the end of the walk (cells,) in units of the base, additive up to the tolerance.
+    """Return the end point of the walk (cells,) in units of the base, additive up to the tolerance.
 
     Parameters
     ----------
     relations : sparse (constraints, cells), with ``relations @ start = 0``
     start, lower, upper : (cells,) values and their bounds, in units of the base
     order : (k,) positions of the cells strictly inside their bounds, in the order in which they are moved
-    numbers : (k,) independent and uniform in [0, 1), one for each of these cells
+    numbers : (k,) independent random numbers, uniform in [0, 1), one for each of these cells
     """
     basis = Basis(relations)
     values, lower, upper = np.array(start, dtype=float), lower.astype(float), upper.astype(float)

@@ -1,1 +1,3 @@
-"""Frequency tables: keyed unbiased draws for small counts, least-cost adjustment of other cells."""
+"""Protect frequency tables: keyed unbiased draws of small counts, and least-cost adjustment of all other
+cells.
+"""

@@ -12,7 +12,8 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.solver import INFINITY, Limits, Program, solve
 from scipy import sparse
 
-#: Branch-and-bound nodes. Any solution is acceptable; fewer changed draws are not worth more work.
+#: Branch-and-bound nodes. Any solution is acceptable: a smaller number of changed draws is not worth more
+#: work.
 NODES = 200
 #: Cost of a changed draw, in units of the deviation of other counts.
 CHANGE_COST = 100.0

@@ -47,7 +47,7 @@ def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: in
 
 
 def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
-    """Describe what an attacker considers possible about a table of drawn counts.
+    """Describe the deviations that an attacker considers possible in a table of drawn counts.
 
     Every small count and every zero is within one base of its published value. A total deviates by at most
     the sum of these deviations.
@@ -72,7 +72,7 @@ def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
 
 
 def as_rounded(table: CellTable, base: int) -> CellTable:
-    """Describe what an attacker considers possible if every published count is less than a base away."""
+    """Describe the deviations that an attacker considers possible if each deviation is less than the base."""
     small = (table.values > 0) & (table.values < 2 * base) & ~totals(table)
     capacity = np.full(table.cells, base - 1.0)
     return _with_possible_deviations(table, small, base - 1.0, capacity, capacity)

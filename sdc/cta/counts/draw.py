@@ -4,11 +4,11 @@ Every count c below twice the base b is drawn. Counts of b or more are drawn too
 published b would always be the true count:
 
 * c < b becomes b with probability c/b, otherwise 0;
-* b <= c < 2b becomes 2b with probability (c-b)/b, otherwise b; half of the latter then become 0 or 2b with
-  equal probability.
+* b <= c < 2b becomes 2b with probability (c-b)/b, otherwise b; half of the counts that became b then become 0
+  or 2b with equal probability.
 
-The expectation is always c. Below 2b only multiples of b are published. A total below b has only parts below
-b, so it is a multiple of b as a sum of multiples.
+The expectation is always c. The only published values below 2b are multiples of b. A total below b has only
+parts below b; as a sum of multiples of b it is itself a multiple.
 
 Source: Hundepool et al. 2012, section 5.4.1 (unbiased random rounding); Fraser and Wooton 2005 (cell keys).
 """
@@ -21,10 +21,11 @@ import numpy as np
 from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
 from microguard.sdc.errors import InvalidParameter
 
-#: Share of the counts from the base on that are drawn to it and then published at 0 or at twice the base.
-#: An unbiased draw publishes 1 as 0 with odds of 1 - 1/base at least. With base 3 on the business survey (a88
-#: by nuts3, no true zeros) a published 0 is a 1 with odds of 0.67. To reach 0.60, three quarters of all draws
-#: to the base must move on, at 2.1 times the chi-square.
+#: Share of the counts of at least the base that are first drawn to the base and then published at 0 or at
+#: twice the base. An unbiased draw publishes a count of 1 as 0 with a probability of at least 1 - 1/base.
+#: With base 3 on the business survey (a88 by nuts3, no true zeros) a published 0 is a true 1 with probability
+#: 0.67. To reduce this to 0.60, three quarters of all draws to the base must change to 0 or twice the base,
+#: at 2.1 times the chi-square.
 MOVING_ON = 0.5
 _CONTEXT = b"microguard/cta/small-count"
 
@@ -56,9 +57,10 @@ def drawn_counts(counts: np.ndarray, base: int, key: bytes, identities: Sequence
 
     Notes
     -----
-    The identity must change with the units that are counted, or with the count if the units are unknown. One
-    random number for all counts of a cell would order them: if a count of 1 is published at the base, so is a
-    later 2, and a later 0 is a true 0.
+    The identity must change with the units that are counted, or with the count if the units are unknown. If
+    one random number were used for all counts of a cell over time, the published values would be ordered. If
+    a count of 1 is published at the base, a later count of 2 would be too, and a later published 0 would be a
+    true 0.
     """
     small = (counts > 0) & (counts < 2 * base)
     published = np.array(counts, dtype=float)

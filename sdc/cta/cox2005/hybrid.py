@@ -16,13 +16,13 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class HybridParams:
-    """Numbers of groups in the order tried, limits of the program of each, whether cells are swapped.
+    """Numbers of groups in the order tried, limits of each integer program, and whether cells are swapped.
 
     A program ends after `nodes`, or after `minutes` of `step_limit`, which counts work.
 
     The paper runs the hybrid for M, M - 1, M - 2, ... groups and keeps the best, with M = 16 in its
-    experiments. M is no parameter of the specification here: 16 to 9 groups are tried at every table (effort
-    fast: 8 only), as a program of so many binaries is solved within the nodes.
+    experiments. Here M is not a parameter of the specification. 16 to 9 groups are tried for every table
+    (only 8 with effort fast), because a program with so few binaries is solved within the node limit.
     """
 
     group_counts: Sequence[int] = (16, 15, 14, 13, 12, 11, 10, 9)
@@ -63,7 +63,7 @@ def hybrid(search: Search, params: HybridParams) -> int:
 def grouped(model: Model, groups: np.ndarray) -> tuple[Program, sparse.csr_array]:
     """Return the program with one binary per group, and the (p, groups) membership matrix.
 
-    A cell with only one admissible direction has a binary of its own.
+    A cell with only one admissible direction has a separate binary.
     """
     problem, program = model.problem, model.program
     group_of = np.where(problem.forced >= 0, groups.max(initial=0) + 1 + np.arange(problem.size), groups)

@@ -10,8 +10,8 @@ indicates its preferred direction. The paper refers to Cox et al. 2006 for the a
   the others from the learnt preferences plus noise, which alternates intensification and diversification.
 * Resistances are summed over all goal vectors, potential ones as a share of M. The preference of a variable
   is its resistance to DN minus its resistance to UP.
-* Variables with strong preferences are fixed. The others are decided by a node-limited integer program. Their
-  number grows from pass to pass.
+* Variables with strong preferences are fixed. The others are decided by a node-limited integer program. The
+  number of these other variables grows from pass to pass.
 * The best solution is the incumbent of the next pass (proximate optimality).
 """
 
@@ -42,7 +42,9 @@ class LearningParams:
 
 
 def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> int:
-    """Run the passes: learn preferences, fix strong ones, solve for the rest. Return the nodes used.
+    """Run the passes: learn preferences, fix variables with strong ones, solve for the others.
+
+    Return the nodes used.
 
     Raises
     ------
@@ -112,7 +114,10 @@ def _resistances(
 def _solve_doubtful(
     search: Search, model: Model, fixed: np.ndarray, doubtful: np.ndarray, params: LearningParams
 ) -> int:
-    """Solve the integer program over the doubtful binaries with the others fixed. Return the nodes used."""
+    """Solve the integer program over the doubtful binaries, with the other binaries fixed.
+
+    Return the nodes used.
+    """
     program = model.with_directions(model.problem.admissible(fixed))
     lower, upper = program.lower.copy(), program.upper.copy()
     columns = model.binaries.start + doubtful

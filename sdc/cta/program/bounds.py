@@ -17,8 +17,8 @@ from microguard.sdc.cta.result import BoundKind
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
 from microguard.sdc.stop import Deadline
 
-#: Relative gain of a round of cell cuts below which the next width of neighbourhoods is tried, and the gain
-#: of that width in its first round from which the first width is not used again.
+#: Relative gain of a round of cell cuts below which the next width of neighbourhoods is tried. Second value:
+#: if the first round of the next width gains at least this much, the first width is not used again.
 LEAST_FIRST_GAIN, LEAST_WIDENING_GAIN = 1e-2, 2e-2
 
 
@@ -36,7 +36,9 @@ def unavoidable_bound(problem: Problem) -> LowerBound:
 
 
 def disjoint_constraints_bound(problem: Problem) -> LowerBound:
-    """Add to the unavoidable part the cuts of disjoint constraints, each at the cost of its cheapest cell."""
+    """Return the unavoidable part plus the cuts of disjoint constraints, each multiplied by the cost of its
+    cheapest cell.
+    """
     cuts = constraint_cuts(problem)
     if len(cuts.constraints) == 0:
         return unavoidable_bound(problem)
@@ -62,11 +64,11 @@ def relaxation_bound(
 ) -> LowerBound:
     """Return the best bound of the linear relaxations.
 
-    The covering relaxation with constraint cuts, cell cuts and plane cuts is solved first. Then the binding
-    cuts are added to the relaxation with directions and constraints. The second step is skipped for a
-    mirrored problem: the average of a solution and its negative has no deviations, so that directions and
-    constraints do not raise the bound. If no relaxation is solved in time, the bound of disjoint constraints
-    is returned.
+    The covering relaxation with constraint cuts, cell cuts and plane cuts is solved first. In a second step
+    the binding cuts are added to the relaxation with directions and constraints. This step is skipped for a
+    mirrored problem, in which the negative of every solution is a solution too. The average of both has no
+    deviations, so that directions and constraints do not raise the bound. If no relaxation is solved in time,
+    the bound of disjoint constraints is returned.
 
     Parameters
     ----------
@@ -122,7 +124,7 @@ def relaxation_bound(
 def _add_cell_cuts(covering: Covering, problem: Problem, most_work: float, deadline: Deadline) -> None:
     """Add cell cuts of successively wider neighbourhoods while they are worthwhile and work remains.
 
-    The first width is abandoned early if the second one gains more, to leave work for it.
+    The first width is abandoned early if the second width gains more, so that work remains for the second.
     """
     constraints = problem.constraints.shape[0]
     widths = [*(width for width in MOST_CONSTRAINTS if width < constraints), constraints][

@@ -1,16 +1,15 @@
 """Cell cuts: valid inequalities on the adjustments that compensate the change of one sensitive cell.
 
-Let w be any weights of the constraints and g = w @ constraints. All deviations d have g @ d = 0. So the
-change of a sensitive cell s is compensated by the other cells, of which sensitive ones t contribute up to
+Let w be any weights of the constraints and g = w @ constraints. All deviations d have g @ d = 0. The change
+of a sensitive cell s is therefore compensated by the other cells. Other sensitive cells t contribute up to
 their levels:
 
     sum of |g_c| adjustment_c over c other than s  >=  |g_s| smaller level_s - sum of |g_t| level_t over t.
 
 Separation: the weights are the duals of the linear program that maximises the change of s given the
-adjustments of a relaxed solution. If these cannot compensate the level of s, the cut is violated, just as a
-minimum cut is violated by a flow. In tables with few sensitive cells, cell cuts close most of the gap of the
-relaxation, in which a cell may move up and down at once and so satisfy one constraint without affecting
-others.
+adjustments of a relaxed solution. If the adjustments cannot compensate the level of s, the cut is violated.
+In tables with few sensitive cells, cell cuts close most of the gap of the relaxation, because in the
+relaxation a cell may move up and down at once and thereby satisfy one constraint without affecting others.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from microguard.sdc.stop import Deadline
 from scipy import sparse
 
 #: Numbers of constraints of a neighbourhood, tried in this order while work remains. Small neighbourhoods
-#: give weak cuts, large ones slow programs. In two dimensions 150 give 99.9 % of the bound of 1000 in a tenth
-#: of the time. In a hierarchical table of 2,766 cells in three dimensions, 400 give an 11 % higher bound and
-#: 1200 14 %.
+#: give weak cuts; large neighbourhoods give slow programs. In two dimensions 150 give 99.9 % of the bound of
+#: 1000 in a tenth of the time. In a hierarchical table of 2,766 cells in three dimensions, 400 give an 11 %
+#: higher bound and 1200 14 %.
 MOST_CONSTRAINTS = (150, 450, 1350)
 #: Maximum number of cuts of a cell in a round. Each is separated after the cells of the earlier cuts got
 #: their full capacity (nested cuts: Koch, Martin 1998).
@@ -40,7 +39,7 @@ CORE = 0.2
 #: Without one, cells with adjustment 0 could have any weight, which gives weak cuts. Large values find the
 #: strongest cuts; the three smaller ones raise the bound by another 1 to 2.5 %.
 PERTURBATIONS = (0.1, 0.03, 0.01, 0.003)
-#: Coefficients below this are numerical errors; the right side is corrected for them.
+#: Coefficients below this are numerical errors. They are dropped, and the right side is corrected for them.
 NUMERICAL_ZERO = 1e-9
 #: After this number of cells, separation stops if a smaller share of them had a violated cut. If a third of
 #: the cells is sensitive, the others compensate nearly every change, and one cell in fifty has a cut.
@@ -82,16 +81,16 @@ class CellCutSeparation:
     ----------
     problem : Problem
     most_constraints : int
-        Of a neighbourhood.
+        Maximum number of constraints of a neighbourhood.
 
     Attributes
     ----------
     work : float
-        In the units of `sdc.cta.program.work`.
+        Work so far, in the units of `sdc.cta.program.work`.
     tried, violated : int
         Number of cells tried, and of cells with a violated cut.
     perturbation : float
-        The current one of `PERTURBATIONS`.
+        Current element of `PERTURBATIONS`.
     """
 
     def __init__(self, problem: Problem, most_constraints: int = MOST_CONSTRAINTS[0]) -> None:
@@ -112,7 +111,7 @@ class CellCutSeparation:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether enough of the tried cells had a violated cut."""
+        """Return whether enough of the tried cells had a violated cut."""
         return self.tried < TRIALS or self.violated >= LEAST_SHARE * self.tried
 
     def restart(self, perturbation: float) -> None:
@@ -159,8 +158,8 @@ class CellCutSeparation:
     def _neighbourhoods(self) -> Iterator[_Neighbourhood]:
         """Yield all neighbourhoods; each is built when it is first needed.
 
-        In tables with long constraints all of them would fill the memory, and the first few show that cuts
-        are not worthwhile.
+        In tables with long constraints, all neighbourhoods together would not fit into memory, and the first
+        few already show that cuts are not worthwhile.
         """
         yield from self._built
         for near in self._unbuilt:

@@ -1,4 +1,4 @@
-"""Graph of the constraints of a table: two are adjacent if they share a cell."""
+"""Graph of the constraints of a table: two constraints are adjacent if they share a cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConstraintGraph:
     def nearest(self, start: np.ndarray, count: int) -> np.ndarray:
         """Return up to `count` constraints in order of distance from `start`, which comes first.
 
-        At equal distance, constraints that share more cells with nearer ones come first.
+        At equal distance, constraints that share more cells with nearer constraints come first.
         """
         chosen = np.asarray(start)
         taken = np.zeros(self._shared_cells.shape[0], dtype=bool)

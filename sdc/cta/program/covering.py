@@ -1,9 +1,9 @@
 """Covering relaxation: minimise the cost of adjustments subject to cuts, without directions and constraints.
 
 Constraint cuts, cell cuts and plane cuts are lower bounds on weighted sums of adjustments. If the levels up
-and down are equal, the linear relaxation with directions is not stronger: halfway between up and down no
-sensitive cell moves and all constraints hold. The covering relaxation is smaller and is solved in a tenth of
-the time.
+and down are equal, the linear relaxation with directions is not stronger: in the relaxed solution halfway
+between up and down, no sensitive cell moves and all constraints hold. The covering relaxation is smaller and
+is solved in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scipy import sparse
 
 #: Cell cuts end after this number of successive rounds with a smaller relative gain.
 PATIENCE, LEAST_GAIN = 3, 3e-4
-#: The same for rounds of plane cuts, which cost more.
+#: The number of successive rounds after which plane cuts end. They take more work than cell cuts.
 PLANE_PATIENCE, LEAST_PLANE_GAIN = 4, 1e-3
 #: Time limit of a program after the deadline, because every result needs a bound.
 LEAST_SECONDS = 0.1
@@ -30,9 +30,9 @@ LEAST_SECONDS = 0.1
 class Covering:
     """The covering relaxation of a problem, to which cuts are added.
 
-    The adjustment of a cell is its absolute deviation, that of a sensitive cell its deviation beyond its
-    smaller level. Constraint cuts and cell cuts are derived for deviations beyond the level of the chosen
-    direction, which are smaller, so that they are valid.
+    The adjustment of a cell is its absolute deviation; the adjustment of a sensitive cell is its deviation
+    beyond its smaller level. Constraint cuts and cell cuts are derived for deviations beyond the level of the
+    chosen direction, which are smaller, so that they are valid.
 
     Attributes
     ----------

@@ -14,13 +14,13 @@ from microguard.sdc.solver import Limits, Status, solve
 
 #: Gap at which branch and bound stops, below `OPTIMALITY_TOLERANCE`.
 RELATIVE_GAP = 5e-7
-#: Work limit if there is no node limit, in minutes of `step_limit`.
+#: Work limit if there is no node limit, in the minutes that `step_limit` converts to solver steps.
 MINUTES = 60.0
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Bound of branch and bound; its nodes; whether the time limit was reached."""
+    """Result of branch and bound: lower bound, number of nodes, and whether the time limit was reached."""
 
     bound: LowerBound
     nodes: int

@@ -16,8 +16,8 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import INFINITY, NO_LIMIT, Limits, Master, Solution, Status, solve
 from scipy import sparse
 
-#: Cost of a unit of violation, in units of the most expensive cell. It exceeds the cost of any chain of
-#: adjustments that avoids the violation.
+#: Cost of a unit of violation, in units of the most expensive cell. The cost exceeds that of any chain of
+#: adjustments which avoids the violation.
 VIOLATION_COST = 200.0
 #: Scaled violation up to which a solution is feasible: the solver's tolerance, summed over a constraint.
 VIOLATION_TOLERANCE = 1e-5
@@ -60,8 +60,8 @@ class FixedDirectionsProgram:
     """The elastic program of a problem, solved for one vector of directions after another.
 
     A small program is always solved from the last basis. A large one is solved from the last basis if the
-    directions are similar to the last ones, so that this is expected to be less work, and otherwise from
-    scratch by the interior point method.
+    directions are similar to the last ones, so that this is expected to take less work. Otherwise the
+    interior point method solves it from scratch.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -110,7 +110,9 @@ class FixedDirectionsProgram:
         return from_basis <= work_from_nothing(self._columns, self._constraints)
 
     def _from_basis(self, directions: np.ndarray, seconds: float) -> tuple[Solution | None, float]:
-        """Return the solution and its work; None if it fails or takes more iterations than expected."""
+        """Solve from the last basis; return the solution and the work, or None if the solver fails or needs
+        more iterations than expected.
+        """
         work = 0.0
         if self._master is None:
             start = "ipm" if self._large else "simplex"

@@ -11,11 +11,11 @@ from scipy import sparse
 
 #: Scaled shortage of capacity that is attributed to the tolerance of the solver.
 CAPACITY_TOLERANCE = 1e-6
-#: Sensitive cells of a constraint whose directions are all tried.
+#: Maximum number of sensitive cells of a constraint for which all directions are tried.
 MAX_CHECKED_CELLS = 12
-#: Solves that reduce an infeasible subset of constraints.
+#: Maximum number of solves that reduce an infeasible subset of constraints.
 MAX_FILTER_SOLVES = 200
-#: Nodes of each of these solves. If they prove nothing, the constraint stays in the subset.
+#: Node limit of each of these solves. If a solve proves nothing, the constraint stays in the subset.
 REDUCTION_NODES = 200
 
 
@@ -34,12 +34,13 @@ class ImpossibleConstraints(ImpossibleProtection):
 def check_constraints(problem: Problem) -> None:
     """Check for each constraint alone that some directions of its sensitive cells satisfy it.
 
-    Each direction has its own room: a cell that rises may rise further, and not fall.
+    The capacity depends on the direction: a cell that rises may rise further, but may not fall.
 
     Raises
     ------
     ImpossibleConstraints
-        If no directions do; names the constraint whose shortage is largest relative to the room of its cells.
+        If no directions satisfy a constraint. The error names the constraint whose shortage is largest
+        relative to the capacity of its cells.
     """
     incidence = sparse.csr_matrix(problem.incidence)
     rise, fall = np.zeros(problem.table.cells), np.zeros(problem.table.cells)
@@ -75,9 +76,9 @@ def _reached(
     least, most = np.zeros(1), np.zeros(1)
     for cell, entry in zip(incidence.indices[start:end], incidence.data[start:end], strict=True):
         ends = []
-        if problem.forced[cell] != 0:  # may rise
+        if problem.forced[cell] != 0:  # the cell may rise
             ends.append((problem.up[cell], problem.up[cell] + problem.rise_slack[cell]))
-        if problem.forced[cell] != 1:  # may fall
+        if problem.forced[cell] != 1:  # the cell may fall
             ends.append((-problem.down[cell] - problem.fall_slack[cell], -problem.down[cell]))
         signed = [sorted((entry * low, entry * high)) for low, high in ends]
         least = np.concatenate([least + low for low, _ in signed])
@@ -96,7 +97,8 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
     Raises
     ------
     ImpossibleConstraints
-        If branch and bound proves that there is none; names constraints that are infeasible together.
+        If branch and bound proves that no solution exists. The error names constraints that are infeasible
+        together.
     NoSolutionFound
         If a limit was reached.
     """
@@ -125,7 +127,8 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
 
 
 def _infeasible_subset(problem: Problem) -> np.ndarray:
-    """Return constraints that are infeasible together: a deletion filter drops those that are not needed.
+    """Return constraints that are infeasible together: a deletion filter drops constraints that are not
+    needed for the infeasibility.
 
     Halves are tried before quarters, down to single constraints, so that a few constraints among many are
     found with few solves; see Chinneck 2008, Feasibility and Infeasibility in Optimization, chapter 6.

@@ -41,13 +41,13 @@ class Model:
 
     @property
     def binaries(self) -> slice:
-        """Columns of B."""
+        """Return the columns of B."""
         start = 2 * len(self.problem.free)
         return slice(start, start + self.problem.size)
 
     @property
     def relaxed(self) -> Program:
-        """The linear relaxation."""
+        """Return the linear relaxation."""
         return replace(self.program, integer=None)
 
     def with_directions(self, directions: np.ndarray) -> Program:
@@ -166,9 +166,11 @@ def adjustment_columns(model: Model) -> sparse.csr_array:
 
 
 def beyond_cheaper_levels(model: Model) -> tuple[sparse.csr_array, np.ndarray]:
-    """Express the absolute deviation of each cell, of a sensitive one beyond its smaller level.
+    """Express the absolute deviation of each cell; for a sensitive cell, its deviation beyond the smaller
+    level.
 
-    It is ``matrix @ columns + constant`` for the returned (cells, columns) matrix and (cells,) constant.
+    The deviation is ``matrix @ columns + constant`` for the returned (cells, columns) matrix and (cells,)
+    constant.
     """
     problem = model.problem
     matrix = adjustment_columns(model)

@@ -1,4 +1,5 @@
-"""Plane cuts: the cost of the adjustments in a two-dimensional part of a table is at least its own optimum.
+"""Plane cuts: the cost of the adjustments in a two-dimensional part of a table is at least the optimum of
+that part alone.
 
 Two classes of disjoint constraints (`constraint_classes`) decompose into planes: the two-dimensional tables
 of a table with three or more dimensions or with hierarchies. Dropping all other constraints relaxes the
@@ -21,11 +22,14 @@ from microguard.sdc.stop import Deadline
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Number of sensitive cells of a plane. One cell gives a constraint cut; more than this, a large program.
+#: Minimum and maximum number of sensitive cells of a plane. A plane with one cell only gives a constraint
+#: cut; larger planes give large programs.
 FEWEST_CELLS, MOST_CELLS = 2, 45
-#: Maximum number of nonzero entries of a plane, and of planes; those with most sensitive cells are chosen.
+#: Maximum number of nonzero entries of a plane, and maximum number of planes. The planes with most sensitive
+#: cells are chosen.
 MOST_ENTRIES, MOST_PLANES = 1500, 64
-#: Node limit and relative gap of the program of a plane; the gap is lost to the bound.
+#: Node limit and relative gap of the program of a plane; the bound is lower than the optimum by up to this
+#: gap.
 NODES, GAP = 600, 1e-3
 #: Work per simplex iteration in such a small program, including the solver's cuts and heuristics.
 ITERATION_WORK = 5.0
@@ -92,8 +96,8 @@ def planes_of(problem: Problem) -> list[Plane]:
 class PlaneProgram:
     """The integer program of a plane, solved for one vector of costs after another.
 
-    The adjustment of a cell is its absolute deviation, of a sensitive cell its deviation beyond its smaller
-    level.
+    The adjustment of a cell is its absolute deviation; that of a sensitive cell is its deviation beyond the
+    smaller level.
 
     Attributes
     ----------
@@ -123,7 +127,7 @@ class PlaneProgram:
         self._program = replace(program, upper=upper)
 
     def cut(self, prices: np.ndarray, deadline: Deadline) -> tuple[PlaneCut | None, float]:
-        """Return the cut at costs (cells,) per unit of adjustment, None if there is none, and the work."""
+        """Return the cut at costs (cells,) per unit of adjustment (None if there is no cut), and the work."""
         program: Program = replace(
             self._program, costs=self._adjustments @ prices, offset=float(self._constant @ prices)
         )

@@ -1,4 +1,4 @@
-"""A table in the form that the methods use: positions, protection levels and capacities, scaled."""
+"""A table in the form that the methods use: positions of cells, scaled protection levels and capacities."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ class Problem:
         """Restrict the problem to some constraints and cells, given by their positions.
 
         `outside` (constraints,) is the sum of the deviations of all other cells, which are fixed. Only the
-        linear program for fixed directions uses it. Lower bounds are for whole tables, or hold without it.
+        linear program for fixed directions uses `outside`. Lower bounds are computed for whole tables, or are
+        valid without it.
         """
         return replace(
             self,
@@ -146,41 +147,45 @@ class Problem:
 
     @cached_property
     def summation(self) -> Summation | None:
-        """Margins as sums of internal cells; None if internal cells cannot take any values independently."""
+        """Return the margins as sums of internal cells; None if internal cells cannot take any values
+        independently.
+        """
         return Summation.from_relations(self.table.relations)
 
     @property
     def mirrored(self) -> bool:
-        """Whether negating a solution always gives a solution of the same cost."""
+        """Return whether the negative of every solution is a solution with the same cost."""
         pairs = ((self.up, self.down), (self.rise_slack, self.fall_slack), (self.rise, self.fall))
         same = all(np.array_equal(one, other) for one, other in pairs)
         return same and self.table.quality is None and bool(np.all(self.forced < 0))
 
     @property
     def size(self) -> int:
-        """Number p of sensitive cells that need a direction."""
+        """Return the number p of sensitive cells that need a direction."""
         return len(self.sensitive)
 
     @property
     def swing(self) -> np.ndarray:
-        """(p,) change of the base deviation if the direction changes: up + down."""
+        """Return the change of the base deviation if the direction changes: up + down, (p,)."""
         return self.up + self.down
 
     @property
     def incidence(self) -> sparse.csc_matrix:
-        """(constraints, p) columns of the sensitive cells."""
+        """Return the columns of the sensitive cells, (constraints, p)."""
         return sparse.csc_matrix(self.constraints[:, self.sensitive])
 
     @property
     def cheaper_levels(self) -> np.ndarray:
-        """(p,) the smaller admissible protection level of each sensitive cell."""
+        """Return the smaller admissible protection level of each sensitive cell, (p,)."""
         return np.where(
             self.forced == 1, self.up, np.where(self.forced == 0, self.down, np.minimum(self.up, self.down))
         )
 
     @property
     def unavoidable(self) -> float:
-        """Scaled cost of all sensitive cells at their smaller levels, a lower bound on every solution."""
+        """Return the scaled cost of all sensitive cells at their smaller levels, a lower bound on every
+        solution.
+        """
         return float(self.sensitive_costs @ self.cheaper_levels)
 
     def base(self, directions: np.ndarray) -> np.ndarray:
@@ -197,7 +202,7 @@ class Problem:
 
     @property
     def objective_unit(self) -> float:
-        """Original objective per scaled objective."""
+        """Return the original objective per scaled objective."""
         return self.unit * self.cost_unit
 
 
@@ -213,7 +218,7 @@ def _power_of_two(number: float) -> float:
 
 
 def _distinct_constraints(relations: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Drop empty constraints and repeated ones (the same cells up to a common sign).
+    """Drop empty constraints and repeated ones (the same entries up to a common sign).
 
     Returns the remaining constraints and their positions.
     """

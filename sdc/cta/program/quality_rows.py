@@ -13,8 +13,8 @@ from scipy import sparse
 def with_quality(program: Program, problem: Problem) -> Program:
     """Add one row per kept statistic to the base program of `sdc.cta.program.model`.
 
-    A subproblem, such as a plane, gets only the statistics of which it contains all movable cells. Without
-    the other rows its lower bound remains valid.
+    A subproblem, such as a plane, gets only the statistics whose movable cells are all in it. Without the
+    other rows the lower bound of the subproblem remains valid.
     """
     quality = problem.table.quality
     if quality is None:

@@ -2,8 +2,8 @@
 
 Only capacities of cells that are not sensitive are widened. Protection levels, zeros, signs and held cells do
 not change. In an elastic program (Chinneck 2008, Feasibility and Infeasibility in Optimization, section 4)
-deviations beyond the capacities cost one per unit and others cost nothing. Its optimum is the least extra
-capacity, and its solution shows which cells need it.
+deviations beyond the capacities cost one per unit and all other deviations cost nothing. Its optimum is the
+least extra capacity, and its solution shows which cells need it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy import sparse
 
 Step = Literal["capacities", "fixed"]
 #: Nodes of each elastic program; the best solution is used, even without a proof that it is minimal. Proofs
-#: in two dimensions need few nodes (4 s at 50x50); 10x10x10 reaches the limit after 76 s.
+#: in two dimensions need few nodes (4 s at 50x50). A table of 10x10x10 reaches the limit after 76 s.
 NODES = 200
 
 
@@ -114,7 +114,8 @@ def _extra_capacity(
 ) -> tuple[np.ndarray, np.ndarray, bool] | None:
     """Return the extra lower and upper capacity (cells,) that makes the table feasible.
 
-    The third value is whether they are proved minimal. Return None if the table remains infeasible.
+    The third return value states whether the extra capacities are proved minimal. Return None if the table
+    remains infeasible.
     """
     lowest = np.inf if np.any(table.values < 0) else table.values
     wide = replace(
@@ -149,7 +150,9 @@ def _extra_capacity(
 
 
 def _elastic(program: Program, within: np.ndarray, beyond: np.ndarray) -> Program:
-    """Add columns for deviations beyond the capacities `within` of the free cells; only these have a cost."""
+    """Add columns for deviations beyond the capacities `within` of the free cells; only these columns have a
+    cost.
+    """
     count = len(within)
     integer = np.zeros(len(program.costs) + count, dtype=bool)
     integer[: len(program.costs)] = program.integer

@@ -23,14 +23,14 @@ class Search:
     problem : Problem
     deadline : Deadline
     best : Evaluation or None
-        Cheapest solution so far; feasible ones are preferred.
+        Cheapest solution so far; feasible solutions are preferred to cheaper infeasible ones.
     evaluations : list of Evaluation
         All distinct evaluations in order; their gradients give valid cuts.
     history : list of (programs, scaled cost) at each improvement
     programs, moves : int
         Number of linear programs and of annealing moves.
     work : float
-        Of the programs, in the units of `sdc.cta.program.work`.
+        Work of the programs, in the units of `sdc.cta.program.work`.
     """
 
     def __init__(self, problem: Problem, deadline: Deadline) -> None:
@@ -48,12 +48,13 @@ class Search:
     def evaluate(
         self, directions: np.ndarray, ignore_deadline: bool = False, similar_follow: bool = False
     ) -> Evaluation:
-        """Evaluate directions (p,) by a linear program; repeated directions are looked up.
+        """Evaluate directions (p,) by a linear program; the result of directions evaluated before is reused.
 
         Parameters
         ----------
         ignore_deadline : bool
-            Whether to solve even after the deadline, so that finished work gives a solution.
+            Whether to solve the program even after the deadline, so that work already done leads to a
+            solution.
         similar_follow : bool
             Whether similar directions will be evaluated next.
 

@@ -1,7 +1,7 @@
-"""Deterministic cost model of linear programs, which budgets are expressed in.
+"""Deterministic cost model of linear programs. All work limits are expressed in its unit.
 
-The unit is the cost per column of a program solved from scratch, about 20 microseconds of one core. It was
-measured on grids of two and three dimensions and on hierarchical tables of 2,000 to 19,000 cells, and is
+The unit is the cost per column of a program solved from scratch, about 20 microseconds of one core. The model
+was measured on grids of two and three dimensions and on hierarchical tables of 2,000 to 19,000 cells, and is
 accurate within a factor of two.
 """
 
@@ -17,8 +17,8 @@ _FILL_IN_CONSTRAINTS = 1000
 #: Cost of a warm start without iterations, relative to a solve from scratch.
 _WARM_START = 0.05
 #: Calls of the interrupt callback of branch and bound in a minute of one core, times the nonzero entries of
-#: the program. They were 2e8 in the tree of a 15x15 table and 2.5e6 at the root of 8x8x8, where cuts and
-#: heuristics make few calls.
+#: the program. This product was 2e8 in the search tree of a 15x15 table, and 2.5e6 at the root of 8x8x8,
+#: where cuts and heuristics make few calls.
 _STEP_ENTRIES = 1e7
 #: Minimum number of these calls, so that the root is solved.
 _LEAST_STEPS = 100
@@ -35,5 +35,5 @@ def work_from_basis(columns: int, constraints: int, iterations: int) -> float:
 
 
 def step_limit(minutes: float, program: Program) -> int:
-    """Return `Limits.steps` of an integer program for about so many minutes of one core."""
+    """Return the `Limits.steps` with which an integer program takes about `minutes` minutes of one core."""
     return max(_LEAST_STEPS, int(minutes * _STEP_ENTRIES / max(program.matrix.nnz, 1)))

@@ -1,7 +1,7 @@
 """Merge identical cells into one variable: a total with a single part that can move equals that part.
 
-Sparse hierarchical tables have many of them. One variable has one direction, one level and one secret factor,
-so the search need not find out that these must be equal.
+Sparse hierarchical tables have many identical cells. One variable has one direction, one level and one secret
+factor, so the search does not have to discover that these must be equal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.nda
     ----------
     table : CellTable
     alike : (cells,) integer array, optional
-        Equal numbers of cells that are known to be identical, -1 where nothing is known.
+        Cells that are known to be identical have the same number; -1 if nothing is known.
     """
     fixed = (table.values == 0) & (table.lower_capacity == 0) & (table.upper_capacity == 0)
     moving = np.flatnonzero(~fixed)
@@ -50,8 +50,8 @@ def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.nda
 def table_of_variables(table: CellTable, variables: np.ndarray) -> CellTable:
     """Return the table of variables: costs are summed, the largest levels and smallest capacities kept.
 
-    An adjustment of it is an adjustment of the whole table at the same cost: every cell takes the value of
-    its variable.
+    An adjustment of the table of variables is an adjustment of the whole table at the same cost: every cell
+    takes the value of its variable.
     """
     count = int(variables.max()) + 1
     first = np.unique(variables, return_index=True)[1]
@@ -88,8 +88,9 @@ def table_of_variables(table: CellTable, variables: np.ndarray) -> CellTable:
 def with_variables(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] | None:
     """Return the table of variables and the variable of each cell; None if it cannot replace the whole table.
 
-    It cannot if all cells differ, if mode "exact" requires identical cells to move by different levels, or
-    if levels exceed capacities in it: then the constraints of the whole table must prove infeasibility.
+    The table of variables cannot replace the whole table if all cells differ, or if mode "exact" requires
+    identical cells to move by different levels. The same holds if its levels exceed its capacities, because
+    the constraints of the whole table must then prove infeasibility.
     """
     variables = identical_cells(table)
     if int(variables.max()) + 1 == table.cells:
@@ -112,7 +113,7 @@ def of_all_cells(answer: Adjustment, table: CellTable, variables: np.ndarray, mo
     Raises
     ------
     SolverFailed
-        If it fails the check of the whole table.
+        If the adjustment fails the check of the whole table.
     """
     deviations = answer.deviations[variables]
     values = table.values + deviations

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 from microguard.sdc.errors import InvalidParameter
 
-#: Minimum number of bytes of a key: an attacker can try out all shorter keys.
+#: Minimum number of bytes of a key: an attacker could try all possible shorter keys.
 MIN_KEY_BYTES = 16
 
 
 def keyed_numbers(key: bytes, context: bytes, identities: Sequence[str]) -> np.ndarray:
-    """Return one number in [0, 1) per identity; each context is a stream of its own.
+    """Return one number in [0, 1) per identity; each context gives a separate stream of numbers.
 
     Raises
     ------

@@ -13,7 +13,7 @@ def kept_non_negative(table: CellTable) -> CellTable:
 
     A lower level above the value (a small count times its secret factor) becomes the value: zero is the
     furthest the cell can move down, and protects it as well as any level. A sensitive zero keeps its lower
-    level without capacity for it, so it can only rise.
+    level but has no capacity to decrease, so it can only rise.
     """
     if np.any(table.values < 0):
         return table
@@ -28,7 +28,7 @@ def kept_non_negative(table: CellTable) -> CellTable:
 
 
 def with_zeros_unknown(table: CellTable) -> CellTable:
-    """Return the table as an attacker knows it, who cannot tell that a sensitive cell is a zero.
+    """Return the table as an attacker knows it if he does not know which sensitive cells are zeros.
 
     A sensitive zero gets lower capacity for its level, like a cell slightly above zero. A capacity of 0 would
     reveal that the cell rose.

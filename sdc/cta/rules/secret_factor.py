@@ -1,15 +1,16 @@
 """Protection levels multiplied by a secret factor per cell.
 
-Optimal deviations end exactly at a limit, so an attacker who knows the rule is left with two candidates. A
-factor drawn per cell from a secret key turns each candidate into a band. The bands are wide: with `spread` 1
-an attacker who knows the direction of a change and takes the middle of the band knows the value no better
-than to the protected per cent.
+Optimal deviations lie exactly at a level, so an attacker who knows the rule has only two candidates for the
+original value. A factor drawn per cell from a secret key turns each candidate into a band. The bands are
+wide: with `spread` 1 an attacker who knows the direction of a change and guesses the middle of the band knows
+the value only to within the protected percentage.
 
 Two numbers are drawn per cell: its level, between the level of the rule and `LARGEST_DRAWN_LEVEL` times it,
-and its place between that level and the end of the band. The level of a cell with too few contributors is a
-known share of its value; the drawn one is not. Both numbers depend on the key and on the identity of the
-cell. The identity must name whatever an attacker may know of another cell (period, measure, contributors):
-a factor that two cells share is computed from the one and applied to the other.
+and the position of the deviation between that level and the end of the band. The rule's level of a cell with
+too few contributors is a known share of its value; the drawn level is unknown. Both numbers depend on the key
+and on the identity of the cell. The identity must contain everything that distinguishes the cell from cells
+an attacker may know (period, measure, contributors). Otherwise he computes the shared factor from a known
+cell and applies it to the other.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Maximum share of the value of a cell for which its level determines the width of a band. A larger level
-#: hides the value by itself, and a wider band would exceed the capacities of any table.
+#: protects the value without a band, and a wider band would exceed the capacities of any table.
 LARGEST_SHARE = 0.5
 #: Maximum decrease of a sensitive cell as a share of its value, unless its level is larger.
 LARGEST_FALL = 0.6
 #: Largest possible factor: upwards, at the largest share and a spread of 1.
 LARGEST_FACTOR = 7.0
-#: Largest drawn level as a multiple of the level of the rule, in a band at least twice as wide. With 1 the
-#: level would be known.
+#: Largest drawn level as a multiple of the level of the rule, if the band is at least twice as wide. With a
+#: multiple of 1 the level would be known.
 LARGEST_DRAWN_LEVEL = 1.5
 _FACTOR, _LEVEL = b"microguard/cta/protection-factor", b"microguard/cta/protection-level"
 
@@ -44,11 +45,13 @@ class Spread:
 
 
 def largest_factors(table: CellTable, spread: float) -> Spread:
-    """Return the largest factors: a band is `spread` times the protected share of its middle to either side.
+    """Return the largest factors.
 
-    With p the level over the value, a change of p to p F upwards leaves originals between t/(1+p) and
-    t/(1+pF) of a published t: half of that over its middle is p times the spread where
-    1+pF = (1+p)(1+sp)/(1-sp), and likewise downwards.
+    A band then extends from its middle to either side by `spread` times the protected share of the middle.
+
+    Let p be the level divided by the value and s the spread. If the value rises by p to p F, the original of
+    a published t is between t/(1+p) and t/(1+pF). Half the width of this interval, divided by its middle, is
+    s p if 1+pF = (1+p)(1+sp)/(1-sp). The formula for decreases is analogous.
     """
     if not 0 <= spread <= 1:
         raise InvalidParameter("a spread is a number from 0 to 1")
@@ -70,8 +73,8 @@ def secret_factors(key: bytes, identities: Sequence[str], largest: np.ndarray) -
 
     Parameters
     ----------
-    key, identities : of `keyed_numbers`
-    largest : (cells,) of `Spread`
+    key, identities : see `keyed_numbers`
+    largest : (cells,) largest factors, from `Spread`
 
     Returns
     -------
@@ -86,9 +89,9 @@ def secret_factors(key: bytes, identities: Sequence[str], largest: np.ndarray) -
 def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
     """Return the table with capacities of sensitive cells that are wide enough for any factor.
 
-    A direction without capacity for the level of the rule gets none for the drawn one. A sensitive cell
-    falls by no more than `LARGEST_FALL` of its value unless its factor asks for more: one published at zero
-    shows its direction.
+    A direction without capacity for the level of the rule gets no capacity for the drawn level. A sensitive
+    cell decreases by at most the share `LARGEST_FALL` of its value unless its factor requires more, because a
+    cell published as zero reveals its direction.
     """
     factors, directed = largest_factors(table, spread), table.sensitive
     upper, lower = factors.upper * table.upper_protection, factors.lower * table.lower_protection
@@ -107,7 +110,7 @@ def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
 def with_secret_levels(table: CellTable, key: bytes, identities: Sequence[str], spread: float) -> CellTable:
     """Return the table with the levels of each sensitive cell times its factor, rounded up in whole tables.
 
-    A direction that has capacity for the level of the rule gets capacity for the drawn one.
+    A direction that has capacity for the level of the rule gets capacity for the drawn level.
     """
     if len(identities) != table.cells:
         raise ShapeMismatch(f"{len(identities)} identities for {table.cells} cells")

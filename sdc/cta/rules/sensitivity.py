@@ -1,9 +1,9 @@
 """Find sensitive cells by the disclosure rules, and compute their levels, capacities and costs.
 
-Rules and levels as in the handbook (Hundepool et al. 2012, chapter 4): the upper level is the smallest
-amount by which the published total must exceed the true one so that the rule no longer finds the cell
-sensitive; the lower level equals it. Totals and contributions are both with sampling weights
-(`weighted_contributions`), or both without.
+Rules and levels as in the handbook (Hundepool et al. 2012, chapter 4): the upper level is the smallest amount
+by which the published total must exceed the true one so that the rule no longer finds the cell sensitive; the
+lower level equals it. Totals and contributions are both weighted with sampling weights
+(`weighted_contributions`), or both unweighted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Sensitivity:
     upper: np.ndarray
 
     def only(self, cells: np.ndarray) -> Sensitivity:
-        """Return which cells are sensitive by the rule, as a (cells,) boolean array."""
+        """Return the same sensitivity restricted to `cells`, a (cells,) boolean array."""
         return Sensitivity(
             self.sensitive & cells, np.where(cells, self.lower, 0.0), np.where(cells, self.upper, 0.0)
         )
@@ -63,17 +63,19 @@ def largest_contributions(
 
 
 def weighted_contributions(sizes: ArrayLike, weights: ArrayLike, count: int) -> np.ndarray:
-    """Return the (count,) largest contributions to a cell whose contributors stand for several.
+    """Return the (count,) largest contributions to a cell whose contributors represent several units
+    (sampling weights).
 
-    A contribution of weight w is taken for w equal ones, so that the rules see the complete cell that the
-    sample stands for: 100 with weight 4 and 10 with weight 7 are four contributions of 100 and seven of 10.
-    Of a weight with a fraction, the rest of a contribution is filled by the next smaller one. A weight below
-    1 counts as 1: who reported is there.
+    A contribution with weight w counts as w equal contributions, so that the rules are applied to the
+    complete cell that the sample represents: 100 with weight 4 and 10 with weight 7 are four contributions of
+    100 and seven of 10. If a weight has a fractional part, the rest of that contribution is filled by the
+    next smaller contribution. A weight below 1 counts as 1, because the respondent itself exists.
 
     Parameters
     ----------
     sizes, weights : (contributors,) arrays
-        The largest contributions without weight by size, `count` of them or all, and their weights.
+        The `count` largest unweighted contributions (all if there are fewer), in descending order, and their
+        weights.
 
     References
     ----------
@@ -91,7 +93,9 @@ def weighted_contributions(sizes: ArrayLike, weights: ArrayLike, count: int) -> 
 
 
 def minimum_frequency(counts: ArrayLike, least: int) -> Sensitivity:
-    """Minimum frequency rule: counts above 0 and below `least`; levels reach `least` and 0."""
+    """Apply the minimum frequency rule: counts above 0 and below `least` are sensitive; the levels reach up
+    to `least` and down to 0.
+    """
     if least < 2:
         raise InvalidParameter("a minimum frequency below 2 finds no cell sensitive")
     frequencies = _amounts("counts", counts)
@@ -108,10 +112,12 @@ def minimum_contributors(
     percent: float,
     gross: ArrayLike | None = None,
 ) -> Sensitivity:
-    """Minimum frequency rule of magnitudes: fewer than `least` contributors; levels in percent of the total.
+    """Apply the minimum frequency rule to magnitudes: cells with fewer than `least` contributors are
+    sensitive; levels are a percentage of the total.
 
-    With contributions of either sign, in percent of their `gross` sum: if two nearly cancel, each contributor
-    knows the other's amount from the balance, whatever small share of the balance is added.
+    If contributions have both signs, levels are a percentage of their `gross` sum. If two contributions
+    nearly cancel, each contributor could infer the other's amount from the balance, even if a small
+    percentage of the balance is added.
     """
     if least < 2 or not percent > 0:
         raise InvalidParameter("needs a minimum of 2 contributors or more and a positive percentage")
@@ -126,10 +132,11 @@ def minimum_contributors(
 def dominance(
     largest: ArrayLike, totals: ArrayLike, n: int, k: float, gross: ArrayLike | None = None
 ) -> Sensitivity:
-    """(n,k) rule: the n largest contributions make up more than k percent of the total.
+    """Apply the (n,k)-dominance rule: cells whose n largest contributions exceed k percent of the total are
+    sensitive.
 
-    Levels: 100/k (x_1 + ... + x_n) - X, all by size. With contributions of either sign X is their `gross`
-    sum, of absolute values; the absolute total if it is not given.
+    The levels are 100/k (x_1 + ... + x_n) - X, in absolute values. X is the `gross` sum of absolute
+    contributions, needed if contributions have both signs, or the absolute total if `gross` is not given.
     """
     if n < 1 or not 0 < k < 100:
         raise InvalidParameter("dominance needs n of at least 1 and k strictly between 0 and 100 percent")
@@ -146,13 +153,15 @@ def p_percent(
     gross: ArrayLike | None = None,
     protected: ArrayLike | None = None,
 ) -> Sensitivity:
-    """p% rule: the second largest contributor can estimate the largest to within p percent.
+    """Apply the p% rule: a cell is sensitive if the second largest contributor can estimate the largest to
+    within p percent.
 
-    Levels: p/q x_1 - (X - x_1 - x_2), by size as in `dominance`. With q below 100 the prior-posterior (p,q)
-    rule: everybody could already estimate each contribution to within q percent.
+    The levels are p/q x_1 - (X - x_1 - x_2), in absolute values as in `dominance`. With q below 100 this is
+    the prior-posterior (p,q) rule: everybody could estimate each contribution to within q percent before
+    publication.
 
-    With `protected`, the (cells,) largest contributions of those who are to be protected, the largest
-    contributor estimates the largest of these if it is smaller than the largest of all.
+    `protected` (cells,) is the largest contribution of the contributors to be protected. If it is smaller
+    than the largest contribution of all, the rule assumes that the largest contributor estimates it.
     """
     if not p > 0 or not 0 < q <= 100:
         raise InvalidParameter("the p-percent rule needs a positive p, and q up to 100 percent")
@@ -168,14 +177,16 @@ def p_percent(
 
 
 def requested(largest: ArrayLike, totals: ArrayLike, shares: ArrayLike, percent: float) -> Sensitivity:
-    """Request rule: the largest contributor asked for protection and has more than a share of the total.
+    """Apply the request rule: a cell is sensitive if the largest contributor requested protection and exceeds
+    a share of the total.
 
     Parameters
     ----------
     shares : (cells,) array
-        Share in percent above which the largest contributor is protected; NaN if it did not ask.
+        Share in percent above which the largest contributor is protected; NaN if it did not request
+        protection.
     percent : float
-        Levels in percent of the total: the rule has none of its own.
+        Levels in percent of the total, because the rule defines no levels.
 
     References
     ----------
@@ -191,7 +202,7 @@ def requested(largest: ArrayLike, totals: ArrayLike, shares: ArrayLike, percent:
 def _sizes(
     largest: ArrayLike, totals: ArrayLike, gross: ArrayLike | None, least: int, missing: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the absolute largest contributions and the sum that they are shares of."""
+    """Return the absolute largest contributions and the sum with which they are compared."""
     top, sums = np.abs(np.asarray(largest, dtype=float)), np.abs(_amounts("totals", totals))
     if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < least:
         raise ShapeMismatch(missing)

@@ -9,18 +9,20 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def tighten_bounds(table: CellTable, deviations: np.ndarray, cells: np.ndarray) -> CellTable | None:
-    """Return the table in which `cells` may move half as far as they did, or only in the other direction.
+    """Return the table in which `cells` may move at most half as far as before, or only in the other
+    direction.
 
-    None if no capacity can be reduced.
+    Return None if no capacity can be reduced.
 
-    A change reveals its direction if it is so far beyond the level that the other cells could not balance as
-    much in the other direction. They often can balance half of it. If half is less than the level, the
-    direction is closed. If the other one is closed too, or the cell is held at a value, nothing changes.
+    The direction of a change is revealed if the other cells could not balance an equally large change in the
+    other direction. They can often balance half of the change. If half of the change is less than the level,
+    the capacity in this direction becomes 0. If the other direction has no capacity either, or the value of
+    the cell is fixed, the cell does not change.
 
     Parameters
     ----------
     table : CellTable
-    deviations : (cells of the table,) as adjusted
+    deviations : (cells of the table,) deviations of the adjusted values
     cells : (k,) positions of sensitive cells
     """
     upper, lower = table.upper_capacity.copy(), table.lower_capacity.copy()

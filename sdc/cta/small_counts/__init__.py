@@ -1,1 +1,1 @@
-"""Rounding of small counts only, with totals that are the sums of their parts."""
+"""Small count rounding: only small counts are rounded, and totals are the sums of their parts."""

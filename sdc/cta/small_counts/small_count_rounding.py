@@ -1,9 +1,10 @@
-"""Small count rounding: counts below a base go to 0 or the base, chosen together; all others stay.
+"""Small count rounding: counts below a base become 0 or the base, chosen jointly; larger counts do not
+change.
 
-Every cell that is no total and below the base is rounded, totals are recomputed. So each published count is 0
-or at least the base, and totals are the sums of their parts. Which cells go up is chosen so that the
-chi-square distance of all cells, totals included, is as small as a local search finds: it starts from draws
-by the secret key, and changes single cells and pairs of cells while that helps.
+Every cell below the base that is not a total is rounded, and totals are recomputed. Each published count is
+therefore 0 or at least the base, and totals are the sums of their parts. A local search chooses the cells to
+round up. It minimises the chi-square distance of all cells, totals included. It starts from draws by the
+secret key, and changes single cells and pairs of cells as long as the distance decreases.
 
 References
 ----------
@@ -28,8 +29,7 @@ from scipy import sparse
 
 ALGORITHM = "small count rounding"
 _CONTEXT, _ORDER = b"small counts", b"order of small counts"
-#: Maximum number of small counts for which pairs are tried too: a matrix with as many rows and columns is
-#: stored.
+#: Maximum number of small counts for which pairs are tried: a square matrix of this size is stored.
 MOST_PAIRED = 3000
 #: Number of draws from which the search starts if pairs are tried.
 STARTS = 8
@@ -47,23 +47,24 @@ def small_count_rounding(
     table : CellTable
         Whole numbers of 0 or more, from `with_room_for_small_counts`.
     base : int
-        2 or more. No published count is between 0 and it.
+        At least 2. No published count is strictly between 0 and the base.
     key : bytes
-        Secret of the draw that the search starts from, and of the order of its steps.
-    identities : (cells,) names of the cells, each once
+        Secret key of the initial draws and of the order of the search steps.
+    identities : (cells,) distinct names of the cells
     held : (cells,) array, optional
-        Values of cells that were published before, else NaN.
+        Value of each cell that was published before, NaN for other cells.
 
     Returns
     -------
     Adjustment
-        ``objective`` is the sum of absolute changes times costs; its lower bound is that of each small count
-        alone.
+        ``objective`` is the sum of absolute changes times costs; its lower bound is the sum of the cheapest
+        change of each small count alone.
 
     Raises
     ------
     InvalidParameter
-        If a value is no count, or the cells that are no totals do not determine the others (linked tables).
+        If a value is not a count, or the cells that are not totals do not determine the others (linked
+        tables).
     ImpossibleProtection
         If values that were published before cannot be kept.
     """
@@ -112,12 +113,13 @@ def small_count_rounding(
 
 
 def with_room_for_small_counts(table: CellTable, base: int) -> CellTable:
-    """Return the table whose small counts may go to 0 and the base, and whose totals follow.
+    """Return the table with capacities for small counts to become 0 or the base, and for totals to change
+    accordingly.
 
     Raises
     ------
     InvalidParameter
-        If the cells that are no totals do not determine the others.
+        If the cells that are not totals do not determine the others.
     """
     summation, small = _summation(table), _small(table, base)
     fall, rise = np.zeros(table.cells), np.zeros(table.cells)
@@ -130,11 +132,10 @@ def with_room_for_small_counts(table: CellTable, base: int) -> CellTable:
 
 
 def as_known_to_readers(table: CellTable, published: np.ndarray, base: int) -> CellTable:
-    """Describe the counts that an attacker who knows the method considers possible: 0 and the base hide small
-    ones.
+    """Describe the counts that an attacker who knows the method considers possible.
 
-    A published 0 was less than the base, a published base was 1 to the base, a larger count that is no total
-    is the true one.
+    A published 0 was less than the base. A published base was 1 to the base. A larger count that is not a
+    total is the true count.
 
     Parameters
     ----------
@@ -160,7 +161,8 @@ def as_known_to_readers(table: CellTable, published: np.ndarray, base: int) -> C
 def small_count_odds(base: int) -> np.ndarray:
     """Return the probabilities (2 base, 3) of 0, base and 2 base for the counts 0 to 2 base - 1.
 
-    As for unbiased rounding below the base. Larger counts stay: of them none is published at 0 or the base.
+    Below the base the probabilities are those of unbiased rounding. The base itself does not change. Larger
+    counts are never published as 0 or as the base; their probability is entered at 2 base.
     """
     counts = np.arange(2 * base)
     excess = np.where(counts < base, counts / base, 0.0)
@@ -182,7 +184,7 @@ def _summation(table: CellTable) -> Summation:
 
 
 def _small(table: CellTable, base: int) -> np.ndarray:
-    """Return the positions of small counts that are no totals."""
+    """Return the positions of small counts that are not totals."""
     return np.flatnonzero(~totals(table) & (table.values > 0) & (table.values < base))
 
 
@@ -195,12 +197,12 @@ def _chosen(
     identities: Sequence[str],
     held: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Return which small counts go up, and the number of changes that the search made."""
+    """Return which small counts are rounded up, and the number of changes that the search made."""
     names = [identities[cell] for cell in small.tolist()]
     fixed = np.isfinite(held[small])
     sums = sparse.csr_matrix(summation.matrix[:, np.searchsorted(summation.internal, small)])
     kept = np.isfinite(held)
-    weights = 1.0 / np.maximum(counts, 1.0) + np.where(kept, 1e6, 0.0)  # a published total is satisfied first
+    weights = 1.0 / np.maximum(counts, 1.0) + np.where(kept, 1e6, 0.0)  # published totals first
     goal = np.where(kept, held - counts, 0.0)
     order = np.lexsort((names, keyed_numbers(key, _ORDER, names)))
     order = order[~fixed[order]]
@@ -225,7 +227,9 @@ def _search(
     base: int,
     order: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Change single small counts, and pairs of them, while the weighted squares of all cells decrease."""
+    """Change single small counts, and pairs of them, while the weighted sum of squares over all cells
+    decreases.
+    """
     up, moves = up.copy(), 0
     weighted = sparse.csr_matrix(sums.T.multiply(weights))
     residual = np.asarray(sums @ np.where(up, base - small, -small)) - goal

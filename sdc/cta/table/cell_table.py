@@ -17,9 +17,10 @@ from microguard.sdc.errors import (
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-#: Relative to the absolute values that a constraint sums: float sums of a million cells stay well below it.
+#: Tolerance relative to the sum of absolute values of a constraint. Rounding errors of float sums of a
+#: million cells are far below it.
 ADDITIVITY_TOLERANCE = 1e-9
-#: A table of whole numbers must add up exactly.
+#: Tolerance for tables of whole numbers, which must add up exactly.
 WHOLE_NUMBER_TOLERANCE = 0.5
 _QUANTITIES = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity", "costs")
 
@@ -121,27 +122,27 @@ class CellTable:
 
     @property
     def cells(self) -> int:
-        """Number of cells, margins included."""
+        """Return the number of cells, margins included."""
         return len(self.values)
 
     @property
     def constraints(self) -> int:
-        """Number of constraints, redundant ones included."""
+        """Return the number of constraints, redundant ones included."""
         return int(self.relations.shape[0])
 
     @property
     def can_rise(self) -> np.ndarray:
-        """(cells,) whether the upper capacity is at least the upper protection level."""
+        """Return whether the upper capacity is at least the upper protection level, (cells,)."""
         return self.upper_capacity >= self.upper_protection
 
     @property
     def can_fall(self) -> np.ndarray:
-        """(cells,) whether the lower capacity is at least the lower protection level."""
+        """Return whether the lower capacity is at least the lower protection level, (cells,)."""
         return self.lower_capacity >= self.lower_protection
 
     @property
     def whole(self) -> bool:
-        """Whether values, protection levels and finite capacities are whole numbers."""
+        """Return whether values, protection levels and finite capacities are whole numbers."""
         arrays = (self.values, self.lower_protection, self.upper_protection)
         capacities = (self.lower_capacity, self.upper_capacity)
         return all(_is_whole(a) for a in arrays) and all(_is_whole(a[np.isfinite(a)]) for a in capacities)

@@ -1,4 +1,7 @@
-"""Independent check of an adjusted table: additivity, protection, capacities. Shares no method code."""
+"""Independent check of an adjusted table: additivity, protection, capacities.
+
+This module shares no code with the methods.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Check:
 
     @property
     def sound(self) -> bool:
-        """Whether there is no violation."""
+        """Return whether there is no violation."""
         return not any(
             len(faults)
             for faults in (

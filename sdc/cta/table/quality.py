@@ -32,7 +32,8 @@ class Quality:
     weights : sparse or dense (statistics, cells), stored as sparse rows
         Nonzero weights are about 1, so that the sums are in the unit of the cells.
     least, most : (statistics,) arrays
-        Bounds on ``weights @ deviations``. They contain 0, because an unchanged table preserves everything.
+        Bounds on ``weights @ deviations``. Each interval contains 0, because an unchanged table preserves
+        every statistic.
 
     Raises
     ------

@@ -105,7 +105,7 @@ class Dimension:
 
     @property
     def leaves(self) -> np.ndarray:
-        """Positions of the nodes without children."""
+        """Return the positions of the nodes without children."""
         return np.setdiff1d(np.arange(len(self.codes)), self.parents)
 
     def labels(self, level: int, codes: ArrayLike) -> np.ndarray:
@@ -122,7 +122,7 @@ class Dimension:
         Raises
         ------
         UnknownVariable
-            If the dimension lacks a code; the message names the position of the first one.
+            If the dimension lacks a code; the message names the position of the first unknown code.
         """
         texts = np.asarray(codes).astype(str)
         order = np.argsort(self.codes)
@@ -162,7 +162,7 @@ class Tabulation:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
+        """Return the number of cells."""
         return len(self.nodes)
 
     def codes(self, dimension: int) -> np.ndarray:
@@ -170,7 +170,7 @@ class Tabulation:
         return np.asarray(self.dimensions[dimension].codes, dtype=object)[self.nodes[:, dimension]]
 
     def identities(self) -> list[str]:
-        """Return a name of each cell that does not depend on other cells: its codes, joined."""
+        """Return a name for each cell: its joined codes. The name does not depend on other cells."""
         columns = [self.codes(d) for d in range(len(self.dimensions))]
         return ["\x1f".join(map(str, codes)) for codes in zip(*columns, strict=True)]
 
@@ -189,7 +189,7 @@ class Tabulation:
         return unique[0], unique[1]
 
     def totals(self, codes: Sequence[ArrayLike], amounts: ArrayLike) -> np.ndarray:
-        """Sum the amounts of records, given with their codes, for each cell, (cells,)."""
+        """Sum the amounts of the records of each cell, (cells,); the records are given by their codes."""
         numbers = np.asarray(amounts, dtype=float)
         if not np.all(np.isfinite(numbers)):
             raise NotFinite(
@@ -245,9 +245,9 @@ def tabulate(
 
 
 def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> tuple[Tabulation, np.ndarray]:
-    """Build the constraints of cells that are given one by one, margins included.
+    """Build the constraints of a list of cells, margins included.
 
-    A constraint contains a cell and those of its children that are given; missing children are treated as
+    A constraint contains a cell and its listed children; children that are not listed are treated as
     structural zeros.
 
     Returns

@@ -10,7 +10,8 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Summation:
-    """Internal cells (those that are the total of no constraint), and all cells as sums of them.
+    """Internal cells (cells that are not the total of any constraint), and all cells as sums of internal
+    cells.
 
     Attributes
     ----------
@@ -27,7 +28,8 @@ class Summation:
         """Find the internal cells of (constraints, cells) relations.
 
         Return None if the internal cells cannot take any values independently. That is the case in linked
-        tables in which two breakdowns share a total. The total of a constraint is its only cell of one sign.
+        tables in which two breakdowns share a total. The total of a constraint is the only cell with its
+        sign.
         """
         totals = _totals(relations)
         if totals is None:

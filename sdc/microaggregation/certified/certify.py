@@ -5,12 +5,13 @@
    of subset-row cuts on three, five and seven records tighten it.
 3. Integer programs over the generated clusters with the smallest reduced costs improve the incumbent. After
    the cuts, few other clusters are in an optimal partition. If a gap remains, a thorough local search is
-   tried; in small files after step 4.
+   tried. In small files it follows step 4.
 4. All clusters whose reduced cost permits an improvement are enumerated, level by level. Integer programs
    over them raise the bound, up to the optimum if the last one is solved (`levels`).
 
-The bound is valid for every partition of these records into clusters of at least k. It is reduced by the
-solver's tolerance for at most n / k clusters, at a mean loss of 1 per record, and by rounding errors.
+The bound is valid for every partition of these records into clusters of at least k. It is lowered to allow
+for the solver's tolerance (for at most n / k clusters, in units of the mean loss per record) and for rounding
+errors.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Work:
     def quick(cls, n: int) -> Work:
         """Return the limits of effort standard for n records: tenths of a second for 100 records.
 
-        Another clustering is given as the start.
+        With these limits, another clustering is given as the start.
         """
         return replace(
             cls.for_records(n),
@@ -104,8 +105,8 @@ class Work:
 
         Most of the time is spent on pricing (1e8 evaluations per second), the master problem (2e7 pivots
         times rows per second) and the integer programs. The required work grows with k. If the allowance does
-        not suffice for clusters of k to 2k - 1 records, the only bound is that of smaller clusters or nearest
-        neighbours.
+        not suffice for clusters of k to 2k - 1 records, the only bounds are those from smaller clusters or
+        from nearest neighbours.
         """
         small = n <= ONE_LEVEL
         return cls(
@@ -229,17 +230,17 @@ class _Certifier:
 
     @property
     def cost(self) -> float:
-        """Cost of the incumbent."""
+        """Return the cost of the incumbent."""
         return float(self.columns.costs[self.incumbent].sum())
 
     @property
     def gap(self) -> float:
-        """Relative gap between incumbent and lower bound."""
+        """Return the relative gap between incumbent and lower bound."""
         return 0.0 if self.optimal else 1.0 - self.lower_bound / self.cost
 
     @property
     def done(self) -> dict[str, int]:
-        """Amount of work by kind."""
+        """Return the amount of work by kind."""
         spent = self.relaxation.spent
         return {
             "pricings": spent.pricings,
@@ -325,7 +326,7 @@ def nearest_clusters(distances: np.ndarray, k: int) -> np.ndarray:
     """Return the clusters of each record and its k - 1 nearest others, as initial columns."""
     others = distances - np.diag(
         np.full(len(distances), np.inf)
-    )  # each record is the first of its neighbours
+    )  # each record is the first of its own neighbours
     nearest = np.argsort(others, axis=1, kind="stable")
     return as_members(nearest[:, :k], k)
 

@@ -1,4 +1,5 @@
-"""Close the gap level by level by enumeration of clusters, in descending order of their roots' duals.
+"""Close the gap between incumbent and bound level by level: enumerate clusters in descending order of their
+roots' duals.
 
 Every partition costs at least ``bound + sum over its clusters of max(0, reduced cost)``. Every cluster has
 one root, its record with the largest dual. Let v be the least such sum over the clusters with roots among the
@@ -150,7 +151,7 @@ def _close_at_once(
             deadline=deadline,
         )
         nodes += solved.nodes
-        proved = max(proved, solved.lower_bound)  # at most the threshold, for partitions with other clusters
+        proved = max(proved, solved.lower_bound)  # capped at the threshold for other partitions
         before, incumbent = cost, solved.chosen
         cost = float(columns.costs[incumbent].sum())
         if cost >= before:
@@ -163,8 +164,9 @@ def _guess(
 ) -> tuple[np.ndarray, float, int]:
     """Solve the program over clusters below half of the gap; return incumbent, bound increase and nodes.
 
-    Often the incumbent is far from optimal, and the optimum is found in this much smaller program. A
-    partition consists of enumerated clusters, or contains one whose reduced cost is at least the threshold.
+    Often the incumbent is far from optimal, and this much smaller program contains the optimum. Every
+    partition consists of enumerated clusters only, or contains a cluster whose reduced cost is at least the
+    threshold.
     """
     columns, n = relaxation.columns, relaxation.master.n
     threshold = (float(columns.costs[incumbent].sum()) - relaxation.lower_bound) / 2.0
@@ -185,7 +187,7 @@ def _list(
 ) -> tuple[np.ndarray, int, float]:
     """Enumerate the clusters of the next roots; return them, the place of the next root, and the threshold.
 
-    The threshold is the remaining gap, for as many roots as possible. If that is none at the last level, all
+    The threshold is the remaining gap, for as many roots as possible. If no root fits at the last level, all
     roots are enumerated with a smaller threshold.
     """
     room = int(share * listing.largest_program) - there

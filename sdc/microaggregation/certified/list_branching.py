@@ -6,8 +6,8 @@ reduced cost reaches the remaining gap are removed, so the programs shrink as th
 the least bound is split first, on the most fractional pair of records with large duals (separated, or in one
 cluster: Ryan and Foster 1981).
 
-For 10,000 clusters of 100 records, the general integer program takes ten times as long, mostly before its
-first node.
+For 10,000 clusters of 100 records, a general integer program takes ten times as long as this branching,
+mostly before its first node.
 """
 
 from __future__ import annotations
@@ -129,11 +129,13 @@ class _Tree:
 
     @property
     def closed(self) -> float:
-        """Bound from which on a node is pruned, reduced by the solver's tolerance per cluster."""
+        """Return the bound from which on a node is pruned, reduced by the solver's tolerance per cluster."""
         return (1.0 - CLOSED) * self._least - self.most_clusters * FEASIBILITY_TOLERANCE
 
     def search(self, cuts: np.ndarray, most_nodes: int, most_looks: int) -> float:
-        """Split the node with the least bound until a limit is reached or no node remains; return a bound."""
+        """Split the node with the least bound until a limit is reached or no node remains; return the lower
+        bound.
+        """
         looks = 0
         open_nodes = [_Node(0.0, 0, np.arange(len(self._listed)), cuts, None)]
         while open_nodes and self.nodes < most_nodes and looks < most_looks:
@@ -255,7 +257,7 @@ class _Part:
         return reduced, float(duals.sum()) - paid + self._tree.most_clusters * least
 
     def values(self, solution: Solution) -> np.ndarray:
-        """Return the values of the columns, (columns,), without the artificial one."""
+        """Return the values of the columns, (columns,), without the artificial column."""
         return np.asarray(solution.values)[:-1]
 
     def duals(self, solution: Solution) -> np.ndarray:

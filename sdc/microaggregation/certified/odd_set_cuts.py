@@ -150,7 +150,7 @@ def _grow(odd_set, first, second):
 
 @kernel
 def _exchange(odd_set):
-    """Exchange records of a complete set for better ones, one at a time."""
+    """Exchange records of a complete set for better records, one at a time."""
     last = len(odd_set.records) - 1
     better = True
     while better:

@@ -35,8 +35,8 @@ from microguard.sdc.stop import Deadline
 _SMOOTHING = 0.6
 #: Searches with limited width, narrowest first: candidates per root, and evaluations per root and size.
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
-#: A search that finds fewer than n / this new columns is replaced by a wider one; a round with fewer than n /
-#: this cuts on three records also separates cuts on larger sets.
+#: A search that finds fewer new columns than n divided by this number is replaced by a wider search. A round
+#: with fewer cuts on three records than n divided by this number also separates cuts on larger sets.
 FEW = 5
 #: Relative difference of bound and master problem at which column generation ends between rounds of cuts.
 ROUND_TOLERANCE = 1e-4
@@ -68,7 +68,7 @@ class DualValues:
     penalties: np.ndarray
 
     def towards(self, solution: MasterSolution, share: float) -> DualValues:
-        """Return `share` times these duals plus 1 - share times those of a solution."""
+        """Return `share` times these duals plus 1 - share times the duals of a solution."""
         return DualValues(
             share * self.duals + (1 - share) * solution.duals,
             share * self.penalties + (1 - share) * solution.penalties,
@@ -130,7 +130,7 @@ class Relaxation:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the allowance is spent or the deadline has passed."""
+        """Return whether the allowance is spent or the deadline has passed."""
         return (
             self.spent.evaluations >= self._allowance.evaluations
             or self.spent.pivots >= self._allowance.pivots
@@ -150,7 +150,8 @@ class Relaxation:
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
         """Generate columns until the relative difference of bound and master problem is at most `tolerance`.
 
-        It also ends if the bound reaches `enough`. It returns False if the allowance is exhausted before.
+        The generation also ends if the bound reaches `enough`. Return False if the allowance is exhausted
+        before.
         """
         share = _SMOOTHING
         stage = 0
@@ -202,9 +203,9 @@ class Relaxation:
     def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
         """Enumerate all clusters of the next roots with a reduced cost below `threshold`.
 
-        It starts with the root at place `first` of `records_by_dual`. It ends at a root with `per_root` or
-        more clusters, at about `most` clusters in total, or if the allowance is exhausted. The second result
-        is the place of the first root that is not enumerated.
+        The enumeration starts with the root at place `first` of `records_by_dual`. It ends at a root with
+        `per_root` or more clusters, at about `most` clusters in total, or if the allowance is exhausted. The
+        second result is the place of the first root that is not enumerated.
         """
         priced = self._price(
             self.dual_values,
@@ -220,7 +221,7 @@ class Relaxation:
 
     @property
     def binding(self) -> np.ndarray:
-        """Records of the cuts with a positive penalty, (cuts, width)."""
+        """Return the records of the cuts with a positive penalty, (cuts, width)."""
         return self.master.cuts[self.dual_values.penalties > 0]
 
     def reduced_costs(self) -> np.ndarray:

@@ -70,7 +70,7 @@ def _violated(members, x, start, of_record, least):
     """Return the triples whose left side exceeds `least`, with the left side.
 
     Two of the three pairs of a violated triple share columns, so the record common to both pairs finds the
-    triple. It is returned for the smallest such record only.
+    triple. The triple is returned for the smallest such record only.
     """
     n = len(start) - 1
     rows = []

@@ -33,16 +33,16 @@ class Columns:
 
     @property
     def members(self) -> np.ndarray:
-        """Ascending positions of the members, (columns, 2k - 1), padded with -1."""
+        """Return the ascending positions of the members, (columns, 2k - 1), padded with -1."""
         return self._members
 
     @property
     def costs(self) -> np.ndarray:
-        """SSE of each cluster, (columns,), equation (8) of Gentile et al. (2020)."""
+        """Return the SSE of each cluster, (columns,), equation (8) of Gentile et al. (2020)."""
         return self._costs
 
     def add(self, members: np.ndarray) -> np.ndarray:
-        """Add the clusters that are new; return the positions of the added ones."""
+        """Add the clusters that are new; return the positions of the added clusters."""
         first = len(self)
         fresh: list[int] = []
         for row in range(len(members)):

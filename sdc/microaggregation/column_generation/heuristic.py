@@ -40,7 +40,7 @@ from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
-#: Table 2 enumerates clusters up to this size.
+#: Maximum cluster size that Table 2 of the paper enumerates.
 ENUMERATED_SIZE = 5
 #: Largest file for the edge model, which takes 0.3 s for 12 records, 1 s for 20 and 6 s for 30 (k = 3).
 EDGE_MODEL_RECORDS = 40
@@ -92,7 +92,7 @@ def solve(
     seed: int,
     parameters: ColumnGenerationParameters = ColumnGenerationParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """The algorithm "column-generation" below effort exact: the paper's heuristic.
+    """Run the algorithm "column-generation" for efforts below exact: the paper's heuristic.
 
     Raises
     ------

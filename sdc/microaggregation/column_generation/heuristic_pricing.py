@@ -1,8 +1,8 @@
 """`SolveHeuristicPricing` of Gentile et al. (2020), section 5.1: greedy disjoint clusters.
 
-Nodes are processed in descending order of their dual. Each starts a cluster, to which the node with the least
-contribution is added until it has eta members. A cluster with negative reduced cost is stored, and its nodes
-are removed.
+Nodes are processed in descending order of their dual. Each node starts a cluster. The node with the least
+contribution is added repeatedly, until the cluster has eta members. A cluster with negative reduced cost is
+stored, and its nodes are removed.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class MasterSolution:
     iterations: int
 
 
-#: Cost per record of the artificial column, which makes a restricted problem feasible. It is far above the
-#: mean loss per record, which is scaled to 1.
+#: Cost per record of the artificial column, which makes a restricted problem feasible. This cost is far above
+#: the mean loss per record, which is scaled to 1.
 NO_PARTITION = 10.0
 
 

@@ -54,8 +54,8 @@ def spanning_tree_roundings(members: np.ndarray, x: np.ndarray, n: int, k: int) 
     """Run `RoundingMSTHeuristic`: merge along edges by descending z_ij; return labels (n,) per feasible cap.
 
     z_ij is the sum of x over the columns that contain both records. The edges are scanned for every cap k + 1
-    to 2k - 1 on the cluster size, ties in lexicographic order. Edges with z_ij = 0, which are last in the
-    paper's order, are left out, because no column contains their two records.
+    to 2k - 1 on the cluster size, ties in lexicographic order. Edges with z_ij = 0 are last in the paper's
+    order. They are omitted, because no column contains both of their records.
     """
     first, second = _edges(members, x, n)
     roundings = []

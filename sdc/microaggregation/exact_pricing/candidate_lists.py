@@ -1,7 +1,7 @@
 """Candidate lists of the branch and bound: the records that may join a cluster, and lower bounds for a node.
 
 A node has the members P of a cluster of size s, with the reduced cost `cost` so far, and needs m more members
-from its list. The *gain* of candidate j is what it adds to P,
+from its list. The *gain* of candidate j is the reduced cost that j adds to P,
 
     g_j = D(P, j) / s - dual_j + penalties(P, j),
 

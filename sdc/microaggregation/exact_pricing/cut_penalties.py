@@ -1,8 +1,8 @@
 """Penalties of subset-row cuts on three records during the branch and bound.
 
-`odd_set_penalties` has the cuts on larger sets. A cluster pays the penalty of a cut once if it contains two
-or three of its records. Let P be the members chosen so far. For each cut that contains it, a further record j
-pays
+The module `odd_set_penalties` handles the cuts on larger sets. A cluster pays the penalty of a cut once if it
+contains two or three of its records. Let P be the members chosen so far. For each cut that contains it, a
+further record j pays
 
 - the penalty, if P contains exactly one of the two other records;
 - nothing, if P contains both, because it is already paid;
@@ -43,13 +43,13 @@ class Cuts:
 
     @property
     def of_triples(self) -> Cuts:
-        """The cuts on three records, without padding."""
+        """Return the cuts on three records, without padding."""
         chosen = (self.sets >= 0).sum(axis=1) == 3
         return Cuts(self.sets[chosen, :3], self.penalties[chosen])
 
     @property
     def of_larger_sets(self) -> Cuts:
-        """The cuts on five or more records."""
+        """Return the cuts on five or more records."""
         chosen = (self.sets >= 0).sum(axis=1) > 3
         return Cuts(self.sets[chosen], self.penalties[chosen])
 
@@ -114,7 +114,9 @@ def _shared_penalties(cuts: Cuts, n: int) -> np.ndarray:
 
 @kernel
 def clear(cuts: CutState) -> None:
-    """Reset the pair costs to those of an empty cluster, which also removes accumulated rounding errors."""
+    """Reset the pair costs to the pair costs of an empty cluster, which also removes accumulated rounding
+    errors.
+    """
     cuts.pair[:] = cuts.at_first
 
 

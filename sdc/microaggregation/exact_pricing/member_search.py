@@ -1,7 +1,7 @@
 """Branch and bound over the members of a cluster that contains a given root.
 
 `root_search` prices clusters of one size after the other for the certified solver, and
-`global_bound.column_pricing` columns for the bound of a whole file.
+`global_bound.column_pricing` prices columns for the bound of a whole file.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def search_members(
     cost : float
         Reduced cost of the root alone.
     limit : float
-        Only clusters with a smaller reduced cost are searched, and with a smaller one than the worst column
-        of a root with the maximum number.
+        Only clusters with a smaller reduced cost are searched. If the root already has the maximum number of
+        columns, the reduced cost must also be smaller than that of its worst column.
     most : int
         Limit on the candidates evaluated.
     listing : bool
@@ -242,7 +242,10 @@ def search_members(
 
 @kernel
 def current_limit(columns: RootColumns, row: int, limit: float) -> float:
-    """Return the limit of the reduced cost: that of the worst column of a root with the maximum number."""
+    """Return the limit of the reduced cost.
+
+    If the root has the maximum number of columns, it is the reduced cost of the worst one.
+    """
     if columns.counts[row] < columns.costs.shape[1]:
         return limit
     worst = -np.inf
@@ -253,7 +256,10 @@ def current_limit(columns: RootColumns, row: int, limit: float) -> float:
 
 @kernel
 def take_in(columns: RootColumns, row: int, cluster: np.ndarray, cost: float) -> None:
-    """Add a column; if the root has the maximum number, it replaces the worst one."""
+    """Add a column.
+
+    If the root already has the maximum number of columns, the new column replaces the worst one.
+    """
     costs = columns.costs
     slot = columns.counts[row]
     if slot == costs.shape[1]:

@@ -57,7 +57,7 @@ def new_odd_sets(sets: np.ndarray, penalties: np.ndarray, n: int) -> OddSets:
 
 @kernel
 def empty(sets: OddSets) -> None:
-    """Reset `half` to that of an empty cluster, which also removes accumulated rounding errors."""
+    """Reset `half` to its value for an empty cluster, which also removes accumulated rounding errors."""
     sets.half[:] = 0.0
 
 

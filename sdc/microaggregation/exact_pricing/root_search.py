@@ -68,9 +68,9 @@ def search_roots(
 ) -> int:
     """Search a range of roots for clusters of these sizes; return the number of candidates evaluated.
 
-    `root_work` limits the evaluations per root and size, in addition to those of the root's own list. A root
-    whose search is incomplete is no longer `finished`. With `listing`, all later roots are not finished
-    either.
+    `root_work` limits the evaluations per root and size, in addition to the evaluations for the list of the
+    root. A root whose search is incomplete is no longer `finished`. With `listing`, all later roots are not
+    finished either.
     """
     n = len(task.duals)
     lists = new_lists(task.largest, n)

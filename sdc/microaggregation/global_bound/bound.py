@@ -53,20 +53,21 @@ from microguard.sdc.microaggregation.nearest_records import nearest_records
 KIND = "duals of records"
 #: Number of columns per root that an iteration adds.
 KEPT = 6
-#: Number of initial columns per record and size: windows of its nearest records, each shifted by one.
+#: Number of initial columns per record and size: windows in the list of nearest records, each shifted by one.
 WINDOWS = 3
 #: Softness of the first and the last sweep of an iteration, as shares of the mean cost of a column.
 SOFTEST, HARDEST = 0.3, 0.002
 #: Weight of the best duals in the duals that are priced (smoothing, Wentges 1997).
 SMOOTHING = 0.5
-#: Initial duals as a multiple of those of the nearest-neighbour bound.
+#: Initial duals, as a multiple of the duals of the nearest-neighbour bound.
 START = 1.2
 #: Limits of pricing in all iterations except the last.
 DRAFT = Thoroughness(width=60, evaluations=10_000, in_all=2**60, beyond=200)
 #: In the last iteration: maximum number of candidates of a root, and number of roots that may use all the
 #: work.
 WIDEST, LEAST_SEARCHED = 600, 20
-#: Above this number of coordinate differences (some seconds), only the nearest-neighbour bound is computed.
+#: Above this number of coordinate differences, which take some seconds, only the nearest-neighbour bound is
+#: computed.
 MOST_DIFFERENCES = 2 * 10**10
 
 
@@ -102,7 +103,7 @@ class Work:
         return self.size > 1 and n <= self.most_records and n * n * p <= MOST_DIFFERENCES
 
     def last(self, n: int) -> Thoroughness:
-        """Return the limits of the last pricing of n records, which determines the bound."""
+        """Return the limits of the last pricing, which determines the bound, for n records."""
         in_all = self.evaluations * n
         return Thoroughness(WIDEST, in_all // LEAST_SEARCHED, in_all, beyond=n)
 
@@ -135,13 +136,13 @@ def global_bound(
     Returns
     -------
     float
-        Bound that is at least the nearest-neighbour bound. The bounds of all blocks add up to one of the
+        Bound that is at least the nearest-neighbour bound. The bounds of all blocks add up to a bound for the
         file.
     """
     bordered = reach is not None and not np.all(np.isinf(reach))
     reach = np.asarray(reach, dtype=np.float64) if bordered else np.zeros(len(values))
-    # Across a hyperplane d_ij >= r_i^2 + r_j^2, so half of the pair is covered by a neighbour at sqrt(2)
-    # times the reach.
+    # For records on different sides of a hyperplane, d_ij >= r_i^2 + r_j^2. So each record's half of the pair
+    # cost is that of a neighbour at sqrt(2) times the reach.
     nearest = nearest_neighbour_bound(values, k, reach=np.sqrt(2.0) * reach if bordered else np.inf)
     t = min(k, work.size)
     if not work.carries(*values.shape) or not 0.0 < nearest < np.inf:

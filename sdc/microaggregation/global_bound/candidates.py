@@ -60,9 +60,9 @@ def gather(
     Parameters
     ----------
     ceiling : (n,) array
-        Duals in descending order.
+        Duals of the records, in descending order.
     net : (n,) array
-        The same minus half the smallest pair costs. A record that is not listed as near has at least the
+        The duals minus half the smallest pair costs. A record that is not listed as near has at least the
         worth nearest / m - net.
     listed : (n,) int array
         Work array that marks the collected records.
@@ -71,8 +71,8 @@ def gather(
 
     Returns
     -------
-    The number of candidates, a lower bound on the reduced cost of columns with a record left out, and the
-    work.
+    The number of candidates, a lower bound on the reduced cost of columns that contain a record which was
+    left out, and the work.
     """
     root, factor, others = order[at], (t - m) / (t * m), m - 1
     least[:others] = np.inf
@@ -145,7 +145,7 @@ def _take_in(
 
 @kernel
 def _needed(least: np.ndarray, others: int, base: float) -> float:
-    """Return the worth from which on records are in no column of negative reduced cost."""
+    """Return the worth at which a record can no longer be in a column of negative reduced cost."""
     needed = -base
     for b in range(others - 1):
         needed -= least[b]

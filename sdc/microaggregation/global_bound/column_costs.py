@@ -1,4 +1,4 @@
-"""Costs of the columns of the global bound (`column_pricing` has the formula)."""
+"""Costs of the columns of the global bound (formula: see `column_pricing`)."""
 
 from __future__ import annotations
 

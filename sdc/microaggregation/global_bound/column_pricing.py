@@ -17,8 +17,8 @@ limit.
 
 The search does not restrict candidates to fixed neighbour lists. A record that is not listed as near is at
 least as far as the last listed one, so it matters only if its dual is large. Such records follow soon after
-the root and are checked one by one. If the work limit of a root ends this or the search, a lower bound for
-the remaining columns is used. The `bounds` are therefore valid after any amount of work.
+the root and are checked one by one. If the work limit of a root ends this check or the search, a lower bound
+for the remaining columns is used. The `bounds` are therefore valid after any amount of work.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Thoroughness(NamedTuple):
     width : int
         Maximum number of candidates of a root.
     evaluations, in_all : int
-        Limits on the candidates evaluated for one root, and for all roots. Most roots need few; distant
-        records need many and are first.
+        Limits on the candidates evaluated for one root, and for all roots. Most roots need few evaluations.
+        Distant records need many and are processed first.
     beyond : int
         Maximum number of records of a root that are checked in addition to the near ones.
     """
@@ -104,7 +104,7 @@ def price_columns(
     width = thoroughness.width
     room = near.records.shape[1] + min(n, thoroughness.beyond)
     candidates = Candidates(np.empty(room, dtype=np.int64), np.empty(room), np.empty(room))
-    # The candidates of a root are numbered from 0 to width - 1, the root is the last number.
+    # The candidates of a root have the numbers 0 to width - 1; the root has the last number.
     names, distances = np.empty(width + 1, dtype=np.int64), np.empty((width, width))
     lists = new_lists(t, width)
     members = Members(names, distances, no_cuts, no_sets, lists, new_path(t))

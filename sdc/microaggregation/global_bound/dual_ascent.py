@@ -1,7 +1,7 @@
 """Maximise the dual of the set-partitioning LP over the current columns: dual ascent with soft-min smoothing.
 
-Plain coordinate ascent, which raises one dual after the other as far as its columns allow, stops far below
-the optimum. Instead, each dual changes by the soft minimum of the slacks of its columns,
+Plain coordinate ascent raises one dual after the other as far as the columns allow, and stops far below the
+optimum. Instead, each dual changes by the soft minimum of the slacks of its columns,
 
     - e log (sum over its columns of exp(- slack / e)).
 
@@ -16,7 +16,8 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.global_bound.column_costs import column_costs
 
-#: Constants of the hash by which columns are recognised. If two columns collide, one of them is lost.
+#: Constants of the hash that identifies columns. If the hashes of two columns are equal, one of the columns
+#: is lost.
 _MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
 

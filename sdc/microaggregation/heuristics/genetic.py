@@ -111,7 +111,7 @@ def _population_fitness(fitness: np.ndarray, params: GeneticParams) -> float:
 
 
 def select(strings: np.ndarray, fitness: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw as many strings with replacement, with probabilities proportional to their fitness."""
+    """Draw the same number of strings with replacement, with probabilities proportional to their fitness."""
     wheel = np.cumsum(fitness)
     drawn = np.searchsorted(wheel, random.random(len(strings)) * wheel[-1], side="right")
     return strings[np.minimum(drawn, len(strings) - 1)]
@@ -160,8 +160,9 @@ def mutate(strings, k, probability, random):
 def correct(string, k, random):
     """Correct a string in place to a valid k-partition, with changes only where it is invalid.
 
-    A one less than k after the previous one is removed. If ones are 2k or more apart, ones are inserted at
-    random positions that leave at least k values on both sides. The first bit must be one.
+    A 1-bit less than k positions after the previous 1-bit is removed. If two 1-bits are 2k or more positions
+    apart, 1-bits are inserted at random positions that leave at least k values on both sides. The first bit
+    must be 1.
     """
     n = len(string)
     before, start = 0, 0
@@ -172,7 +173,7 @@ def correct(string, k, random):
             if i < n:
                 string[i] = False
                 continue
-            string[start] = False  # the last cluster is too small and joins the one before
+            string[start] = False  # the last cluster is too small and is merged with the cluster before
             start = before
         string[start] = True
         while i - start >= 2 * k:

@@ -27,7 +27,7 @@ from microguard.sdc.microaggregation.heuristics.ward import merge, merge_neighbo
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Function that returns the "first" and the "last" k of the records at the given positions.
+#: Function that returns the "first" k and the "last" k records among the records at the given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -39,12 +39,13 @@ def solve(
     seed: int,
     parameters: KWardParameters = KWardParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """k-Ward on unprojected records, methods Uk-W of Table 3.
+    """Run k-Ward on unprojected records: methods Uk-W of Table 3.
 
     Notes
     -----
-    Needs no randomness. Work grows with n^2: seconds for 10,000 records. Once the deadline has passed,
-    clusters of 2k or more that wait for step 3 are cut along their first principal component instead.
+    The algorithm is deterministic. Its work grows with n^2: seconds for 10,000 records. After the deadline,
+    clusters of 2k or more records that have not been through step 3 are split along their first principal
+    component instead.
     """
     ranking = parameters.ranking or "maximum-distance"
     if ranking in ("maximum-distance", "md"):

@@ -69,7 +69,7 @@ class FarthestPairs:
 
 
 def grow_pair(records: Records, free: np.ndarray, r: int, s: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Grow a cluster of k of the records `free` around r, then one around s (step 1)."""
+    """Grow a cluster of k of the records `free` around r, then a cluster around s (step 1)."""
     first = _grow(records.values, records.weights, free[free != s], r, k)
     rest = free[~np.isin(free, first)]
     return first, _grow(records.values, records.weights, rest, s, k)

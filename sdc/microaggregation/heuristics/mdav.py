@@ -184,7 +184,7 @@ def _cut_cluster(free, remaining, k, order, labels, label):
         chosen[slot] = j
         if count == k:
             limit = distances[chosen[k - 1]]
-    for t in range(1, count):  # sort by place, because records are removed from the last place on
+    for t in range(1, count):  # sort by place, because records are removed from the last place backwards
         place, slot = chosen[t], t
         while slot > 0 and chosen[slot - 1] > place:
             chosen[slot] = chosen[slot - 1]

@@ -54,7 +54,9 @@ def solve_first_component(records: Records, k: int, *, deadline: Deadline, seed:
 def along_variable(
     records: Records, k: int, partition: Partition, algorithm: str, name: str | None
 ) -> Clustering:
-    """Cluster along a numeric variable; without a name, along each, and return the first of least loss.
+    """Cluster along a numeric variable.
+
+    Without a name, cluster along each variable and return the first clustering with the least loss.
 
     All variables are tried, because their losses differ by more than half in Table 3.
     """
@@ -67,7 +69,7 @@ def along_variable(
 
 
 def variables_named(records: Records, name: str | None) -> np.ndarray:
-    """Return the coordinates of the numeric variables, (variables, n); with a name, of that one.
+    """Return the coordinates of the numeric variables, (variables, n), or only of the named variable.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 By Theorem 1 of Domingo-Ferrer and Mateo-Sanz (2002), the clusters of an optimal k-partition of one variable
 are connected, that is, consecutive in the sorted values. A partition is represented by its `starts`, the
-positions in the sorted values at which clusters start. The first start is 0. These are the ones of the binary
-strings of section 4.2.1.
+positions in the sorted values at which clusters start. The first start is 0. They correspond to the ones in
+the binary strings of section 4.2.1 of that paper.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.encoding import LARGEST_COORDINATE
 
-#: Cluster of a fixed-size partition that takes the n mod k remaining records.
+#: Choice of the cluster of a fixed-size partition that takes the n mod k remaining records.
 Larger = Literal["mode", "first", "last"]
 #: Values are multiplied by this if their squares would overflow. This is exact for every value that is not
 #: negligible next to them.
 SCALED_DOWN = 2.0**-600
 #: Paths whose costs differ by a smaller share are equally cheap, and the one with the earlier tail is taken.
-#: Without it, rounding errors would decide, and the clusters would depend on the unit.
+#: Without this tolerance, rounding errors would decide, and the clusters would depend on the unit.
 TIE = 1e-13
 
 
@@ -142,7 +142,7 @@ def relative_error(n: int, k: int) -> float:
 
     A distance from the mean is at least the distance from the first value divided by the cluster size. Its
     relative error is therefore at most 2k times that of a sum of 2k terms. A path sums up to n / k costs, and
-    each of its arcs may be dearer by the share `TIE`.
+    because of ties each of its arcs may cost more than the cheapest one by the share `TIE`.
     """
     unit = float(np.finfo(np.float64).eps)
     return (8 * (2 * k) ** 2 + n) * unit + n / k * TIE
@@ -162,12 +162,14 @@ def sum_of_squares(values: np.ndarray, starts: np.ndarray) -> float:
 
 @kernel
 def _shortest_path(steps, k):
-    """Return for each position the start of the last cluster of its shortest path, and the path's cost."""
+    """Return for each position the start of the last cluster of its shortest path, and the cost of the whole
+    shortest path.
+    """
     n = len(steps) + 1
     cost = np.full(n + 1, np.inf)
     cost[0] = 0.0
     tail = np.zeros(n + 1, np.int64)
-    inverse = 1.0 / np.arange(1, 2 * k)  # a division takes several times as long as a multiplication
+    inverse = 1.0 / np.arange(1, 2 * k)  # multiplication is several times as fast as division
     for i in range(n - k + 1):
         if cost[i] == np.inf:
             continue

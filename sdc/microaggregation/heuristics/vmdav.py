@@ -24,9 +24,9 @@ def solve(
     seed: int,
     parameters: VmdavParameters = VmdavParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """V-MDAV; no randomness.
+    """Run V-MDAV on all records; it is deterministic.
 
-    When the deadline passes, the records still free are clustered along their first principal component.
+    After the deadline, the unassigned records are clustered along their first principal component.
     """
     gain = parameters.gain
     points = records.values
@@ -54,7 +54,9 @@ def _squares_to(points, centre):
 
 @kernel
 def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
-    """Form up to `clusters` clusters while k records are free; return the free number and the next label."""
+    """Form up to `clusters` clusters while at least k records are unassigned; return the number of unassigned
+    records and the next label.
+    """
     n = points.shape[0]
     to_seed = np.empty(n)
     to_cluster = np.empty(n)
@@ -67,7 +69,7 @@ def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
         for size in range(1, 2 * k):
             if (
                 size > k
-            ):  # extension: e_min with distances d_in to the cluster and d_out to other free records
+            ):  # extension by e_min, with distances d_in to the cluster and d_out to other free records
                 record = _smallest_free(to_cluster, labels)
                 if record < 0 or not _gains(points, labels, to_cluster, record, gamma):
                     break

@@ -74,7 +74,7 @@ def _roots(into):
 def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
     """Continue the nearest-neighbour chain until `distances` are computed; return whether it is complete.
 
-    It is complete if all clusters have k records.
+    The chain is complete if all clusters have at least k records.
     """
     clusters, p = centroid.shape
     remaining, length, smallest = at
@@ -111,7 +111,7 @@ def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
 
 @kernel
 def _nearest(top, before, centroid, mass, count, active, remaining, k):
-    """Return the nearest cluster that `top` may merge with by Ward's distance (Appendix II)."""
+    """Return the cluster nearest to `top` by Ward's distance (Appendix II) among those it may merge with."""
     p = centroid.shape[1]
     nearest, smallest = -1, np.inf
     if before >= 0:
@@ -142,8 +142,8 @@ def merge_neighbours(values, k):
     Parameters
     ----------
     values : (n,) float64 array
-        Ascending values, n >= 2k. The first k and the last k are initially one cluster each, every other
-        value is a cluster of its own.
+        Ascending values, n >= 2k. The first k and the last k values are initially one cluster each; every
+        other value is a separate cluster.
     k : int
         Minimum cluster size.
 

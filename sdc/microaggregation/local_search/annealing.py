@@ -2,13 +2,13 @@
 
 A visited record chooses, by a heat bath, one of its moves: a shift into the cluster of a near record, a swap
 with a member of such a cluster, or no move. Occasionally a cluster is dissolved into neighbouring clusters,
-or created from near records of clusters with more than k. Records are visited in storage order. Near records
-are stored together, so memory accesses stay in the cache.
+or a new cluster is created from near records of clusters with more than k records. Records are visited in
+storage order. Near records are stored together, so memory accesses stay in the cache.
 
 In files with heavy tails, the costs of records differ by orders of magnitude. The temperature falls from the
 largest to the smallest scale. Each record has its own scale and is visited only while the temperature is
-between `hot` and `cold` times this scale: above, its moves would be random, below, it would not move. Records
-with large scales are few, and get more sweeps.
+between `hot` and `cold` times this scale: at higher temperatures its moves would be random, and at lower
+temperatures it would not move. Records with large scales are few, and get more sweeps.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from microguard.sdc.microaggregation.local_search.noise import COUNT, NOISE
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, move, refresh
 from microguard.sdc.stop import Deadline
 
-#: One in this many visits tries to create a cluster; one in this many times k tries to dissolve one.
+#: Number of visits per attempt to create a cluster. Times k, it is the number of visits per attempt to
+#: dissolve a cluster.
 CREATE_EVERY = 8
 DISSOLVE_EVERY = 20
-#: Sums are recomputed after this many sweeps, which limits their rounding errors.
+#: Number of sweeps after which sums are recomputed, which limits their rounding errors.
 REFRESH_EVERY = 8
 #: Number of parts of the cooling. The deadline is checked between parts.
 PARTS = 64
@@ -47,7 +48,8 @@ class Schedule:
         Mean number of visits of a record.
     favour : float
         If m of n records are visited, the logarithm of the temperature falls in proportion to (m /
-        n)**favour. 0 gives all records the same number of visits, 1 all temperatures.
+        n)**favour. With 0 all records have the same number of visits; with 1 all temperatures have the same
+        number of visits.
     """
 
     hot: float
@@ -99,18 +101,20 @@ def anneal(
 
 
 def descend(state: SearchState, near: np.ndarray, k: int, sweeps: int, stream: np.ndarray) -> int:
-    """Run sweeps at temperature zero, which only make moves that gain; return the moves tried."""
+    """Run sweeps at temperature zero, which accept improving moves only; return the number of moves tried."""
     refresh(state)
     return sum(_sweep(state, near, k, stream) for _ in range(sweeps))
 
 
 def _step(falling: np.ndarray, hot: float, cold: float, schedule: Schedule) -> float:
-    """Return the decrease of the logarithmic temperature per full sweep that gives the scheduled visits."""
+    """Return the decrease of the logarithmic temperature per full sweep that leads to the scheduled number of
+    visits.
+    """
     levels = np.linspace(falling[0] + hot, falling[-1] + cold, PARTS)
     visited = np.searchsorted(-falling, hot - levels, side="right")
     share = (visited - np.searchsorted(-falling, cold - levels, side="left")) / len(falling)
     step = float(np.mean(share ** (1.0 - schedule.favour))) * (levels[0] - levels[-1]) / schedule.sweeps
-    return float(np.float32(step))  # powers can differ between processors, too
+    return float(np.float32(step))  # powers can differ between processors
 
 
 @kernel
@@ -122,7 +126,7 @@ def _sweep(state, near, k, stream):
 def _cool(state, near, k, order, falling, hot, cold, favour, level, end, step, stream):
     """Cool until the logarithmic temperature `level` is below `end`; return it and the moves tried.
 
-    `falling` has the logarithmic scales of the records `order`.
+    `falling` contains the logarithmic scales of the records `order`.
     """
     n = len(order)
     tried = visits = frozen = active = 0
@@ -132,7 +136,7 @@ def _cool(state, near, k, order, falling, hot, cold, favour, level, end, step, s
             active += 1
         while frozen < active and falling[frozen] + cold > level:
             frozen += 1
-        if active == frozen:  # no record has a scale for this temperature
+        if active == frozen:  # no record is visited at this temperature
             if active == n:
                 break
             level = min(falling[active] + hot, level - step)
@@ -182,7 +186,7 @@ def visit(state, near, chosen, k, temperature, around, stream):
         place = np.int64(next_bits(stream)) & (COUNT - 1)
         gain, target, partner, moves = best_move(state, near[i], i, k, temperature, place + 1, around)
         tried += moves
-        if gain > temperature * NOISE[place]:  # staying is a move with gain 0 and noise of its own
+        if gain > temperature * NOISE[place]:  # not moving has gain 0 and separate noise
             move(state, i, target, partner)
     return tried
 

@@ -2,13 +2,13 @@
 
 The effort is a number of visits per record.
 
-- fast: MDAV, of the whole file or, for large files, in blocks, and a few sweeps that only make moves that
-  gain.
+- fast: MDAV of the whole file (of blocks if the file is large), followed by a few sweeps that accept
+  improving moves only.
 - standard: one annealing from MDAV, which also removes the loss at block borders. Smaller files are searched
   several times, and the results are combined by partition crossover. Their best partition is then annealed
   repeatedly, and crossover with the previous best keeps every component that improved. For small files, a
   set-partitioning program recombines the clusters of all searches. Finally, the most expensive clusters are
-  dissolved if that gains.
+  dissolved if that reduces the SSE.
 - thorough: the same with more work.
 
 If clusters must be diverse, the initial clusters are merged until they are, and the search only makes changes
@@ -38,29 +38,33 @@ from microguard.sdc.microaggregation.local_search.work import WORK, Work
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: For files with more records, one long search is better than several shorter ones.
+#: Maximum number of records for several searches. For larger files, one long search is better than several
+#: shorter ones.
 SEVERAL_RECORDS = 6_000
-#: For files with more records, the set-partitioning program is too large to help: without it, the loss of 16
-#: files of 1,500 to 5,000 records grew by less than 0.2 %. With many clusters of equal cost, one step took
-#: half a minute.
+#: Maximum number of records for the set-partitioning program. For larger files it helps little: without it,
+#: the loss of 16 files of 1,500 to 5,000 records was less than 0.2 % higher. With many clusters of equal
+#: cost, one solver step took half a minute.
 RECOMBINED_RECORDS = 1_300
 #: A record is visited while the temperature is between these multiples of its scale, in a search from the
 #: initial partition.
 HOTTEST, COLDEST = 1.4, 0.3
 #: Repeated annealings of the best partition, in turn: initial temperature, and quantile at which scales are
-#: capped. The second is mild and leaves records with large scales in place. Without it Census loses 0.3 to
-#: 0.6 % more, without the first Tarragona up to 2 %.
+#: capped. The second annealing has a low temperature and does not move records with large scales. Without it
+#: the loss on Census is 0.3 to 0.6 % higher; without the first annealing the loss on Tarragona is up to 2 %
+#: higher.
 AGAIN = ((0.7, 1.0), (0.4, 0.9))
 AGAIN_COLDEST = 0.1
-#: How much records with large scales, which are few, are favoured (`Schedule.favour`).
+#: Value of `Schedule.favour`: how much more often the few records with large scales are visited.
 FAVOUR = 0.7
-#: Minimum number of sweeps of a repeated annealing; it limits their number.
+#: Minimum number of sweeps of a repeated annealing, which limits the number of repetitions.
 AGAIN_SWEEPS = 200
-#: Number of repeated annealings between two set-partitioning programs, which take up to as long.
+#: Number of repeated annealings between two set-partitioning programs. A program takes up to as long as these
+#: annealings.
 BETWEEN_PROGRAMS = 5
 #: Share of the visits if clusters must be diverse, because each visit costs more; and if the search uses
-#: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half
-#: of the time. For 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
+#: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 gives a 0.2 % higher loss
+#: in half of the time. For 25,000 records in a run of ten million, the loss is 1.4 % higher in two thirds of
+#: the time.
 DIVERSE_SHARE, CONCEALED_SHARE = 0.7, 0.4
 #: Largest cluster size of a search in units of k. The arrays are allocated for the largest cluster and
 #: take 2 kB per record.
@@ -68,9 +72,9 @@ LARGEST_CLUSTER = 500
 
 
 def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """Cluster by MDAV, of the whole file up to about 10,000 records, in blocks above.
+    """Cluster by MDAV: the whole file up to about 10,000 records, blocks of larger files.
 
-    It is deterministic and ignores the deadline.
+    The result is deterministic, and the deadline is ignored.
     """
     labels = initial_labels(records, deduplicate(records.values), divide(records, k), k)
     return _initial_clustering(records, labels, "mdav-in-blocks")
@@ -89,7 +93,7 @@ def search(
     """Cluster by effort fast, standard, thorough or "start" (the incumbent of a proof), by local search.
 
     `share_of_run` is the block's share of the records of a run, which limits the work of effort standard. The
-    search begins with the labels `start`, which are from an earlier search, or with MDAV.
+    search begins with the labels `start` of an earlier search, or with MDAV if there are none.
     """
     k = _smallest_size(records, k)
     content_ids = deduplicate(records.values)
@@ -120,7 +124,7 @@ def made_diverse(
 ) -> Clustering:
     """Merge the clusters of a clustering until they are diverse, and improve them by local search.
 
-    The lower bound remains valid, because it holds for all clusterings, hence also for diverse ones.
+    The lower bound remains valid, because it is valid for all clusterings, including diverse ones.
     """
     perturbed, labels = _diverse_start(records, clustering.labels, seed)
     work = Counter(clustering.work)
@@ -148,7 +152,9 @@ def _smallest_size(records: Records, k: int) -> int:
 
 
 def _diverse_start(records: Records, labels: np.ndarray, seed: int) -> tuple[Records, np.ndarray]:
-    """Return perturbed records and diverse labels; both unchanged if no variable has a requirement."""
+    """Return perturbed records and diverse labels; both are unchanged if no variable has a diversity
+    requirement.
+    """
     if records.diversity is None:
         return records, labels
     from microguard.sdc.microaggregation.minimality_attack_mitigation import (
@@ -195,7 +201,7 @@ class _Searches:
     Parameters
     ----------
     records : Records
-        Records with near ones stored together.
+        Records, ordered such that near records are stored together.
     content_ids : (n,) int64 array
         Number of each distinct record, see `deduplicate`.
     """
@@ -257,13 +263,18 @@ class _Searches:
     def _cross_with(
         self, incumbent: np.ndarray, labels_found: np.ndarray, pool: Recombination | None
     ) -> np.ndarray:
-        """Return the partition crossover of both, and add the clusters of `found` to the pool."""
+        """Return the partition crossover of the incumbent and `found`, and add the clusters of `found` to the
+        pool.
+        """
         if pool is not None:
             pool.add(labels_found)
         return cross(self._records, incumbent, labels_found)
 
     def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
-        """Anneal a partition; without sweeps, descend only. The result is at least as good."""
+        """Anneal a partition; without sweeps, only descend.
+
+        The result is at least as good as the given partition.
+        """
         if sweeps == 0.0:
             state = self._state(labels)
             stream = new_stream(self._seed, number)
@@ -274,7 +285,7 @@ class _Searches:
 
     @cached_property
     def _scales(self) -> np.ndarray:
-        """Scale of each record, see `local_scales`."""
+        """Return the scale of each record, see `local_scales`."""
         return local_scales(self._records.values, self._records.weights, self._near, self._k)
 
     def _state(self, labels: np.ndarray) -> SearchState:

@@ -1,7 +1,8 @@
-"""Moves of whole clusters: dissolve a cluster into its neighbours, or create one from their surplus records.
+"""Moves of whole clusters: dissolve a cluster into its neighbours, or create a cluster from the surplus
+records of other clusters.
 
-Both change the state first and undo the change if it is not accepted. The Metropolis rule decides at positive
-temperature; at zero temperature only gains are accepted.
+Both moves first change the state and undo the change if it is not accepted. The Metropolis rule decides at
+positive temperature; at zero temperature only gains are accepted.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _undo_dissolve(state, movers, targets, moved, a):
 
 @borrowing
 def create(state, near, i, k, temperature, stream):
-    """Try to create a cluster of record i and the k - 1 nearest records of clusters with more than k."""
+    """Try to create a cluster of record i and its k - 1 nearest records in clusters with surplus records."""
     capacity = len(state.sizes)
     if (
         state.free[capacity] == 0

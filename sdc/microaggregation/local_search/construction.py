@@ -2,7 +2,7 @@
 
 MDAV evaluates all pairs of a small file. A large file is first divided into blocks of near records. If many
 records repeat, a second partition is constructed: records that occur at least k times form clusters of equal
-records, which cost nothing, and MDAV clusters the others. The cheaper partition is used.
+records, which cost nothing, and MDAV clusters all other records. The cheaper partition is used.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ BLOCK = 250
 #: MDAV runs on the whole file up to this value of n^2 / k, its order of work: half a second, or 10,000
 #: records at k = 3.
 WHOLE_FILE = 35_000_000
-#: The second partition is skipped if fewer than this share of the records are equal to k - 1 others. It takes
-#: as long as the first, would be worse as often as better, and differs by up to 2 %.
+#: The second partition is skipped if fewer than this share of the records are equal to k - 1 others. The
+#: second partition takes as long as the first. Its loss would then be higher as often as lower, by up to 2 %.
 FEW_REPEAT = 0.02
 
 
@@ -54,7 +54,8 @@ def initial_labels(records: Records, content_ids: np.ndarray, blocks: Blocks, k:
 
 
 def _by_content(records: Records, content_ids: np.ndarray, k: int) -> np.ndarray | None:
-    """Cluster records that occur at least k times by content, the others by MDAV; None if few records repeat.
+    """Cluster records that occur at least k times by content and all others by MDAV; return None if few
+    records repeat.
 
     If fewer than k other records remain, the records with the nearest content are clustered with them.
     """
@@ -72,7 +73,7 @@ def _by_content(records: Records, content_ids: np.ndarray, k: int) -> np.ndarray
     order = np.flatnonzero(alone)
     order = order[np.argsort(content_ids[order], kind="stable")]
     _, first, repeats = np.unique(content_ids[order], return_index=True, return_counts=True)
-    clusters = repeats // k  # number of clusters of each content; the last one takes the remainder
+    clusters = repeats // k  # clusters per content; the last one takes the remainder
     offset = np.concatenate([[0], np.cumsum(clusters)])
     place = np.arange(len(order)) - np.repeat(first, repeats)
     labels[order] = np.repeat(offset[:-1], repeats) + np.minimum(place // k, np.repeat(clusters - 1, repeats))

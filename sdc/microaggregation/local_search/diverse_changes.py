@@ -1,6 +1,8 @@
-"""Predicates: whether a change of a state keeps every cluster diverse. Without diversity, every change does.
+"""Predicates that check whether a change of a state keeps every cluster diverse.
 
-The diversity is a separate argument, because only then the compiler knows whether it is None.
+Without diversity requirements they are true for every change.
+
+The diversity is a separate argument, because otherwise the compiler would not know whether it is None.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ def may_swap(state, diversity, i, j):
 
 @borrowing
 def may_join(state, diversity, i, chosen, k):
-    """Return whether record i, the `chosen` records and further ones can form a diverse cluster of k."""
+    """Return whether record i, the `chosen` records and further records can form a diverse cluster of k
+    records.
+    """
     if diversity is None:
         return True
     codes, least = diversity

@@ -17,7 +17,8 @@ def scratch(near):
 
 @embedded
 def best_move(state, near, i, k, temperature, place, around):
-    """Choose a move of record i by a heat bath: a shift to a near record's cluster, or a swap with a member.
+    """Choose a move of record i by a heat bath: a shift to the cluster of a near record, or a swap with a
+    member of it.
 
     The move with the largest gain + temperature * Gumbel noise is chosen. Each move is therefore drawn with a
     probability proportional to exp(gain / temperature). At temperature zero it is the move with the largest
@@ -74,9 +75,9 @@ def best_move(state, near, i, k, temperature, place, around):
 
 @embedded
 def _clusters(labels, near, a, around):
-    """Write the distinct clusters of near records other than a into the first row; return their number.
+    """Write the distinct clusters of near records, except cluster a, into the first row; return their number.
 
-    There is no branch, because its outcome could not be predicted.
+    The loop has no branch, because the processor could not predict its outcome.
     """
     count = np.int64(0)
     for t in range(len(near)):
@@ -128,7 +129,9 @@ def shift_gain(state, i, b):
 
 @borrowing
 def join_gain(state, i, b):
-    """Return the energy that cluster b gains by record i, without the loss of i's own cluster."""
+    """Return the increase of the energy of cluster b if record i joins it; the change of i's current cluster
+    is not included.
+    """
     weight = state.weights[i]
     energy = 0.0
     for d in range(state.points.shape[1]):

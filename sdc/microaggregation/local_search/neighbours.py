@@ -19,7 +19,7 @@ from microguard.sdc.kernels.strips import STRIP, insert_key, squared_distances
 from microguard.sdc.microaggregation.principal_component import along, find_component, new_sample
 from microguard.sdc.microaggregation.principal_cuts import select
 
-#: Up to this many records all pairs are compared, in a tenth of a second.
+#: Maximum number of records for which all pairs are compared, which takes a tenth of a second.
 EXACT_RECORDS = 3000
 #: Maximum number of records of a leaf.
 LEAF = 48
@@ -30,7 +30,7 @@ DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
 #: SMALLEST_SHARE of the node (outliers, ties), the cut is at the median.
 SLACK, SMALLEST_SHARE = 0.77, 0.2
 
-#: Above this share of distinct records, repeated records need no special treatment.
+#: Share of distinct records above which repeated records need no special treatment.
 REPEATED = 0.8
 #: A near record is stored as one integer that sorts by distance, then position: the bits of the squared
 #: distance, a nonnegative float, in the upper half and the position in the lower half.
@@ -91,8 +91,8 @@ def near_distinct_records(
     Returns
     -------
     (n, min(count, n - 1)) uint32 array
-        Positions as in `nearest_neighbours`, with equal records first. There are fewer columns if there are
-        few distinct records.
+        Positions as in `nearest_neighbours`, with equal records first. The array has fewer columns if there
+        are few distinct records.
     """
     n = len(points)
     count = min(count, n - 1)
@@ -125,13 +125,14 @@ class _Leaf(NamedTuple):
     centre : (p,) float64 array
         Coordinates of the record that is compared with the others.
     squares : (capacity,) float64 array
-        Squared distances from that record.
+        Squared distances from the record that is compared.
     rounded, bits : (capacity,) float32 and uint32 arrays
         Rounded squared distances, and the same memory as bits.
     limits : (capacity,) uint32 array
         Bits of each record's largest stored squared distance.
     hits : (2, capacity) int64 array
-        Candidates for neighbours of that record, and records that it may become a neighbour of.
+        Candidates for neighbours of the record that is compared, and records of which it may become a
+        neighbour.
     """
 
     across: np.ndarray
@@ -219,7 +220,8 @@ def _below(projections, start, stop, threshold):
 def _partition(projections, order, start, stop, threshold):
     """Partition `order` in [start, stop): records with projections below the threshold first.
 
-    There is no branch, because its outcome could not be predicted. `projections` does not change.
+    The loop has no branch, because the processor could not predict its outcome. `projections` does not
+    change.
     """
     middle = start
     for t in range(start, stop):
@@ -248,7 +250,7 @@ def _compare(points, order, start, stop, count, keys, leaf):
         for t in range(first, size):
             leaf.rounded[t] = leaf.squares[t]
         i, here, there = order[start + s], np.int64(0), np.int64(0)
-        for t in range(s + 1, size):  # no branch, because its outcome could not be predicted
+        for t in range(s + 1, size):  # no branch: its outcome would be unpredictable
             leaf.hits[0, here] = leaf.hits[1, there] = t
             here += leaf.bits[t] <= leaf.limits[s]
             there += leaf.bits[t] <= leaf.limits[t]

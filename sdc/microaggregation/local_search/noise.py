@@ -1,8 +1,9 @@
 """Table of Gumbel-distributed numbers, which is read from a random index.
 
 The move with the largest gain + temperature * Gumbel noise is drawn with a probability proportional to
-exp(gain / temperature) (Gumbel 1954; Yellott 1977). Computing a logarithm for each move would cost more than
-its gain, so the table contains quantiles in pseudo-random order.
+exp(gain / temperature) (Gumbel 1954; Yellott 1977). Computing a logarithm for each move would take longer
+than computing the gain of the move. The table therefore contains precomputed quantiles in pseudo-random
+order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Recombination: the best partition into clusters that several searches found, by set partitioning.
 
-The program over the pool of clusters minimises the SSE such that each record is in exactly one cluster. The
-linear relaxation first fixes every cluster at zero whose reduced cost exceeds the gap to the incumbent,
-because no better partition contains it. If too many clusters remain, only those with the smallest reduced
-costs and those of the incumbent are used. Branch and bound solves the rest.
+The program over the pool of clusters minimises the SSE such that each record is in exactly one cluster.
+First, every cluster is fixed at zero whose reduced cost in the linear relaxation exceeds the gap to the
+incumbent, because no better partition contains this cluster. If too many clusters remain, only those with the
+smallest reduced costs and those of the incumbent are used. Branch and bound solves the rest.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from microguard.sdc.microaggregation.sse import squares_by_cluster
 from microguard.sdc.solver import Limits, Options, Status, solve
 from microguard.sdc.stop import Deadline
 
-#: The program is limited in size so that its work limit allows at least this many steps. Larger programs
-#: spend their work on cuts and heuristics at the root and find no improvement.
+#: Minimum number of solver steps that the work limit must allow; it limits the size of the program. Larger
+#: programs spend their work on cuts and heuristics at the root and find no improvement.
 FEWEST_STEPS = 5
-#: Interior-point method with crossover, ten times as fast as simplex if many clusters have equal costs.
+#: Solver of the relaxation: interior-point method with crossover, ten times as fast as simplex if many
+#: clusters have equal costs.
 _RELAXED: Options = {"solver": "ipm", "run_crossover": "on"}
 _ROOT: Options = {"mip_lp_solver": "ipm"}
 
@@ -46,7 +47,7 @@ class Recombination:
 
     @property
     def columns(self) -> int:
-        """Number of distinct clusters in the pool."""
+        """Return the number of distinct clusters in the pool."""
         return len(self._costs)
 
     def add(self, labels: np.ndarray) -> None:

@@ -1,10 +1,10 @@
 """Ruin and recreate: dissolve the most expensive clusters into their neighbours, and split large ones.
 
-A search keeps clusters at k to 2k - 1 records, so a cluster whose neighbours are full cannot be dissolved.
-Example: two remote groups of twelve records with k = 5. The clusters have 5, 5 and 2 + 3 records (two of the
-first group, three of the second) and 9 records of the second group. No single move improves this, although 6,
-6, 7 and 5 would be better. In a panel with very large units, one such cluster caused a fifth of the total
-loss.
+A search keeps all clusters at k to 2k - 1 records, so a cluster cannot be dissolved if its neighbours are
+full. Example: two remote groups of twelve records with k = 5. The clusters have 5, 5 and 2 + 3 records (two
+of the first group, three of the second) and 9 records of the second group. No single move improves this,
+although 6, 6, 7 and 5 would be better. In a panel with very large units, one such cluster caused a fifth of
+the total loss.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
 
-#: A cluster is expensive if its SSE exceeds this share of the total. There are at most a thousand of them, in
-#: most large files none.
+#: A cluster is expensive if its SSE exceeds this share of the total. A file has at most a thousand expensive
+#: clusters, and most large files have none.
 EXPENSIVE = 0.001
 
 
@@ -47,19 +47,20 @@ class _Partition(NamedTuple):
 
 
 def dissolve_expensive_clusters(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
-    """Dissolve expensive clusters if that gains; return labels, (n,) int64, with clusters of k to 2k - 1.
+    """Dissolve expensive clusters if this reduces the SSE; return labels, (n,) int64, with clusters of k to
+    2k - 1 records.
 
     Parameters
     ----------
     records : Records
         Records without diversity requirements.
     labels : (n,) int64 array
-        Labels from 0. If a cluster has more than 2k - 1 records, they are returned unchanged.
+        Labels from 0. If a cluster has more than 2k - 1 records, the labels are returned unchanged.
     near : (n, m) uint32 array
         Near records of each record.
     k : int
     """
-    if int(np.bincount(labels).max()) >= 2 * k:  # The arrays hold no larger clusters.
+    if int(np.bincount(labels).max()) >= 2 * k:  # The arrays have no space for larger clusters.
         return labels
     costs = squares_by_cluster(records.values, records.weights, labels)
     expensive = np.flatnonzero(costs > EXPENSIVE * costs.sum())
@@ -82,7 +83,9 @@ def _dissolve_each(values, weights, labels, near, expensive, k):
 
 @kernel
 def _dissolve(partition, near, cluster, k):
-    """Move each member of a cluster to its cheapest neighbour and split large ones; undo without a gain."""
+    """Move each member of a cluster to its cheapest neighbouring cluster and split clusters that become too
+    large; undo the change if the SSE does not decrease.
+    """
     labels, members, sizes = partition.labels, partition.members, partition.sizes
     own = members[cluster, : sizes[cluster]].copy()
     touched = np.empty(
@@ -177,9 +180,10 @@ def _squares(partition, cluster):
 
 @kernel
 def _split_large(partition, touched, parts, k):
-    """Split clusters until all have fewer than 2k records; append new ones to `touched`, return its length.
+    """Split clusters until all have fewer than 2k records; append the new clusters to `touched` and return
+    its length.
 
-    The first new cluster takes the number of the dissolved cluster, the others take unused numbers.
+    The first new cluster gets the number of the dissolved cluster; further clusters get unused numbers.
     """
     members, sizes = partition.members, partition.sizes
     number, place = touched[0], 1
@@ -201,7 +205,8 @@ def _split_large(partition, touched, parts, k):
 
 @kernel
 def _nearer_part(partition, cluster, k):
-    """Sort a cluster along its first principal component; return the size of the first part at the best cut.
+    """Sort a cluster along its first principal component and find the best cut; return the size of the first
+    part.
 
     Both parts have at least k members.
     """

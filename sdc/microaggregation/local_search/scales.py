@@ -1,4 +1,4 @@
-"""Scale of each record, the unit of its temperatures in the annealing."""
+"""Scale of each record: the unit in which temperatures of the annealing are measured for this record."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.kernels.compile import borrowing
 
-#: Diverse clusters may have up to this many times the records of the largest initial cluster, or of 2k - 1.
+#: Maximum size of a diverse cluster, as a multiple of the larger of 2k - 1 and the size of the largest
+#: initial cluster.
 EXTRA_CAPACITY = 2
 
 
@@ -75,12 +76,13 @@ def search_state_of(
 ) -> SearchState:
     """Build the state of a partition with labels 0 to m - 1 and clusters of k to 2k - 1 records.
 
-    With diversity, all clusters must be diverse initially, and they may be larger.
+    With diversity requirements, all clusters must be diverse initially and may have more than 2k - 1 records.
 
     Raises
     ------
     SolverFailed
-        If a cluster is smaller or larger, because compiled code would write outside the arrays.
+        If a cluster has fewer or more records than allowed, because compiled code would then write outside
+        the arrays.
     """
     n, p = points.shape
     sizes = np.bincount(labels)
@@ -161,7 +163,7 @@ def swap(state, i, j):
     state.masses[b] = state.masses[b] + out - into
     energy_a, energy_b = 0.0, 0.0
     inverse_a, inverse_b = 1.0 / state.masses[a], 1.0 / state.masses[b]
-    for d in range(state.points.shape[1]):  # one loop for both clusters takes half the time
+    for d in range(state.points.shape[1]):  # one loop for both clusters halves the time
         x, y = out * state.points[i, d], into * state.points[j, d]
         sum_a, sum_b = state.sums[a, d] + y - x, state.sums[b, d] + x - y
         state.sums[a, d], state.sums[b, d] = sum_a, sum_b

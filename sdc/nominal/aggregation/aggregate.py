@@ -21,12 +21,13 @@ from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Up to this many choices, "auto" solves the exact program; for more it uses local search.
+#: Maximum number of choices for which "auto" solves the exact program; for more choices it uses local search.
 PROVABLE_CHOICES = 600
-#: Number of local search moves per choice, and the minimum.
+#: Number of local search moves per choice, and minimum number of moves.
 MOVES_PER_CHOICE = {"fast": 50, "standard": 500, "thorough": 2_000, "exact": 2_000}
 _FEWEST_MOVES = 50_000
-#: Branch-and-bound nodes of the integer program. "standard" has a proof only if the program is easy.
+#: Branch-and-bound nodes of the integer program. With "standard", optimality is proved only if the program is
+#: easy.
 _NODES = {"standard": 100, "thorough": 2_000, "exact": 20_000}
 #: Names of algorithms, in addition to the twelve names of the thesis, whose last letter selects one.
 ALGORITHMS = ("auto", "exact", "greedy", "clique", "local-search")
@@ -73,9 +74,9 @@ def aggregate(
     Parameters
     ----------
     frame : DataFrame (n, a)
-        Nominal variables of any dtype. A missing value is a category of its own.
+        Nominal variables of any dtype. A missing value is a separate category.
     labels : (n,) integer array
-        Cluster of each record. The function accepts clusters of any size: the partition guarantees k.
+        Cluster of each record. Clusters may have any size; the partition step guarantees the minimum k.
     control_tables : int or sequence of tuples of names
         All tables up to this dimension, or tables given by their variables.
     algorithm : str

@@ -1,7 +1,7 @@
 """Optimal representatives (Cost 2023, (5.2.1)-(5.2.3)) by a mixed-integer linear program over convex hulls.
 
-Clusters of the same size with the same distinct members are interchangeable. One integer variable counts how
-many of them take each choice, which removes the symmetry.
+Clusters of the same size with the same distinct members are interchangeable. One integer variable per choice
+counts the clusters that take the choice, which removes the symmetry.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class _Kinds:
 
 
 def _attainable(rows: ErrorRows, kinds: _Kinds) -> list[np.ndarray]:
-    """Return for each row the counts that are sums of whole clusters."""
+    """Return for each row the attainable counts: the sums of sizes of whole clusters."""
     points = []
     for row in range(rows.incidence.shape[0]):
         span = slice(rows.incidence.indptr[row], rows.incidence.indptr[row + 1])

@@ -10,7 +10,7 @@ from microguard.sdc.nominal.aggregation.problem import AggregationProblem
 #: terminates.
 _IMPROVEMENT = 1e-9
 
-#: Penalty for emptying a cell that must not be emptied; larger than the chi-square of any choice.
+#: Penalty for emptying a cell that must not be emptied. It is larger than the chi-square of any choice.
 _EMPTYING = 1e9
 
 #: Initial temperature of the annealing as a share of the objective per open cluster.
@@ -18,11 +18,12 @@ _START_SHARE = 0.1
 
 
 def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
-    """Run Algorithm 8: each cluster in turn takes the choice that increases the objective least, (c,).
+    """Run Algorithm 8: each cluster in turn takes the choice that increases the objective least; return the
+    choices, (c,).
 
     The thesis prints the criterion without its square. The text ("the lowest increase with respect to the
-    objective function") and the printed cell counts imply the square. A choice that fills an empty cell that
-    must not be emptied takes precedence.
+    objective function") and the printed cell counts imply the square. A choice takes precedence if it adds
+    records to a cell that is empty but must not be empty.
     """
     counts = problem.base.copy()
     return _greedy(
@@ -37,7 +38,8 @@ def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
 
 
 def aggregate_by_cliques(problem: AggregationProblem) -> np.ndarray:
-    """Run Algorithm 9: delete in each cluster in turn the choice whose cheapest clique is heaviest, (c,).
+    """Run Algorithm 9: in each cluster in turn, delete the choice whose cheapest clique has the largest
+    weight; return the choices, (c,).
 
     The vertex weights include the base counts: sum over cells of (f^2 + 2 f (base - o)) / o.
     """
@@ -53,7 +55,7 @@ def aggregate_by_cliques(problem: AggregationProblem) -> np.ndarray:
 
 
 def improve_choices(problem: AggregationProblem, chosen: np.ndarray, *, moves: int, seed: int) -> np.ndarray:
-    """Improve choices by simulated annealing, then by descent to a local optimum, (c,).
+    """Improve choices by simulated annealing, then by descent to a local optimum; return the choices, (c,).
 
     A move changes the choice of one cluster. Errors are updated incrementally, so the cost of a move is the
     number of tables that it affects. The result is never worse than `chosen`.
@@ -88,7 +90,9 @@ def _increase(
 
 @kernel
 def _emptied(cells: np.ndarray, size: int, counts: np.ndarray, kept: np.ndarray) -> int:
-    """Return emptied minus filled cells among those not to be emptied, if `size` records are added."""
+    """Return the number of emptied minus filled cells, among the cells that must not be emptied, if `size`
+    records are added.
+    """
     number = 0
     for t in range(len(cells)):
         cell = cells[t]
@@ -199,7 +203,7 @@ def _anneal(
     best = now.copy()
     gain = 0.0  # current minus initial objective
     best_gain = 0.0
-    stride = 1 + len(sizes) // 500  # copying the best choices takes time, so large files do it less often
+    stride = 1 + len(sizes) // 500  # large files copy the best choices less often, to save time
     for move in range(moves):
         cluster = np.random.randint(len(sizes))
         choice = start[cluster] + np.random.randint(start[cluster + 1] - start[cluster])

@@ -1,10 +1,10 @@
 """Joint choice of the representatives of all clusters, to minimise the errors of the control tables.
 
-If every cluster publishes its mode, rare values vanish from every cluster and the errors add up (Cost 2023,
-Example 5.1.2). Here all clusters of a clustering, over all blocks, form one aggregation problem. Each cluster
-publishes one of its own key combinations, so that k and diversity are preserved, and the errors of different
-clusters compensate each other. The input is the distinct key combinations of each cluster, which are far
-fewer than the records.
+If every cluster publishes its mode, rare values disappear from every cluster and the errors add up (Cost
+2023, Example 5.1.2). Here all clusters of a clustering, over all blocks, form one aggregation problem. Each
+cluster publishes one of its own key combinations, so that k and diversity are preserved, and the errors of
+different clusters compensate each other. The input is the distinct key combinations of each cluster, which
+are far fewer than the records.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def joint_representatives(
         See `ControlTables`.
     k, kept_dimension : int
         The search avoids emptying cells with at least k original records in tables with at most
-        `kept_dimension` variables, not counting a region. 1 keeps categories, 0 no cells.
+        `kept_dimension` variables, not counting a region. With 1 every category is kept; with 0 any cell may
+        be emptied.
     effort : {"fast", "standard", "thorough", "exact"}
         Determines the number of local search moves per choice. The solver proves problems with few choices,
         unless the effort is "fast" or cells must be kept.

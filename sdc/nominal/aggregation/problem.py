@@ -1,8 +1,8 @@
 """The aggregation problem: one representative per cluster (Cost 2023, sections 5.2 and 5.4).
 
-Preprocessing follows section 5.4. Duplicates within a cluster are removed. A cluster of equal records is
-decided. If all members of a cluster agree in the variables of a table, the cluster's count in that table does
-not depend on the choice and is part of the base counts.
+Preprocessing follows section 5.4. Duplicates within a cluster are removed. For a cluster of equal records the
+representative is decided. If all members of a cluster agree in the variables of a table, the cluster's count
+in that table does not depend on the choice and is part of the base counts.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class AggregationProblem:
 
     @property
     def choices(self) -> int:
-        """Number of choices v."""
+        """Return the number of choices v."""
         return len(self.choice)
 
     def owner(self) -> np.ndarray:
@@ -107,7 +107,7 @@ class AggregationProblem:
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.start))
 
     def representatives(self, chosen: np.ndarray) -> np.ndarray:
-        """Return the key combination of each cluster by label, given the choices (c,) of the open ones."""
+        """Return the key combination of each cluster by label, given the open clusters' choices (c,)."""
         result = self.decided.copy()
         result[self.cluster] = self.choice[chosen]
         return result
@@ -120,6 +120,6 @@ class AggregationProblem:
 
 
 def _add(counts: np.ndarray, cells: np.ndarray, records: np.ndarray) -> None:
-    """Add the records of each row to its cells (rows, T), except settled ones."""
+    """Add the records of each row to its cells (rows, T), except cells marked `SETTLED`."""
     everywhere = cells != SETTLED
     np.add.at(counts, cells[everywhere], np.broadcast_to(records[:, None], cells.shape)[everywhere])

@@ -18,22 +18,24 @@ from microguard.sdc.nominal.neighbours import similarity_orders
 from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Penalty per squared excess over the maximum, as a multiple of the temperature, at the start and at the end.
-#: It equals the temperature halfway. A penalty that is high too early blocks paths to better counts: on Adult
-#: with SAFE's maxima, 0.03 at the start costs 1 to 4 % more chi-square.
+#: Halfway through the run, the penalty equals the temperature. A penalty that is high too early blocks paths
+#: to better counts: on Adult with SAFE's maxima, 0.03 at the start costs 1 to 4 % more chi-square.
 SOFT, _STEEP = 0.001, 1000.0
-#: Final penalty in units of the objective, higher than any possible gain.
+#: Final penalty in units of the objective. It is higher than any possible gain.
 _WALL = 1e6
 #: Maximum number of additional runs while a maximum is exceeded.
 _FURTHER_RUNS = 1
-#: Initial temperature as a multiple of the median cost of a transfer; final one as a multiple of the initial.
+#: Initial temperature as a multiple of the median cost of a transfer, and final temperature as a multiple of
+#: the initial one.
 _HOT, _COLD = 0.25, 0.005
-#: Every second run of a small file starts this many times hotter: where a region has two or three clusters,
-#: few moves are possible, and the best vector is behind worse ones.
+#: Factor of the initial temperature of every second run of a small file. If a region has two or three
+#: clusters, few moves are possible, and the best vector is reachable only through worse ones.
 _HOTTER = 8.0
 #: Number of moves of the descent after cooling, as a share of the moves of a run.
 DESCENT = 0.1
-#: Useful number of moves per movable combination in one run, and per pair of them in files so small that few
-#: vectors exist; and maximum number of runs. Small files have several runs.
+#: Maximum useful number of moves per movable combination in one run; the same per pair of movable
+#: combinations, for files so small that few vectors exist; and maximum number of runs. Small files have
+#: several runs.
 _USEFUL, _USEFUL_OF_PAIR, _MOST_RUNS = 20_000, 500, 8
 #: Number of moves between two checks of the deadline.
 _STRETCH = 1_000_000
@@ -94,7 +96,7 @@ class Annealing:
     def run(self, moves: int, deadline: Deadline, firm: bool = False) -> tuple[np.ndarray, int, StoppedBy]:
         """Run the annealing; return the best counts, the moves tried and the stopping reason.
 
-        With `firm`, the final penalty applies from the first move.
+        If `firm` is true, the final penalty applies from the first move on.
         """
         hot = self.first_temperature()
         if hot == 0:
@@ -133,7 +135,9 @@ class Annealing:
         begin: int = 0,
         end: int | None = None,
     ) -> tuple[int, bool]:
-        """Run the moves `begin` to `end` - 1 of `moves`; return the number tried, and whether in time."""
+        """Run the moves `begin` to `end` - 1 of `moves`; return the number of moves tried, and whether they
+        finished before the deadline.
+        """
         share = 1 / max(moves, 1)
         cooling, rising = _COLD**share, 1.0 if firm else (_STEEP * _COLD / SOFT) ** share
         done, end = begin, moves if end is None else end
@@ -147,7 +151,7 @@ class Annealing:
         return done - begin, True
 
     def descend(self, moves: int) -> int:
-        """Try moves at temperature zero with the final penalty; return their number."""
+        """Try moves at temperature zero with the final penalty; return the number of moves tried."""
         anneal(self.state, *self._parts, moves, 0.0, 1.0, _WALL, 1.0)
         return moves
 

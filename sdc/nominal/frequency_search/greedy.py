@@ -6,8 +6,8 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing
 from microguard.sdc.nominal.frequency_search.search_state import SearchState, apply_change, change_cost
 
-#: Cost per squared imbalance of a region's total during the greedy heuristic, in units of chi-square. It
-#: limits the imbalance to a few records, so that little must be repaired.
+#: Cost per squared imbalance of a region's total during the greedy heuristic, in units of chi-square. The
+#: cost limits the imbalance to a few records, so that few totals must be repaired.
 _IMBALANCE_WEIGHT = 0.3
 
 
@@ -17,7 +17,8 @@ def settle(state: SearchState, order: np.ndarray, excess: float) -> None:
     Parameters
     ----------
     state : SearchState
-        Any counts, changed in place. Counts that are already 0 or at least k only change to restore totals.
+        Counts of any size, changed in place. Counts that are already 0 or at least k only change to restore
+        totals.
     order : (m,) int array
         Positions of the key combinations in the order of processing.
     excess : float
@@ -51,8 +52,8 @@ def _settle(state: SearchState, order: np.ndarray, imbalance: np.ndarray, excess
 def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) -> None:
     """Add or remove single records at the least cost until each region has its original total.
 
-    If no combination can lose one record, a whole combination is emptied. If none can gain one, an empty
-    combination gets k records.
+    If no combination can lose one record, a whole combination is emptied. If no combination can gain one
+    record, an empty combination gets k records.
     """
     for r in range(len(imbalance)):
         while imbalance[r] != 0:
@@ -66,9 +67,10 @@ def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) ->
 
 @borrowing
 def _cheapest(state: SearchState, r: int, step: int, excess: float, within: bool) -> tuple[int, int]:
-    """Return the cheapest combination to change, and its change: one record, or else a whole combination.
+    """Return the combination that is cheapest to change, and the change: one record if possible, otherwise a
+    whole combination.
 
-    With `within`, only changes of one record that respect the maximum deviation are considered.
+    If `within` is true, only changes of one record that respect the maximum deviation are considered.
     """
     best, chosen, amount = np.inf, -1, 0
     for i in range(state.stretch[r], state.stretch[r + 1]):

@@ -21,11 +21,12 @@ from microguard.sdc.nominal.frequency_search.search_state import (
     transfer_cost,
 )
 
-#: Largest distance of a partner in a sort order of similar combinations.
+#: Maximum distance, in a sort order of similar combinations, between a combination and its partner in a
+#: transfer.
 _WINDOW = 4
 #: Share of the moves that occupy or empty a combination with several partners at once.
 _DISPERSALS = 0.1
-#: Number of candidates for each partner of such a move, and its maximum number of partners.
+#: Number of candidates for each partner of such a move, and maximum number of partners.
 _TRIED, _MOST_PARTNERS = 6, 8
 
 
@@ -58,8 +59,8 @@ def anneal(
     temperature, cooling : float
         Temperature in units of the objective, and its factor per move.
     excess, steepening : float
-        Penalty per squared error above the maximum, and its factor per move. It starts low, because a high
-        penalty blocks moves, and ends high.
+        Penalty per squared error above the maximum, and its factor per move. The penalty is low at first,
+        because a high penalty blocks moves, and high at the end.
     """
     aside = np.empty((3, max(_TRIED, _MOST_PARTNERS)), np.int64)
     return _annealed(
@@ -136,7 +137,8 @@ def _draw_transfer(
 ) -> tuple[int, int]:
     """Draw a partner and the number of records that i transfers to it (negative: receives), or partner -1.
 
-    The sum of both counts is divided again: all to one of them, one record transferred, or exactly k to one.
+    The sum of both counts is redistributed: all records to one combination, one record transferred, or
+    exactly k records to one combination.
     """
     nothing = (-1, 0)
     j = _partner(state, i, orders, places, stream, 0.25)
@@ -177,7 +179,10 @@ def _disperse(
     threshold: float,
     aside: np.ndarray,
 ) -> int:
-    """Occupy or empty a combination, balanced by several occupied ones, each the best of a few candidates."""
+    """Occupy or empty a combination.
+
+    Several occupied combinations balance the change; each is the best of a few candidates.
+    """
     k = state.k
     count = int(state.counts[i])
     if count == 0:
@@ -232,7 +237,9 @@ def _partner(
     stream: np.ndarray,
     anywhere: float,
 ) -> int:
-    """Draw another combination of i's region, mostly near in a sort order; return -1 if none is found."""
+    """Draw another combination of i's region, mostly one that is near in a sort order; return -1 if none is
+    found.
+    """
     begin, end = int(state.stretch[state.region[i]]), int(state.stretch[state.region[i] + 1])
     if uniform(stream) < anywhere:
         j = begin + integer_below(stream, end - begin)
@@ -249,7 +256,7 @@ def _partner(
 
 @embedded
 def _prefetch(state: SearchState, i: int) -> None:
-    """Prefetch the data of combination i, which is anywhere in memory."""
+    """Prefetch the data of combination i, whose position in memory is unpredictable."""
     prefetch(state.counts, i)
     prefetch(state.original, i)
     prefetch(state.deviation_weight, i)

@@ -34,7 +34,7 @@ class Objective:
     max_deviation : int
         Largest deviation of a key combination.
     kept : (cells,) int64 array
-        Original count of a cell that must not be emptied, else 0. It has length 0 if all cells may be
+        Original count of a cell that must not be emptied, else 0. The array has length 0 if all cells may be
         emptied.
     """
 
@@ -88,7 +88,8 @@ class Objective:
                 for names, d in zip(tables.tables, dimensions, strict=True)
             ]
         )
-        # Share of each cell's records in these frequencies; below 1 only for a partition of a file.
+        # Share of each cell's records that these frequencies contain. It is below 1 only for a partition of a
+        # file.
         pays = tables.held(frequencies.counts) / np.maximum(tables.original, 1)
         controlled = float((weight[tables.table] * pays) @ least_chi2(tables.original, k))
         combined = float(least_chi2(frequencies.counts, k).sum())
@@ -105,7 +106,7 @@ class Objective:
 
     @property
     def only_kept(self) -> Objective:
-        """Objective that only penalises emptied cells that must not be emptied."""
+        """Return an objective that only penalises emptied cells that must not be emptied."""
         return replace(
             self,
             cell_weight=np.zeros_like(self.cell_weight),
@@ -145,14 +146,16 @@ class Objective:
 def cell_cost(
     error: int, weight: float, absolute: float, tolerance: float, bound: float, kept: int, excess: float
 ) -> float:
-    """Return the cost of a cell with this error; an empty cell to be `kept` has the maximum error 0."""
+    """Return the cost of a cell with this error; a cell that must not be emptied (`kept`) has the maximum
+    error 0 if it is empty.
+    """
     size = abs(error)
     cost = weight * error * error
     if size > tolerance:
         cost += absolute * (size - tolerance)
     if size > bound:
         cost += excess * (size - bound) * (size - bound)
-    if error == -kept:  # kept is 0 for other cells, and then the error and its cost are 0
+    if error == -kept:  # for other cells kept = 0, so error and cost are 0
         cost += excess * error * error
     return cost
 

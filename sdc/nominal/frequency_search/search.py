@@ -1,8 +1,8 @@
 """The method for large files: a greedy heuristic, then local search, both with current table errors.
 
-`protect_frequencies` works on the key combinations of a whole file, or of a block, in one process. After
-blocks, a global pass must start from the counts of all of them, because errors that blocks correct
-independently would add up.
+`protect_frequencies` works on the key combinations of a whole file, or of a block, in one process. If a file
+is processed in blocks, a global pass over the counts of all blocks must follow, because errors that blocks
+correct independently add up.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from microguard.sdc.stop import Deadline, StoppedBy
 #: Number of moves per square root of the number of combinations below k. "exact" has the moves of "thorough",
 #: because the search proves nothing.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
-#: Maximum number of moves; in larger files more work gains little. "fast" must cost seconds in a job that
-#: sorts the file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves take
-#: 7 s of one core. Their chi-square is 3 % above that of 13.2 million moves in 18 s.
+#: Maximum number of moves. In larger files, more moves gain little. "fast" must take only seconds in a job
+#: that sorts the file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves
+#: take 7 s of one core. Their chi-square is 3 % above that of 13.2 million moves in 18 s.
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
 #: Factor of the number of moves if errors have maxima, which block many moves.
 _BEHIND_A_WALL = 3
-#: If cells that must be kept are empty, moves / this are spent on filling them before the search restarts.
+#: If cells that must be kept are empty, the number of moves divided by this is spent on filling them before
+#: the search restarts.
 _FILLING = 4
 
 
@@ -65,9 +66,9 @@ class ProtectedFrequencies:
 def protect_frequencies(task: ProtectionTask, *, start: np.ndarray | None = None) -> ProtectedFrequencies:
     """Protect a frequency vector by the greedy heuristic and local search.
 
-    Effort "fast" is limited to about 5 million moves for any number of combinations. The search aims at the
-    maximum errors of the task but may exceed them; see `errors`. It may also have to empty cells that are to
-    be kept. If the deadline ends the search, the result depends on the machine.
+    Effort "fast" is limited to about 5 million moves for any number of combinations. The search tries to
+    respect the maximum errors of the task but may exceed them; see `errors`. It may also have to empty cells
+    that should be kept. If the deadline ends the search, the result depends on the machine.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def _result(
 def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
     """Protect a frequency vector by local search.
 
-    A small file for which a maximum error is exceeded is solved by the program of Chi-ex with these maxima.
+    If a maximum error is exceeded in a small file, the program of Chi-ex with these maxima is solved instead.
     """
     task = replace(task, parameters=task.parameters or default_parameters(task.frequencies))
     searched = protect_frequencies(task)
@@ -189,5 +190,5 @@ def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
 
 
 def default_parameters(frequencies: FrequencyVector) -> SearchParameters:
-    """Return the terms of the objective that a file of this size has at every effort."""
+    """Return the default terms of the objective for a file of this size; they do not depend on the effort."""
     return CHI_SQUARE_ALONE if len(frequencies) <= PROVABLE else SearchParameters()

@@ -1,8 +1,8 @@
-"""Construct an integer partition from the duals of a fractional one (Cost 2023, section 4.4).
+"""Construct an integer partition from the duals of a fractional partition (Cost 2023, section 4.4).
 
-Clusters are added one by one from the unassigned records. Each solves the auxiliary problem (4.4.7)-(4.4.11):
-it minimises the weight of the cluster minus gamma u_i + lambda summed over its members i. gamma weights the
-duals u_i, and lambda rewards larger clusters.
+Clusters are added one by one from the unassigned records. Each cluster is a solution of the auxiliary problem
+(4.4.7)-(4.4.11): minimise the weight of the cluster minus the sum of gamma u_i + lambda over its members i.
+gamma weights the duals u_i, and lambda rewards larger clusters.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from microguard.sdc.nominal.partitioning.heuristic_pricing import greedy_columns
 from microguard.sdc.nominal.partitioning.pricing import cheapest_column
 from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
-#: Branch-and-bound nodes of one exact auxiliary problem. At the limit, the best cluster so far is taken.
+#: Branch-and-bound nodes of one exact auxiliary problem. If the limit is reached, the best cluster so far is
+#: used.
 AUXILIARY_NODES = 200_000
 
 
-#: Table 6.5: share of records at risk in a scenario, parameters for an optimal fractional solution, and for a
-#: heuristic one.
+#: Table 6.5: share of records at risk in a scenario, parameters for an optimal fractional solution, and
+#: parameters for a heuristic one.
 TABLE_6_5: tuple[tuple[float, Guidance, Guidance], ...] = (
     (0.02, Guidance(0.75, 3.0), Guidance(0.25, 0.25)),
     (0.2, Guidance(0.75, 1.5), Guidance(0.25, 3.0)),
@@ -39,10 +40,10 @@ def construct_integer(
 ) -> np.ndarray:
     """Run Algorithm 7; return the integer partition as columns (clusters, 2k - 1), padded with -1.
 
-    One line differs. Line 8 adds each remaining record i to the cluster whose weight with it, w(C + i), is
-    least. Here it goes to the cluster whose weight grows least, w(C + i) - w(C): the weight of the partition
-    then increases by exactly this growth. By line 8 a record goes to the smallest and tightest cluster even
-    if it fits another one better.
+    One line of the algorithm differs. Line 8 of the thesis adds each remaining record i to the cluster with
+    the least resulting weight w(C + i). Here it is added to the cluster with the least increase w(C + i) -
+    w(C), because the weight of the partition increases by exactly this amount. With line 8, a record would be
+    added to the smallest and tightest cluster even if another cluster fits better.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def _next_cluster(
         cheapest = cheapest_column(problem, unassigned, prices, AUXILIARY_NODES).columns
         if len(cheapest):
             return cheapest[0]
-    # The cluster is needed for any reduced cost, so there is no tolerance.
+    # The cluster is needed whatever its reduced cost, so no tolerance is applied.
     return greedy_columns(problem.distances, unassigned, prices, problem.k, 1, -np.inf)[0]
 
 

@@ -10,7 +10,7 @@ from microguard.sdc.kernels.compile import kernel
 
 #: Number of clusters that Algorithm 5 adds per iteration (n_max; the thesis gives no value).
 GREEDY_COLUMNS = 50
-#: Algorithm 6 enumerates subsets of at most this many neighbours, which is 2k - 2 at k = 10.
+#: Maximum number of neighbours whose subsets Algorithm 6 enumerates: 2k - 2 at k = 10.
 ENUMERATED_NEIGHBOURS = 18
 
 
@@ -20,9 +20,9 @@ def greedy_columns(
 ) -> np.ndarray:
     """Find up to `most` clusters with negative reduced cost by Algorithm 5, (count, 2k - 1), padded by -1.
 
-    Each cluster starts with the unassigned record that has the largest dual. It grows to 2k - 1 records by
-    the record that increases the reduced cost least. Of its sizes from k on, the one with the least cost is
-    taken.
+    Each cluster starts with the unassigned record that has the largest dual. It grows to 2k - 1 records; each
+    time the record that increases the reduced cost least is added. Of the clusters with k to 2k - 1 records,
+    the one with the least reduced cost is returned.
     """
     count = len(multiplicity)
     left = multiplicity.copy()
@@ -77,7 +77,8 @@ def enumerate_columns(
 ) -> np.ndarray:
     """Find the first cluster with negative reduced cost by Algorithm 6, (0 or 1, 2k - 1), padded with -1.
 
-    It enumerates subsets of k - 1 to 2k - 2 of the nearest records of the record with the largest dual.
+    The algorithm takes the record with the largest dual, and enumerates subsets of k - 1 to 2k - 2 of its
+    nearest records.
     """
     count = len(multiplicity)
     seed = 0

@@ -1,7 +1,7 @@
 """Local search for the partitioning problem: ruin and recreate with simulated annealing acceptance.
 
-A partition consists of a *stock* for each key combination and of *mixed clusters*. The stock has 0 or at
-least k equal records, which are clustered at no weight. A mixed cluster has k to 2k - 1 records.
+A partition consists of a *stock* for each key combination and of *mixed clusters*. A stock has 0 or at least
+k equal records; clusters of equal records have weight 0. A mixed cluster has k to 2k - 1 records.
 
 A move dissolves a few neighbouring mixed clusters and reassigns their records: to the stock of their
 combination, to an *unfilled* mixed cluster (fewer than 2k - 1 records), or to a new cluster. A new cluster is
@@ -41,8 +41,8 @@ _MOST_RUINED, _MOST_UNFILLED = 5, 20
 #: Probabilities that a move skips a neighbouring combination, and that it dissolves a neighbouring small
 #: stock.
 _PASS_OVER, _BREAK_STOCK = 0.3, 0.1
-#: Initial temperature in units of `PartitionProblem.unit`. It falls linearly to 0 after this share of the
-#: moves.
+#: Initial temperature in units of `PartitionProblem.unit`. The temperature falls linearly and is 0 after this
+#: share of the moves.
 _TEMPERATURE, _COOLED = 1.0, 0.8
 
 
@@ -110,13 +110,13 @@ class _Walk(NamedTuple):
 
 @kernel
 def _construct(points: Points, multiplicity: np.ndarray, near: np.ndarray, k: int, seed: int) -> _Walk:
-    """Construct the greedy partition. It also seeds the random numbers of the whole search."""
+    """Construct the greedy partition, and seed the random numbers of the whole search."""
     np.random.seed(seed)
     state = new_state(multiplicity, k)
     queue = np.empty(multiplicity.sum(), np.int64)
     queued = _queue_loose(state.loose, queue)
     possible, weight = _recreate(state, points, near, k, queue[:queued], False)
-    if not possible:  # all clusters were full, and too few records remained for a new one
+    if not possible:  # all clusters were full, and too few records remained for a new cluster
         state = new_state(multiplicity, k)
         queued = _queue_loose(state.loose, queue)
         _, weight = _recreate(state, points, near, k, queue[:queued], True)
@@ -131,7 +131,7 @@ def _ruin_and_recreate(
     """Run the moves `first` to `last` - 1, or stop if there is no mixed cluster."""
     state, queue = walk.state, walk.queue
     weight, best = walk.weights
-    stride = 1 + len(queue) // 500  # copying the best partition takes time, so large files do it less often
+    stride = 1 + len(queue) // 500  # large files copy the best partition less often, to save time
     for move in range(first, last):
         if mixed_clusters(state) == 0:
             break
@@ -196,8 +196,9 @@ def _recreate(
 ) -> tuple[bool, int]:
     """Reassign the queued records; return whether that was possible, and the weight added.
 
-    If `unfilled_last`, new clusters are grown as long as possible before records join existing ones. Then
-    fewer than k records remain, which fit into any cluster, so that the reassignment always succeeds.
+    If `unfilled_last` is true, new clusters are grown as long as possible before records join existing
+    clusters. Then fewer than k records remain, which fit into any cluster, so that the reassignment always
+    succeeds.
     """
     np.random.shuffle(queue)
     added = 0
@@ -241,8 +242,8 @@ def _recreate(
 def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int:
     """Add a loose record to the best unfilled mixed cluster or small stock; return the weight added, or -1.
 
-    It checks all clusters and stocks. It is used only if no neighbour of the record is in an unfilled
-    cluster.
+    All clusters and stocks are checked. The function is used only if no neighbour of the record is in an
+    unfilled cluster.
     """
     width = state.members.shape[1]
     best, best_stock, best_weight = -1, -1, 0
@@ -275,7 +276,7 @@ def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int
 def _best_unfilled_cluster(
     state: PartitionState, points: Points, near: np.ndarray, c: int
 ) -> tuple[int, int]:
-    """Return the nearby unfilled mixed cluster to which c adds the least weight, and that weight."""
+    """Return the nearby unfilled mixed cluster whose weight grows least with c, and the growth."""
     width = state.members.shape[1]
     best, best_weight, seen = -1, 0, 0
     for position in range(-1, near.shape[1]):
@@ -298,13 +299,15 @@ def _best_unfilled_cluster(
 def _grow(
     state: PartitionState, points: Points, near: np.ndarray, k: int, seed: int, grown: np.ndarray
 ) -> tuple[bool, int, int]:
-    """Grow a cluster of k records from `seed`; return success, its weight and its number of loose records."""
+    """Grow a cluster of k records from `seed`; return whether this succeeded, the weight of the cluster and
+    its number of loose records.
+    """
     grown[0] = seed
     weight = 0
     absorbed = 1
     for size in range(1, k):
         chosen, chosen_cost, chosen_draw = -1, 0, 0.0
-        for whole in range(2):  # first the neighbours, then all combinations if the neighbours do not suffice
+        for whole in range(2):  # first the neighbours, then all combinations if necessary
             others = near.shape[1] + 1 if whole == 0 else len(state.stock)
             for position in range(others):
                 c = position

@@ -24,8 +24,8 @@ from microguard.sdc.solver import INFINITY, Master, Program, Status
 from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
 
-#: Branch-and-bound nodes of all exact pricings together. At the limit, bounds are valid but the LP may not be
-#: solved to optimality.
+#: Node limit of all exact pricings together. If it is reached, bounds are valid but the linear program may
+#: not be solved to optimality.
 PRICING_NODES = 5_000_000
 #: The relaxation is solved if bound and value differ by at most this; weights are integers.
 OPTIMALITY_TOLERANCE = 1e-4
@@ -175,7 +175,7 @@ class ExactPricing:
         self._nodes = nodes
 
     def __call__(self, problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, float | None]:
-        """Return columns with negative reduced cost, and the bound."""
+        """Return columns with negative reduced cost, and a lower bound on the weight of every partition."""
         if self._nodes <= 0:
             return np.empty((0, problem.largest), np.int64), None
         priced = best_columns(problem, duals, self._nodes)

@@ -43,7 +43,7 @@ class Effort:
     provable_combinations : int
         Largest number of key combinations for which the linear relaxation and the integer program are tried.
     columns, nodes : int
-        Columns of one integer program, and nodes of all exact pricings.
+        Maximum number of columns of one integer program, and of nodes of all exact pricings.
     """
 
     moves_per_record: int
@@ -76,8 +76,8 @@ EFFORTS: dict[str, Effort] = {
 }
 #: Names of algorithms, in addition to the twelve names of the thesis.
 ALGORITHMS = ("auto", "set-partitioning", "local-search", "random")
-#: Larger numbers of combinations are searched in blocks of this size, because computing all neighbours is
-#: slow.
+#: Number of combinations of a block. Files with more combinations are searched in blocks, because computing
+#: all neighbours is slow.
 _BLOCK = 10_000
 
 
@@ -112,7 +112,7 @@ class Partition:
 
     @property
     def gap(self) -> float | None:
-        """(weight - lower_bound) / weight; None without a bound."""
+        """Return (weight - lower_bound) / weight; None without a bound."""
         if self.lower_bound is None:
             return None
         return 0.0 if self.weight == 0 else (self.weight - self.lower_bound) / self.weight
@@ -137,7 +137,7 @@ def partition(
     Parameters
     ----------
     frame : DataFrame (n, a)
-        Nominal variables of any dtype. A missing value is a category of its own.
+        Nominal variables of any dtype. A missing value is a separate category.
     k : int
         Minimum cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
@@ -242,7 +242,9 @@ def partition_problem(
 def _thesis(
     problem: PartitionProblem, steps: TwoSteps, deadline: Deadline, guidance: Guidance | None
 ) -> IntegerPartition:
-    """Run the method of chapter 4: solve the relaxation, then construct clusters by its duals."""
+    """Run the method of chapter 4 of the thesis: solve the relaxation, then construct clusters from its
+    duals.
+    """
     heuristics = (price_greedily, price_by_enumeration)
     pricings = (*heuristics, ExactPricing()) if steps.fractional == "exact" else heuristics
     fractional = solve_fractional(problem, pricings, deadline=deadline)
@@ -289,7 +291,9 @@ def _effort(name: str) -> Effort:
 
 
 def _labels(coded: CodedFrame, columns: np.ndarray) -> np.ndarray:
-    """Return the cluster of each record: the records of a combination fill its copies in order, (n,)."""
+    """Return the cluster of each record, (n,): the records of a combination are assigned, in order, to the
+    clusters that contain it.
+    """
     columns = columns[np.lexsort(columns.T[::-1])]
     cluster, position = np.nonzero(columns != NONE)
     by_combination = np.argsort(columns[cluster, position], kind="stable")

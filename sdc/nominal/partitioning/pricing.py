@@ -1,15 +1,16 @@
 """Exact pricing of clusters of key combinations by branch and bound (Cost 2023, section 4.3).
 
-The branch and bound over members replaces the thesis's integer program, which the tests use for comparison.
-It finds the best column for each first member and size, enumerates *all* columns up to a reduced cost, or
-finds the single best column for Algorithm 7. The thesis's heuristics are in `heuristic_pricing`; they find
-most columns faster.
+The branch and bound over members replaces the integer program of the thesis, which the tests use for
+comparison. It has three uses: find the best column for each first member and size, enumerate *all* columns up
+to a reduced cost, or find the single best column for Algorithm 7. The heuristics of the thesis are in
+`heuristic_pricing`; they find most columns faster.
 
 The search fixes the size s of the cluster and chooses its members one by one. If the members P are chosen and
-r are missing, a candidate c adds exactly d(P, c) - u_c. For the pairs among the missing members it adds at
-least half the sum of its r - 1 smallest distances. This lower bound is the key of the candidate, and the sum
-of the r smallest keys bounds the branch. Candidates are tried in increasing order of their key. A tried
-candidate is removed from the list of its siblings, so that every multiset is visited once.
+r members are missing, a candidate c adds exactly d(P, c) - u_c to the reduced cost. For the pairs among the
+missing members it adds at least half the sum of its r - 1 smallest distances. This lower bound is the key of
+the candidate, and the sum of the r smallest keys bounds the branch. Candidates are tried in increasing order
+of their key. A tried candidate is removed from the list of its siblings, so that every multiset is visited
+once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ REDUCED_COST_TOLERANCE = 1e-7
 _BEST, _BEST_PER_SEED, _ALL = 0, 1, 2
 
 
-#: Rounding differences of sums of duals are below this. A branch that can only tie is not explored.
+#: Rounding differences of sums of duals are below this. A branch that cannot improve by more than this is not
+#: explored.
 _TIE = 1e-12
 
 
@@ -145,7 +147,8 @@ def _search_columns(
     bounds = np.full(2 * k, threshold)
     best = threshold  # least reduced cost so far, overall or for the current first member
 
-    # Level l has the candidates for member l, sorted by key. `left` counts the copies outside the cluster.
+    # Level l contains the candidates for member l, sorted by key. `left` counts the copies outside the
+    # cluster.
     candidate = np.empty((largest, count), np.int64)
     increase = np.empty((largest, count))  # d(P, c) - u_c
     key = np.empty((largest, count))
@@ -176,7 +179,7 @@ def _search_columns(
             )
             explore = bound <= best and not (mode != _ALL and best < threshold and bound >= best - _TIE)
             if explore and (not complete or nodes >= most_nodes):
-                complete = False  # the open branches bound the clusters of this size
+                complete = False  # the open branches give the bound for this size
                 bounds[size] = min(bounds[size], bound)
                 explore = False
             if not explore:

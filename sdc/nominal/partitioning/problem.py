@@ -41,22 +41,23 @@ class PartitionProblem:
 
     @property
     def records(self) -> int:
-        """Number of records."""
+        """Return the number of records."""
         return int(self.multiplicity.sum())
 
     @property
     def largest(self) -> int:
-        """Maximum cluster size, 2k - 1."""
+        """Return the maximum cluster size, 2k - 1."""
         return 2 * self.k - 1
 
     @cached_property
     def distances(self) -> np.ndarray:
-        """Distances between the combinations, (u, u); by default equation 1.1.1."""
+        """Return the distances between the combinations, (u, u); by default those of equation 1.1.1."""
         return all_distances(self.points)
 
     @cached_property
     def half_sums(self) -> np.ndarray:
-        """Half the sum of the r smallest distances from a record to others, (u, 2k), for r = 0 to 2k - 1.
+        """Return half the sum of the r smallest distances from a record to others, (u, 2k), for r = 0 to 2k -
+        1.
 
         Every edge of a cluster has two ends. The sum of these halves over the members is therefore a lower
         bound on the weight of the cluster, which exact pricing uses.
@@ -96,7 +97,7 @@ def _half_sums(distances: np.ndarray, multiplicity: np.ndarray, largest: int) ->
                 half[c, taken] = 0.5 * total
             if taken == largest:
                 break
-        for short in range(taken + 1, largest + 1):  # there are fewer records, so no cluster has this size
+        for short in range(taken + 1, largest + 1):  # too few records for a cluster of this size
             half[c, short] = 0.5 * total
     return half
 

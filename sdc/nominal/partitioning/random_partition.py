@@ -9,8 +9,8 @@ from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 def random_partition(problem: PartitionProblem, *, seed: int) -> np.ndarray:
     """Draw a random partition with cluster sizes k to 2k - 1; return its columns (clusters, 2k - 1).
 
-    The thesis draws a list of sizes with sum n. Here sizes are drawn one by one, from those that do not leave
-    1 to k - 1 records.
+    The thesis draws a list of sizes with sum n. Here sizes are drawn one by one, such that never 1 to k - 1
+    records remain.
     """
     rng = np.random.default_rng(seed)
     k, n = problem.k, problem.records

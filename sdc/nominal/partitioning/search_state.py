@@ -1,8 +1,8 @@
 """Mutable partition of the local search, with an undo journal.
 
-Every change of a move is written to a journal. Undoing a rejected move therefore costs no more than making
-it, for files of any size. Records that a move has removed from a cluster are *loose*. The move
-reassigns them, or the caller resets their counts before it undoes the move.
+Every change that a move makes is written to a journal. Undoing a rejected move therefore takes no longer than
+making the move, whatever the size of the file. Records that a move has removed from a cluster are *loose*.
+The move reassigns them, or the caller resets their counts before it undoes the move.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Entries of `counters`: free rows, mixed clusters, entries of the journal, clusters closed in this move.
+#: Positions in `counters` of the numbers of free rows, mixed clusters, journal entries, and clusters closed
+#: in this move.
 _FREE, _ALIVE, _LOGGED, _SAVED = 0, 1, 2, 3
 #: Kinds of entries in the journal.
 _STOCKED, _OPENED, _INSERTED, _CLOSED = 0, 1, 2, 3
@@ -170,7 +171,7 @@ def _log(state: PartitionState, kind: int, what: int, amount: int) -> None:
 
 @kernel
 def _fill(state: PartitionState, members: np.ndarray, size: int, weight: int) -> int:
-    """Create a mixed cluster in the row that was freed last; return the row."""
+    """Create a mixed cluster in the most recently freed row; return the row."""
     state.counters[_FREE] -= 1
     cluster = state.free[state.counters[_FREE]]
     for index in range(size):

@@ -2,9 +2,9 @@
 
 Local search gives an incumbent of weight z, and the relaxation has the value z' with duals u. Weights are
 integers, so a column with a reduced cost above z - 1 - z' is in no better partition. Exact pricing enumerates
-the other columns, and the set-partitioning problem (4.2.1)-(4.2.3) over them is exact. If there are too many,
-only the cheapest columns and those of the incumbent are used. Then the program may improve the incumbent but
-proves nothing.
+the other columns, and the set-partitioning problem (4.2.1)-(4.2.3) over them is exact. If there are too many
+columns, only the cheapest columns and those of the incumbent are used. The program may then improve the
+incumbent but does not prove optimality.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIRST_COLUMNS = 2_000
 
 @dataclass(frozen=True)
 class Work:
-    """Work limits.
+    """Work limits of the search for an optimal partition.
 
     Attributes
     ----------
@@ -119,7 +119,9 @@ def partition_optimally(
 def _columns(
     problem: PartitionProblem, duals: np.ndarray, threshold: float, most: int, nodes: int
 ) -> tuple[np.ndarray, bool]:
-    """Return all columns up to a reduced cost and True; if too many, those up to a smaller cost and False."""
+    """Return all columns up to a reduced cost and True; if there are too many, return those up to a smaller
+    reduced cost and False.
+    """
     priced = columns_within(problem, duals, threshold, most, nodes)
     if priced.complete:
         return priced.columns, True

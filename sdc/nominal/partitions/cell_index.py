@@ -52,12 +52,12 @@ class CellIndex:
 
     @property
     def table(self) -> np.ndarray:
-        """Table of each cell, (cells,)."""
+        """Return the table of each cell, (cells,)."""
         return np.repeat(np.arange(len(self.keys)), [len(keys) for keys in self.keys])
 
     @property
     def dimension(self) -> np.ndarray:
-        """Number of variables of the table of each cell, (cells,)."""
+        """Return the number of variables of the table of each cell, (cells,)."""
         return np.array([len(names) for names in self.tables])[self.table]
 
     def joined(self, other: CellIndex) -> CellIndex:

@@ -25,12 +25,13 @@ from microguard.sdc.nominal.neighbours import similarity_orders, sorted_combinat
 from microguard.sdc.nominal.region_levels import RegionLevels
 from microguard.sdc.stop import Deadline
 
-#: Number of moves per key combination below k; as many as one process tries for half a million combinations.
+#: Number of moves per key combination below k; the same number that one process tries for half a million
+#: combinations.
 _MOVES: Mapping[Effort, int] = {"fast": 10, "standard": 300, "thorough": 1_500, "exact": 1_500}
 #: Number of cooling stages, and of descent stages after them.
 COOLING, DESCENTS = 4, 2
-#: Errors of shared cells are weighted by the number of concurrent partitions to this power. Common errors of
-#: these partitions add up, while independent ones cancel.
+#: Errors of shared cells are weighted by the number of concurrent partitions to this power. Systematic errors
+#: of these partitions add up, while independent errors partly cancel.
 _CROWD = 0.25
 
 Kind = Literal["greedy", "cool", "descend", "repair"]
@@ -111,7 +112,7 @@ class VisibleErrors:
 
 @dataclass(frozen=True)
 class Standing:
-    """State of a partition between stages: its counts, and the initial temperature of its search."""
+    """State of a partition between stages: the counts, and the initial temperature of the search."""
 
     counts: np.ndarray
     hot: float = 0.0
@@ -154,7 +155,7 @@ class Part:
 
     @property
     def shared(self) -> np.ndarray:
-        """Cells of tables without a region, (cells,) bool."""
+        """Return which cells belong to tables without a region, (cells,) bool."""
         return np.asarray(self.tables.level == 0)
 
     def errors(self, counts: np.ndarray) -> np.ndarray:

@@ -5,8 +5,9 @@ at a time. Before each turn, the errors of all shared cells are added up and all
 the partitions of that turn. The allocated portions sum to the total error. The result equals that of a single
 search with errors that are one turn old, and depends only on how the file is partitioned.
 
-An error that no partition reduces would remain in all turns. Remaining errors are therefore accumulated and
-allocated in addition, like the multipliers of Boyd et al. 2011, section 7.3.
+An error that no partition reduces would remain in all turns. Remaining errors are therefore accumulated, and
+the accumulated error is allocated in addition to the current one, like the multipliers of Boyd et al. 2011,
+section 7.3.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from microguard.sdc.nominal.partitions.part import GREEDY, SEARCHING, PartitionR
 PART = 125_000
 #: Number of turns of a stage. In turn t, the partitions with number = t modulo TURNS run.
 TURNS = 8
-#: Weight of the current error in the accumulated one at each turn, and decay factor of the accumulated error.
+#: Weight with which the current error is added to the accumulated error at each turn, and decay factor of the
+#: accumulated error.
 _REMEMBERED, _LEFT = 0.5, 0.7
 #: Number of rounds in which the partitions, one by one, repair errors above the maximum and emptied cells.
 _REPAIR_ROUNDS = 2
@@ -32,7 +34,9 @@ _REPAIR_ROUNDS = 2
 
 @dataclass(frozen=True)
 class SharedState:
-    """Shared cells of a partition: their numbers in the whole file, and its original records in each."""
+    """Shared cells of a partition: the number of each cell in the whole file, and the partition's original
+    records in each cell.
+    """
 
     places: np.ndarray
     records: np.ndarray
@@ -43,7 +47,7 @@ class Parts(Protocol):
 
     @property
     def index(self) -> CellIndex:
-        """Index of the shared cells."""
+        """Return the index of the shared cells."""
 
     def __len__(self) -> int: ...
 
@@ -68,7 +72,7 @@ class Reconciled:
 def cut_regions(combinations: np.ndarray, most: int = PART) -> np.ndarray:
     """Return the partition of each region, (regions,): consecutive regions with at most `most` combinations.
 
-    A region with more combinations is a partition of its own.
+    A region with more combinations is a separate partition.
     """
     part, inside, parts = 0, 0, []
     for number in combinations.tolist():
@@ -80,7 +84,7 @@ def cut_regions(combinations: np.ndarray, most: int = PART) -> np.ndarray:
 
 
 def reconcile(parts: Parts, request: PartitionRequest) -> Reconciled:
-    """Run all stages of the schedule for all partitions; then every count is 0 or at least k."""
+    """Run all stages of the schedule for all partitions. Afterwards every count is 0 or at least k."""
     numbers = range(len(parts))
     errors = np.zeros(len(parts.index), np.int64)
     zero_portions = {part: np.zeros(len(parts.shared_state(part).places), np.int64) for part in numbers}
@@ -106,7 +110,8 @@ def portions(parts: Parts, moving: Sequence[int], errors: np.ndarray) -> dict[in
     records = np.zeros(len(errors), np.int64)
     for _, shared_state in _shared_states(parts, moving):
         records[shared_state.places] += shared_state.records
-    # A pseudo-random offset for each cell. Without it, one partition would receive all errors of one record.
+    # A pseudo-random offset for each cell. Without the offset, one partition would receive all errors of size
+    # 1.
     phase = np.arange(len(errors)) * 2_654_435_761 % np.maximum(records, 1)
     before, allocated = np.zeros(len(errors), np.int64), {}
     for part, shared_state in _shared_states(parts, moving):
