@@ -1,4 +1,6 @@
-"""A copy of each published manifest in the evidence: files of a release have checksums in it, it has none."""
+"""Store a copy of each published manifest in the evidence: the manifest has checksums of all files but
+itself.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ KEPT = "published_manifest.json"
 
 
 def keep_manifest(areas: Areas, release_id: str) -> None:
-    """Copy the manifest of a release that was put into the public area to its evidence."""
+    """Copy the manifest of a published release to its evidence."""
     found = areas.public.storage.get(f"{release_id}/{MANIFEST}")
     assert found is not None
     write_atomically(private_folder(areas.record(release_id)) / KEPT, found.content, PRIVATE_FILE)
 
 
 def has_its_manifest(areas: Areas, release_id: str) -> bool:
-    """Return whether a release has the manifest with which it was published; early evidence has no copy."""
+    """Return whether a release still has the manifest of its publication; early evidence has no copy."""
     kept, found = areas.record(release_id) / KEPT, areas.public.storage.get(f"{release_id}/{MANIFEST}")
     return not kept.is_file() or (found is not None and found.content == kept.read_bytes())
