@@ -11,7 +11,7 @@ from microguard.pipelines.audit.table_records import later_faults, multiset_hash
 
 FOLDER = "delta"
 PROPERTY = "release_id"
-#: Features that a release needs; others hide records (deletion vectors) or rename columns.
+#: Features that the table of a release may use; others hide records (deletion vectors) or rename columns.
 FEATURES = {"timestampNtz"}
 
 

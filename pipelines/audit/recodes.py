@@ -1,6 +1,6 @@
 """Count the records of a release that contradict the recodes which its manifest states.
 
-Protected numbers are means of recoded values, rounded once more: only their bands can be compared.
+Protected numbers are rounded means of recoded values, so that only their bands can be compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def contradictions(
 
 
 def _wrong(key: str, recode: Mapping[str, Any], protected: bool) -> Iterator[str]:
-    """Yield SQL conditions of a value that no recoded value meets."""
+    """Yield SQL conditions that no recoded value can meet."""
     if "bands" in recode:
         labels = ", ".join(map(quoted_text, _labels(recode["bands"])))
         yield f"{key} NOT IN ({labels})"
@@ -59,7 +59,7 @@ def _wrong(key: str, recode: Mapping[str, Any], protected: bool) -> Iterator[str
         )
         at_end = "".join(f" AND abs({value} - {end!r}) > {ROUNDING * abs(end)!r}" for end in ends.values())
         yield f"{known} {apart} > {ROUNDING} * {size}{at_end}"
-    elif not ends and "level" not in recode:  # further recodes may give a value that is a missing code
+    elif not ends and "level" not in recode:  # further recodes may produce a value that equals a missing code
         for code in recode.get("missing", ()):
             text = isinstance(code, str)
             yield f"CAST({key} AS VARCHAR) = {quoted_text(code)}" if text else f"{value} = {float(code)!r}"

@@ -1,4 +1,4 @@
-"""Audit the tau-ARGUS files of a release: each `.tab` file has the cells of its table, in their order."""
+"""Audit the tau-ARGUS files of a release: each `.tab` file has the cells of its table, in the same order."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _STATUSES = {"published": "S", "suppressed": "U"}
 
 
 def is_cells(name: str) -> bool:
-    """Return whether a file of a release holds cells for tau-ARGUS."""
+    """Return whether a file of a release contains cells for tau-ARGUS."""
     return name.startswith(f"{FOLDER}/") and name.endswith(".tab")
 
 
 def is_named_after(name: str, stems: Iterable[str]) -> bool:
-    """Return whether a file holds the cells, fields or a hierarchy of one of the tables."""
+    """Return whether the name of a file is that of the cells, fields or a hierarchy of one of the tables."""
     return any(re.fullmatch(rf"{FOLDER}/{re.escape(stem)}(\.tab|\.rda|-[0-9]+\.hrc)", name) for stem in stems)
 
 
 def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
-    """Return whether the file of a table has other cells than the table, or does not exist.
+    """Return whether the cells in a table's file differ from the table, or the file does not exist.
 
-    A column may have a total mark of its own: one text that stands for the total everywhere, and for no code.
+    A column may have its own total mark: a text that always stands for the total and is never a code.
     """
     path = folder / FOLDER / f"{Path(table['file']).stem}.tab"
     if not path.is_file():
         return True
     content = pq.read_table(folder / table["file"])
     columns = [_texts(column.to_pylist()) for column in content.columns]
-    if len(columns) > len(table["columns"]) + 1:  # after codes and value, the status
+    if len(columns) > len(table["columns"]) + 1:  # the status follows codes and value
         columns[-1] = [_STATUSES[status] for status in columns[-1]]
     expected = [list(line) for line in zip(*columns, strict=True)]
     with open(path, encoding="utf-8", newline="") as file:
