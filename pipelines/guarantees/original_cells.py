@@ -99,7 +99,7 @@ class OriginalCells:
     earlier: EarlierCells | None = None
 
     def with_earlier(self) -> OriginalCells:
-        """Return the cells of this table followed by those of earlier tables; `codes` has no earlier cells."""
+        """Return the cells of this table followed by those of earlier tables; `codes` has none of them."""
         earlier = self.earlier
         if earlier is None:
             return self
