@@ -1,7 +1,8 @@
-"""How the data moves: the verbs, the steps of a release in `release`, and a room for each stage.
+"""The flow of the data: the verbs, the steps of a release in `release`, and a package for each stage.
 
-`engine` (session, files, progress), `gate` (judge and refuse), `intake` (read, count, accept), `publication`
-(areas, ledger, staging, publishing), `evidence` (what the agency keeps, and its page), `measures`, `records`
-and `tables` (the two products), `series` (what an update follows), `audit` (a release from outside),
-`drafting` (a foreign file) and `synthetic` (the demo). ``README.md`` in this folder is the map.
+The packages are `engine` (session, files, progress), `gate` (judge and refuse), `intake` (read, count,
+accept), `publication` (areas, ledger, staging, publishing), `evidence` (private results and their page),
+`measures`, `records` and `tables` (the two products), `series` (updates), `audit` (check a release from
+outside), `drafting` (draft a specification for a file) and `synthetic` (demo data). ``README.md`` in this
+folder describes them.
 """

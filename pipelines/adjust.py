@@ -1,4 +1,4 @@
-"""The verb ``adjust``: make the sensitive cells of a table safe, by the method of the specification."""
+"""The verb ``adjust``: protect the sensitive cells of a table with the method of the specification."""
 
 from __future__ import annotations
 

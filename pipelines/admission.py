@@ -28,14 +28,14 @@ def admit(
     screened: ValidatedInput,
     predecessor: Predecessor[Product[P, W]],
 ) -> tuple[Entry, tuple[Verdict, ...]] | CommandResult:
-    """Identify the release, accept its input, and refuse it next to releases of the same records.
+    """Identify the release, accept its input, and refuse it if releases of the same records forbid it.
 
     Returns
     -------
     entry : Entry
-        Its line for the ledger.
+        Line of the release for the ledger.
     verdicts : tuple of Verdict
-        How the input was judged. Or the answer, if the same job has made its release already.
+        Verdicts on the input. If the same job has already made its release, the result is the answer instead.
 
     Raises
     ------
@@ -78,9 +78,9 @@ def admit(
 
 
 def accepted_limits(specification: Specification) -> dict[str, str]:
-    """Return the limits that a steward accepted by name, of records and of a table, with the reasons.
+    """Return the limits of records and tables that a steward accepted by name, with the reasons.
 
-    Limits that the specification sets to a looser value are among them: they have no reason.
+    Limits that the specification sets to a looser value are included, without a reason.
     """
     table = None if specification.table is None else specification.table.quality
     quality = specification.quality
@@ -89,7 +89,7 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:
-    """Return whether another release of the name may be public: by a steward's decision, or as an earlier
+    """Return whether another release of the name may be public, as accepted by a steward or as an earlier
     update.
     """
     return job.specification.publish.successive == "accept" or predecessor.follows

@@ -1,4 +1,4 @@
-"""Answers about a release: where it is, where its report is, and how to decide on a pending one."""
+"""Answers about a release: its place, its report, and how to decide on a pending one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from microguard.pipelines.publication.retention import Retained, retain
 from microguard.pipelines.rebuild_report import measured_release
 from microguard.schemas.specification.loosened import loosened
 
-#: Measures whose headlines say what the protection cost, in the order of the line.
+#: Measures whose headlines state the cost of the protection, in the order of the line.
 LOSS = ("loss", "changed", "by_dimension", "exchanged_areas", "table", "noise", "suppression")
 
 
@@ -29,7 +29,7 @@ class Closing:
     records : str
         Records or cells read and published.
     lines : tuple of str
-        Worst risk, loss and acceptances, a line each.
+        Worst risk, loss and acceptances, one line each.
     """
 
     records: str
@@ -37,18 +37,18 @@ class Closing:
 
 
 def closing_of(areas: Areas, release_id: str) -> Closing | None:
-    """Return the closing of a release by its evidence; None if the evidence cannot be read.
+    """Return the closing of a release from its evidence; None if the evidence cannot be read.
 
-    Evidence that cannot be read changes nothing about the release: the caller then says where it is.
+    Unreadable evidence does not change the release: the caller then only states the place of the release.
     """
     try:
         return closing(*measured_release(areas.record(release_id)))
-    except Exception:  # a summary does not change what was published
+    except Exception:  # a failed summary does not change the published release
         return None
 
 
 def closing(evidence: Evidence, measures: Iterable[Headlined]) -> Closing:
-    """Return the closing of a release by its evidence and the measures of its sections."""
+    """Return the closing of a release from its evidence and the measures of its sections."""
     every = list(measures)
     attacks = attacks_of(evidence, every)
     worst = attacks[0].sentence if attacks else "no measure of this release counts what an attacker reaches."
@@ -99,16 +99,16 @@ def published_answer(
     retained: Retained | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> CommandResult:
-    """Return the closing lines of a published release: what else was done, then five lines.
+    """Return the closing lines of a published release: further actions, then five lines.
 
     Parameters
     ----------
     text : str
-        What was done, without its full stop.
+        Sentence that states what was done, without its full stop.
     retained : Retained, optional
         Releases that were withdrawn with the publication.
     counts : mapping, optional
-        Of the update of a series; by default those that the release was published with.
+        Counts of the update of a series; by default the counts stored at publication.
     """
     place, report = areas.public.place(release_id), f"{areas.record_place(release_id)}/{PAGE}"
     content = {"release_id": release_id, "release": place, "report": report}
@@ -119,7 +119,7 @@ def published_answer(
 
 
 def pending_answer(areas: Areas, release_id: str, text: str) -> CommandResult:
-    """Return the closing lines of a release that is pending approval: what to read, and how to decide."""
+    """Return the closing lines of a release that is pending approval: what to read and how to decide."""
     record, release = areas.record_place(release_id), areas.public.place(release_id)
     report = f"{record}/{PAGE}"
     decide = f"microguard approve {record} --by NAME, or microguard reject {record} --by NAME"
@@ -130,7 +130,7 @@ def pending_answer(areas: Areas, release_id: str, text: str) -> CommandResult:
 
 
 def _answer(areas: Areas, release_id: str, text: str, todo: str, content: dict[str, Any]) -> CommandResult:
-    """Return five lines: state and records, worst risk, loss, acceptances, what to do next."""
+    """Return five lines: state and records, worst risk, loss, acceptances, next step."""
     found = closing_of(areas, release_id)
     first = f"{text}." if found is None else f"{text}: {found.records}."
     lines = [first, *(() if found is None else found.lines), f"Next: {todo}"]
@@ -138,9 +138,9 @@ def _answer(areas: Areas, release_id: str, text: str, todo: str, content: dict[s
 
 
 def finished_answer(areas: Areas, release_id: str, name: str) -> CommandResult | None:
-    """Return the answer if a release is public or pending already, None if it is to be made."""
+    """Return the answer if a release is already public or pending; None if it has yet to be made."""
     if published_already(areas, release_id):
-        # remove the work folder of a run that was killed after it had published
+        # remove the work folder of a run that was killed after publication
         areas.forget_work(release_id)
         text = "This job has published its release already"
         return published_answer(areas, release_id, text, retain(areas, name))

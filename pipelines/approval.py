@@ -22,25 +22,25 @@ from microguard.schemas.specification.model import Specification
 def approve(named: str, *, by: str, note: str = "") -> CommandResult:
     """Publish a pending release; the ledger records who approved it, when and why.
 
-    As in every publication, its files are compared with the checksums of their verification. A second call
-    for a published release returns that it is published.
+    As in every publication, the files are compared with the checksums of their verification. A second call
+    for a published release reports that the release is published.
 
     Parameters
     ----------
     named : str
-        Its folder in the evidence area.
+        Folder of the release in the evidence area.
 
     Raises
     ------
     SpecificationError
-        If it is not pending.
+        If the release is not pending.
     GateRefused
-        If it is an update of a series, and the releases it was verified with have changed since; or if
-        another release of its name was published since.
+        If the release is an update of a series, and the releases with which it was verified have changed
+        since; or if another release of its name was published since.
     AreaNotThere
-        If the public area is not the one that the ledger knows.
+        If the public area is not the one in the ledger.
     ProtectionFailed
-        If its staged files are not what was verified.
+        If the staged files differ from the verified files.
     """
     release = find_release(named)
     areas, release_id = release.areas(), release.release_id
@@ -81,26 +81,26 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
 
 
 def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None:
-    """Return the answer about a release that a person approved and that is public; else None."""
+    """Return the answer about a public release that a person approved; else None."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "published" or not status.by or not areas.public.exists(release_id):
         return None
-    areas.forget_work(release_id)  # remove the work folder of a call that was killed after it had published
+    areas.forget_work(release_id)  # remove the work folder of a call that was killed after publication
     text = f"Release {release_id} {what}, approved by {status.by} at {status.at}"
     return published_answer(areas, release_id, text)
 
 
 def reject(named: str, *, by: str, note: str = "") -> CommandResult:
-    """Reject a pending release: remove its staged files, keep its evidence, record who rejected it and why.
+    """Reject a pending release: remove its staged files, keep its evidence, record by whom and why.
 
-    A second call for a rejected release returns that it is rejected.
+    A second call for a rejected release reports that the release is rejected.
 
     Raises
     ------
     SpecificationError
-        If it is not pending.
+        If the release is not pending.
     AreaNotThere
-        If the public area is not the one that the ledger knows.
+        If the public area is not the one in the ledger.
     """
     release = find_release(named)
     areas, release_id = release.areas(), release.release_id

@@ -1,4 +1,4 @@
-"""The verb ``benchmark``: run benchmarks of the repository, which assert and compare known figures."""
+"""The verb ``benchmark``: run benchmarks of the repository, which compare results with known figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from microguard.schemas.errors import MicroguardError, SpecificationError
 from microguard.sdc.errors import SdcError
 
 PACKAGE = "tests.benchmarks"
-#: These run only if they are named, because they install packages.
+#: Benchmarks that run only if they are named, because they install packages.
 BY_NAME = "peers"
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,9 +32,9 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
     Parameters
     ----------
     name : str, optional
-        A module of `tests.benchmarks`; by default all but `BY_NAME`.
+        A module of `tests.benchmarks`; by default all except `BY_NAME`.
     quick : bool
-        Smaller instances, the same assertions.
+        Whether to use smaller instances, with the same assertions.
     show : callable
         Called with each table as soon as it is computed, because a benchmark may take hours.
 
@@ -58,7 +58,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
                 show(table.markdown())
                 rows = [list(row) for row in table.rows]
                 content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
-        except (SdcError, AssertionError) as error:  # neither error contains a value of a record
+        except (SdcError, AssertionError) as error:  # neither of these errors contains a value of a record
             raise MicroguardError(
                 f"The benchmark {each} stopped. {type(error).__name__}: {error}. What it asserts no longer "
                 "holds on this machine or version: compare with the figures in docs/benchmarks."

@@ -1,4 +1,4 @@
-"""The verb ``check``: judge the input, report its risk, predict what `protect` or `adjust` would refuse."""
+"""The verb ``check``: judge the input, report its risk, predict refusals of `protect` or `adjust`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from microguard.schemas.specification.table_input import as_input, require_recor
 
 
 def check(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
-    """Read and judge the input of a specification; return its risk, and what `protect` would refuse.
+    """Read and judge the input of a specification; return its risk, and the predicted refusals of `protect`.
 
-    Of a table without records to protect: what `adjust` would refuse.
+    For a specification with only a table, return the predicted refusals of `adjust`.
 
     Raises
     ------
     InputRejected
-        With everything that does not conform.
+        The error lists everything that does not conform.
     """
     if specification.table is not None and not specification.quasi_identifiers:
         return _check_table(specification, master, progress)
@@ -53,7 +53,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
 
 
 def _check_table(specification: Specification, master: str | None, progress: Progress) -> CommandResult:
-    """Judge the input of a table, and protect it on trial."""
+    """Judge the input of a table, and run a trial protection."""
     reader = as_input(specification)
     with start_job(specification, master, progress) as job:
         with progress.stage("read"):
@@ -78,12 +78,12 @@ def _check_table(specification: Specification, master: str | None, progress: Pro
 
 
 def risk_of(job: Job, microdata: Microdata) -> CommandResult:
-    """Judge the input; return its risk, and what `protect` would refuse.
+    """Judge the input; return its risk, and the predicted refusals of `protect`.
 
     Raises
     ------
     InputRejected
-        With everything that does not conform.
+        The error lists everything that does not conform.
     """
     with job.progress.stage("check"):
         contract = laid_out(microdata.contract, job.specification.publish)

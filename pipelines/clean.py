@@ -14,9 +14,10 @@ from microguard.schemas.errors import SpecificationError
 
 
 def clean(named: Sequence[str]) -> CommandResult:
-    """Remove staging, resume and scratch folders below the named folders, by default this one.
+    """Remove staging, resume and scratch folders below the given folders, by default the working folder.
 
-    A killed run resumes from such a folder; without it, it starts again. Pending releases are kept.
+    A killed run resumes from such a folder; without the folder, the run starts again. Pending releases are
+    kept.
 
     Raises
     ------

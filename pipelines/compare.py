@@ -1,6 +1,6 @@
-"""The verb ``compare``: risk against loss by k and by choice, on a stated sample; nothing is published.
+"""The verb ``compare``: compare risk and loss by k and by choice, on a sample; publish nothing.
 
-Of a table without records to protect it compares all methods of tables.
+For a specification with only a table, the verb compares all methods of tables.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def compare(
     Parameters
     ----------
     k : str
-        The values, separated by commas.
+        Values of k, separated by commas.
     choices : mapping of str to Specification
-        Other specifications of the same records, by the keys that they override.
+        Other specifications of the same records, named by the keys that they override.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def compare(
 
 
 def _compare_methods(specification: Specification, master: str | None, progress: Progress) -> CommandResult:
-    """Protect the table of a specification by every method; nothing is published."""
+    """Protect the table of a specification with every method; publish nothing."""
     with start_job(specification, master, progress) as job:
         with progress.stage("read"):
             microdata = read(job.spark, as_input(specification), job.areas.session_staging, specification)
@@ -169,7 +169,7 @@ def _sampled(
 
 
 def _read_alike(one: Variable, other: Variable | None) -> bool:
-    """Return whether both specifications read a column with the same values; an identifier is not read."""
+    """Return whether two specifications read a column with the same values; identifiers are not read."""
     if other is None or "identifier" in (one.role, other.role):
         return False
     numbers = {each.role == "weight" or each.kind == "numeric" for each in (one, other)}

@@ -1,4 +1,4 @@
-"""The demo: write a synthetic town with its specification, and protect it."""
+"""The demo: write synthetic data of a town with a specification, and protect the data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PART = "persons-{number:05d}.parquet"
 
 Kind = Literal["mixed", "nominal", "numeric"]
 
-#: The weight has few values, but one record in three would be unique with it, so it is not published.
+#: The weight has few distinct values, but one record in three would be unique with it; it is not published.
 NEVER_PUBLISHED = {
     "person_id": "unit", "name": "identifier", "household": "household", "weight": "identifier",
 }  # fmt: skip
-#: Key combinations of nominal variables have no clusters, so l-diversity cannot be required of them.
+#: Nominal variables are protected by frequencies, without clusters, so l-diversity cannot be required.
 PUBLISHED_AS_IT_IS: dict[Kind, dict[str, str]] = {
     "mixed": {"region": "region", "diagnosis": "sensitive"},
     "nominal": {"region": "region", "diagnosis": "identifier"},
@@ -89,11 +89,11 @@ def demo(
     Parameters
     ----------
     out : path
-        Gets ``data/``, ``release.toml``, and from `protect` ``lake/`` and ``evidence/``.
+        Folder for ``data/``, ``release.toml`` and, from `protect`, ``lake/`` and ``evidence/``.
     records : int
         Number of persons.
     kind : str
-        Kind of the quasi-identifiers: a few of both, eight nominal, or ten numeric.
+        Kind of the quasi-identifiers: a few of both kinds, eight nominal, or ten numeric.
     overrides : sequence of str
         `section.key=value` for the run, not written to the specification.
     """
@@ -116,7 +116,7 @@ def demo(
 
 
 def write_town(folder: Path, records: int, kind: Kind) -> None:
-    """Write the town as Parquet parts; remove those of an earlier, larger town."""
+    """Write the town as Parquet files; remove surplus files of an earlier, larger town."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -134,7 +134,7 @@ def write_town(folder: Path, records: int, kind: Kind) -> None:
 
 
 def specification_text(records: int, kind: Kind) -> str:
-    """Return the release specification of the town, as a person would write it."""
+    """Return the release specification of the town, in the form that a user would write."""
     roles = NEVER_PUBLISHED | PUBLISHED_AS_IT_IS[kind]
     lines = [f'{name} = {{ role = "{role}" }}' for name, role in roles.items()]
     lines += [

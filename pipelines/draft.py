@@ -48,7 +48,7 @@ def draft(named: str, cells: str | None = None) -> CommandResult:
     named : str
         A Parquet or CSV file, a folder or a glob; with `cells` a JSON-stat file.
     cells : str, optional
-        New CSV file for the cells of a JSON-stat table; the draft is of that file.
+        New CSV file for the cells of a JSON-stat table; the draft is made for this CSV file.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def draft(named: str, cells: str | None = None) -> CommandResult:
     ------
     InputRejected
         If the input cannot be read or has fewer than k records. If a file of cells is named: if it exists, or
-        the input is no JSON-stat table, or not all its dimensions of several codes have a total.
+        the input is not a JSON-stat table, or a dimension with several codes has no total.
     """
     if cells is not None:
         from microguard.pipelines.drafting.json_stat import draft_of_cells
@@ -118,7 +118,7 @@ def draft_records(profile: Profile) -> Draft:
     Raises
     ------
     InputRejected
-        If it has fewer than k records.
+        If the file has fewer than k records.
     """
     if profile.records < K:
         raise InputRejected(
@@ -236,7 +236,7 @@ def _why(tried: Trial | None) -> str:
 
 
 def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
-    """Return a limit of the loss based on the trial, if a run clusters records as the trial did."""
+    """Return a limit on the loss based on the trial, if a run clusters records like the trial."""
     loss = None if tried is None else tried.chosen.information_loss
     if (
         loss is None
@@ -249,7 +249,7 @@ def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
 
 
 def _groups(tried: Trial | None) -> str:
-    """Return groups with less loss as comments: their guarantee is weaker, so a person has to choose them."""
+    """Return groups with less loss as comments: their guarantee is weaker, so the user must choose them."""
     if tried is None or tried.grouping is None:
         return ""
     grouping = tried.grouping
@@ -323,7 +323,7 @@ def _input(profile: Profile) -> list[str]:
 
 
 def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
-    """Return a line for each variable, and a commented-out alternative if a person should choose."""
+    """Return a line for each variable, and a commented-out alternative if the user should choose."""
     lines: list[tuple[str, str]] = []
     for each in guesses:
         column = each.column

@@ -1,8 +1,8 @@
-"""Predict what `protect` would refuse: dependencies by exact counts, all other limits by a sample.
+"""Predict refusals of `protect`: dependencies by exact counts, all other limits by a sample.
 
 The method protects a sample, and only the measures that the specification limits are computed. The sample is
-drawn by a hash of the contents, so that the forecast is the same in any order of rows. It is smaller than the
-file: combinations are rarer in it, so that the shares of unique and homogeneous records are estimates.
+drawn by a hash of the content, so that the forecast does not depend on the order of rows. Combinations are
+rarer in the sample than in the file, so that the shares of unique and homogeneous records are estimates.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from pyspark.sql import functions as f
 #: Number of records that are protected for the forecast: enough for shares of a percent, few enough for
 #: seconds.
 SAMPLE = 2_000
-#: Minimum number of records of a region in the sample, in multiples of k; if there are too many regions, only
-#: some are drawn.
+#: Minimum number of sampled records of a region, as a multiple of k; if there are too many regions, only some
+#: are drawn.
 OF_REGION = 20
-#: Metrics that are counted on the whole file, without protecting it.
+#: Metrics that are counted on the whole file, without protection.
 EXACT = ("determined",)
-#: Measures that are compared with limits of the whole file, and would be wrong for a sample.
+#: Measures whose limits apply to the whole file, and that would be wrong for a sample.
 NOT_OF_A_SAMPLE = ("by_dimension", "by_region", "tables", "vanished", "vanished_by_region", "blocks")
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Refusals of `protect` or `adjust` that are predicted.
+    """Predicted refusals of `protect` or `adjust`.
 
     Attributes
     ----------
     failures : tuple of Failure
-        `found` says "about" if it was estimated on the sample.
+        The predicted failures; `found` says "about" if the value was estimated on the sample.
     sampled, records : int
         Records of the sample and of the file; both 0 if no limit depends on the protected records.
     verb : str
-        What would refuse.
+        Verb that would refuse.
     """
 
     failures: tuple[Failure, ...]
@@ -80,21 +80,20 @@ class Forecast:
 
 
 class _TrialAreas(Areas):
-    """Areas with a fixed key: the forecast is the same everywhere, and no key is created."""
+    """Areas with a fixed key: the forecast is the same in every area, and no key is created."""
 
     def key(self) -> bytes:
-        """Return a key that keeps nothing secret."""
+        """Return a fixed key, which keeps nothing secret."""
         return bytes(32)
 
 
 def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: Exposure) -> Forecast:
-    """Predict what `protect` would refuse of an accepted input.
+    """Predict which refusals `protect` would raise for an accepted input.
 
     Parameters
     ----------
     screened : ValidatedInput
-        Of the whole file.
-    exposed : Exposure
+        Of the whole file. exposed : Exposure
         Of the whole file.
     """
     specification = job.specification
@@ -133,10 +132,8 @@ def not_protected(error: MicroguardError, what: str) -> Failure:
 
 
 def _cheap(specification: Specification) -> Specification:
-    """Return the specification at effort fast: effort determines the loss, and hardly which records are
-    unique.
-    """
-    if specification.method.algorithm != "auto":  # not every algorithm has this effort
+    """Return the specification with effort fast: effort affects loss, but hardly which records are unique."""
+    if specification.method.algorithm != "auto":  # not every algorithm supports this effort
         return specification
     method = specification.method.model_copy(update={"effort": "fast"})
     return specification.model_copy(update={"method": method})
@@ -148,7 +145,7 @@ def _requirements(measures: list[Measure[Any, Any]], specification: Specificatio
 
 
 def _of_the_ledger(job: Job) -> Iterator[Failure]:
-    """Yield the refusal of a second release under this name; of the same job, `protect` says it is done."""
+    """Yield the refusal of a second release of this name; `protect` does not refuse one of the same job."""
     specification = job.specification
     published = Ledger(job.areas).published(specification.release.name)
     if (
@@ -168,9 +165,9 @@ def _of_the_ledger(job: Job) -> Iterator[Failure]:
 
 
 def _sampled(microdata: Microdata, screened: ValidatedInput, specification: Specification) -> Microdata:
-    """Draw about `SAMPLE` records, of some regions only if there are many.
+    """Draw about `SAMPLE` records; if there are many regions, only from some of them.
 
-    Missing patterns of a region that are too rare in the sample are left out.
+    Missing patterns that are too rare in the sample of a region are left out.
     """
     if screened.records <= SAMPLE:
         return microdata

@@ -1,4 +1,4 @@
-"""The verb ``history``: the releases of a source, one line each."""
+"""The verb ``history``: list the releases of a source, one line for each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def history(specification: Specification) -> CommandResult:
     Parameters
     ----------
     specification : Specification
-        Names the source and its evidence area.
+        Specification that names the source and its evidence area.
     """
     areas = Areas.from_places(specification.public_area, specification.evidence_area)
     status = Ledger(areas).latest()

@@ -19,7 +19,7 @@ class Job:
     spark : SparkSession
     specification : Specification
     areas : Areas
-        With the evidence area locked.
+        The areas; the evidence area is locked.
     progress : Progress
     source : str or None
         Absolute path or address of the input; None if it is a DataFrame of the session.
@@ -33,4 +33,4 @@ class Job:
 
     def __post_init__(self) -> None:
         if self.areas.mirror is not None:
-            self.areas.key()  # a missing key is refused before the work
+            self.areas.key()  # refuse a missing key before the computation

@@ -1,4 +1,4 @@
-"""The verb ``audit``: what all releases of a source, and of its evidence area, disclose together."""
+"""The verb ``audit``: count what all releases of a source, and of its evidence area, disclose together."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ def audit_source(specification: Specification) -> CommandResult:
     Parameters
     ----------
     specification : Specification
-        Names the source and its evidence area.
+        Specification that names the source and its evidence area.
 
     Raises
     ------
     GateRefused
-        If anything is disclosed, or a release cannot be compared; with counts and ids, never values.
+        If anything is disclosed, or a release cannot be compared; the message has counts and ids, never
+        values.
     """
     areas = Areas.from_places(specification.public_area, specification.evidence_area)
     entries, source = releases_of(areas, specification), source_of(specification)

@@ -1,7 +1,7 @@
 """The interface of a method: its guarantees and its call. Adapters are in `pipelines.methods`.
 
-A method chooses among the guarantees of `pipelines.guarantees`, whose code counts the written files. It
-brings no count of its own.
+A method chooses among the guarantees of `pipelines.guarantees`, whose code counts on the written files. A
+method cannot bring its own count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.sdc.algorithms.parameters import Parameters
 from pyspark.sql import DataFrame
 
-if TYPE_CHECKING:  # a release of records loads nothing of tables
+if TYPE_CHECKING:  # a release of records imports no code of tables
     from microguard.pipelines.guarantees.tables import TableGuarantee
 
 
@@ -37,9 +37,9 @@ class Method(ABC):  # noqa: B024 (its two kinds have the abstract methods)
     ----------
     specification : Specification
     parameters : Parameters or None
-        What ``[method.parameters]`` or ``[table.parameters]`` gives, if the method declares parameters.
+        Values of ``[method.parameters]`` or ``[table.parameters]``, if the method declares parameters.
     limits : tuple of str
-        What every reader must know of the method, next to the limits of its guarantees.
+        Statements on the method that every reader must know, in addition to the limits of its guarantees.
     """
 
     limits: tuple[str, ...] = ()
@@ -64,15 +64,15 @@ class RecordMethod(Method):
         Parameters
         ----------
         frame : DataFrame
-            The records of `screened`, with columns that must stay next to their record.
+            The records of `screened`, with further columns that must stay with their records.
 
         Returns
         -------
         frame : DataFrame
-            The same columns with protected quasi-identifiers. It may be computed several times, and always
-            holds the same records, whatever the order and the partitions of the input.
+            The same columns with protected quasi-identifiers. The frame may be computed several times, and
+            always has the same records, for any order and partitioning of the input.
         reports : mapping of clustering to BlockReports
-            What was done block by block; empty for a method without blocks.
+            Reports of the blocks; empty for a method without blocks.
 
         Raises
         ------
@@ -98,8 +98,8 @@ def record_method(specification: Specification) -> RecordMethod:
     Raises
     ------
     SpecificationError
-        If its registration cannot be used, or it names a guarantee that its row does not, or one that is
-        weaker than what the specification asks for.
+        If the registration cannot be used, or the method has a guarantee that its row does not state, or a
+        guarantee that is weaker than the specification requires.
     """
     row = method_row("records", specification.method.name)
     method: RecordMethod = _adapted(row, RecordMethod)(
@@ -116,12 +116,12 @@ def record_method(specification: Specification) -> RecordMethod:
 def _weaker(
     guarantees: Sequence[Guarantee[RecordFiles]], specification: Specification, *, own_missing: bool
 ) -> Iterator[str]:
-    """Yield what a k-anonymity or an l-diversity lacks of what the specification asks for.
+    """Yield what a k-anonymity or l-diversity guarantee lacks compared with the specification.
 
     Parameters
     ----------
     own_missing : bool
-        Whether a missing value may be any value: this is weaker, and a built-in method says so.
+        Whether a missing value may stand for any value: this is weaker, and built-in methods state it.
     """
     k, unit = specification.release.k, specification.method.unit
     region = [] if specification.region is None else [specification.region]
@@ -147,7 +147,7 @@ def table_method(specification: Specification) -> TableMethod:
     Raises
     ------
     SpecificationError
-        As `record_method`.
+        As in `record_method`.
     """
     assert specification.table is not None
     row = method_row("table", specification.table.method)
@@ -162,7 +162,7 @@ def table_method(specification: Specification) -> TableMethod:
 
 
 def _adapted(row: MethodRow, kind: type) -> Any:
-    """Load the adapter of a row."""
+    """Import the adapter of a registry row."""
     module, _, name = row.adapter.partition(":")
     try:
         adapter = getattr(import_module(module), name)
@@ -176,7 +176,7 @@ def _adapted(row: MethodRow, kind: type) -> Any:
 
 
 def _require_counted(row: MethodRow, guarantees: Sequence[Guarantee[Any]]) -> None:
-    """Refuse a method without guarantees, with one that its row does not state, or with its own count."""
+    """Refuse a method without guarantees, with a guarantee that its row lacks, or with its own count."""
     if not guarantees:
         raise unusable(row.name, "one guarantee or more, found none")
     for each in guarantees:

@@ -1,6 +1,6 @@
 """The predecessor of a release: none, or the earlier releases of its series.
 
-A release that stands alone follows a plain `Predecessor`, whose methods change nothing. A series
+A single release has a plain `Predecessor`, whose methods change nothing. A series
 (`pipelines.series`) overrides them; it is imported only if the specification names its kind.
 """
 
@@ -19,7 +19,7 @@ from microguard.pipelines.publication.stage import Staged
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 
-#: Kind of a series -> where its predecessor is.
+#: Kind of a series -> module and class of its predecessor.
 SERIES = {
     "append": "microguard.pipelines.series.append:Append",
     "register": "microguard.pipelines.series.register:Register",
@@ -34,9 +34,9 @@ class NothingNew(Exception):
     Attributes
     ----------
     release_id : str
-        The one that is current.
+        Id of the current release.
     counts : dict
-        What the update counted.
+        Counts of the update.
     """
 
     def __init__(self, release_id: str, counts: dict[str, Any]) -> None:
@@ -45,9 +45,9 @@ class NothingNew(Exception):
 
 
 class Predecessor(Generic[D]):
-    """No predecessor: a single release. D is the product that a series publishes."""
+    """No predecessor: a single release. The type D is the product that a series publishes."""
 
-    #: Whether there are earlier releases that this one follows, instead of replacing them.
+    #: Whether this release continues earlier releases instead of replacing them.
     follows = False
 
     def identity(self, job: Job) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ class Predecessor(Generic[D]):
         Raises
         ------
         NothingNew
-            If there is nothing to publish.
+            If the release would equal the last one.
         """
         return product.protect(job, screened, release_id)
 
@@ -77,15 +77,15 @@ class Predecessor(Generic[D]):
         return ()
 
     def counts(self, counts: Counts) -> Counts:
-        """Add the records that the series holds back or retains."""
+        """Add to the counts the records that the series holds back or retains."""
         return counts
 
     def manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the entries of the manifest that name the series."""
+        """Return the manifest entries that name the series."""
         return {}
 
     def write_state(self, folder: Path) -> None:
-        """Write the state that the next release follows, and the counts, to the evidence in `folder`."""
+        """Write the state for the next release, and the counts, to the evidence in `folder`."""
 
 
 def predecessor_of(specification: Specification, *, rebase: bool = False) -> Predecessor[Any]:
@@ -94,7 +94,7 @@ def predecessor_of(specification: Specification, *, rebase: bool = False) -> Pre
     Parameters
     ----------
     rebase : bool
-        Whether a register is protected from scratch, which a person decides.
+        Whether a register is protected from scratch, which the user decides.
     """
     kind = specification.publish.series
     return Predecessor() if kind == "single" else resolve_name(SERIES[kind])(specification, rebase=rebase)

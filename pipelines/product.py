@@ -35,8 +35,7 @@ W = TypeVar("W", bound=Written)
 
 
 class Product(Protocol[P, W]):
-    """The content of a release: records or tables. P is the result of protection, W the counts of the staged
-    files.
+    """The content of a release, records or tables; P is the type of the protected data, W that of the counts.
 
     Attributes
     ----------
@@ -45,11 +44,11 @@ class Product(Protocol[P, W]):
     reader : Specification
         The specification by which the input is read.
     measures : tuple of Measure
-        They are computed of the result of `compare`, in the order of the page.
+        Measures that are computed from the result of `compare`, in page order.
     guarantees : tuple of Guarantee
-        What is promised, at least one; a run requires each of them in addition to `requirements`.
+        At least one guarantee; a run requires each of them in addition to `requirements`.
     limits : tuple of str
-        What guarantees and method do not cover, a sentence each.
+        Statements of what guarantees and method do not cover, one sentence each.
     """
 
     @property
@@ -68,14 +67,14 @@ class Product(Protocol[P, W]):
         ...
 
     def accept(self, microdata: Microdata) -> None:
-        """Refuse an input that could not be published, before anything is computed."""
+        """Refuse an input that could not be published, before any computation."""
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> P:
         """Protect the accepted input."""
         ...
 
     def compare(self, screened: ValidatedInput, protected: P) -> Any:
-        """Return the originals with the protected records or cells, for the measures."""
+        """Return the original and the protected records or cells, for the measures."""
 
     def stage(self, job: Job, protected: P, release_id: str) -> Staged:
         """Write the files to be published into the private staging area."""
@@ -100,4 +99,4 @@ class Product(Protocol[P, W]):
         ...
 
     def write_annex(self, folder: Path, protected: P) -> None:
-        """Write the evidence in addition to ``quality.json``."""
+        """Write further evidence in addition to ``quality.json``."""

@@ -20,7 +20,7 @@ def protect(
     Parameters
     ----------
     rebase : bool
-        Whether a register is protected from scratch, which a person decides.
+        Whether a register is protected from scratch, which the user decides.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Protection from Python: frames of the caller, in the same steps as the verbs."""
+"""Protection from Python: protect data frames of the caller with the same steps as the verbs."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ class ProtectedFrame:
     Attributes
     ----------
     frame : DataFrame
-        The published columns. Its files are in the evidence area until `Protection.publish` or a refusal.
+        Frame of the published columns. Its files are in the evidence area until `Protection.publish` or a
+        refusal.
     evidence : Evidence
     verdicts : Verdicts
-        Whether it passed the gate, and which limits are not met.
+        Whether the release passed the gate, and which limits are not met.
     """
 
     frame: DataFrame
@@ -63,7 +64,7 @@ class ProtectedFrame:
     _specification: Specification
 
     def __repr__(self) -> str:
-        """Return three lines; agency-only values are in `evidence`."""
+        """Return three lines of text; values that only the agency may see are in `evidence`."""
         verdict = "passed" if self.verdicts.passed else f"{len(_not_met(self.verdicts))} not met"
         return (
             f"ProtectedFrame of {self._specification.release.name!r}, not published\n"
@@ -101,17 +102,17 @@ def protect(
     frame : DataFrame of Spark, pandas or polars; Arrow table; DuckDB relation
     roles : mapping of column to role or line of ``[variables]``
         A role (``"region"``, ``"identifier"``, ``"sensitive"``, ...), a kind of quasi-identifier
-        (``"nominal"``, ``"numeric"``), or all keys, as ``{"role": "sensitive", "kind": "nominal"}``.
+        (``"nominal"``, ``"numeric"``), or all keys, such as ``{"role": "sensitive", "kind": "nominal"}``.
     k : int
-        Least number of records that share a combination of quasi-identifiers.
+        Minimum number of records that share a combination of quasi-identifiers.
     **sections : mapping
-        Further sections of the specification, as ``method={"effort": "thorough"}``.
+        Further sections of the specification, such as ``method={"effort": "thorough"}``.
 
     Returns
     -------
     ProtectedFrame
-        `verdicts.passed` says whether it would be published. Its files are in a private temporary folder
-        until the process ends; the next call removes what a killed process left.
+        `verdicts.passed` states whether the frame would be published. The files are in a private temporary
+        folder until the process ends; the next call removes folders that a killed process left.
 
     Raises
     ------
@@ -137,15 +138,15 @@ def protect(
 class Protection:
     """Check, protect and publish frames by a release specification.
 
-    A frame is a DataFrame of Spark, pandas or polars, an Arrow table, or a DuckDB relation. It is read once.
-    The session is that of a Spark frame, else the active one, else a local one that this starts. It is not
-    stopped, and its settings are restored. A warning says if it runs without `spark.authenticate`. Nothing is
-    written outside the two areas of the specification.
+    A frame is a DataFrame of Spark, pandas or polars, an Arrow table, or a DuckDB relation. The frame is read
+    once. The session is that of the Spark frame, else the active session, else a new local session. The
+    session is not stopped, and its settings are restored. A warning is issued if the session runs without
+    `spark.authenticate`. Nothing is written outside the two areas of the specification.
 
     Parameters
     ----------
     specification : Specification, or path of one
-        Its `input.path` is not read.
+        The specification; its `input.path` is not read.
     progress : bool
         Whether progress bars are written to standard error.
 
@@ -177,7 +178,7 @@ class Protection:
             return risk_of(job, self._written(frame, job))
 
     def protect(self, frame: Any) -> ProtectedFrame:
-        """Protect, stage, count and judge; nothing is published, and the gate does not refuse yet.
+        """Protect, stage, count and judge; publish nothing, and do not refuse at the gate yet.
 
         Raises
         ------
@@ -196,13 +197,13 @@ class Protection:
             return ProtectedFrame(published, release.evidence, release.verdicts, release, self.specification)
 
     def publish(self, protected: ProtectedFrame) -> CommandResult:
-        """Publish a protected frame in the steps of the verb: gate, ledger, switch of the current release.
+        """Publish a protected frame in the steps of the verb: gate, ledger, change of the current release.
 
         Raises
         ------
         GateRefused, ProtectionFailed
         SpecificationError
-            If it was protected by another specification, with its own gate, approval and areas.
+            If the frame was protected with another specification, which has its own gate, approval and areas.
         """
         if not isinstance(protected, ProtectedFrame):
             raise InputRejected(

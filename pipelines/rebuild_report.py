@@ -17,13 +17,13 @@ from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Event, Ledger
 from microguard.pipelines.publication.publish import finish_what_died
 
-#: Last event of a release in the ledger -> how its run ended.
+#: Last event of a release in the ledger -> final state of its run.
 ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}
 
 
 @contextmanager
 def at_work(areas: Areas) -> Iterator[set[str]]:
-    """Lock the evidence area for a verb that changes it; finish what a killed run left, and missing pages.
+    """Lock the evidence area for a verb that changes it; first finish a killed run and write missing pages.
 
     Yields
     ------
@@ -33,22 +33,22 @@ def at_work(areas: Areas) -> Iterator[set[str]]:
     Raises
     ------
     AreaNotThere
-        If the public area is not the one that the ledger knows; nothing was done.
+        If the public area is not the one in the ledger; nothing was done.
     """
     with areas.lock():
         going = finish_what_died(areas)
         try:
             yield going
         except BaseException:
-            with suppress(OSError):  # a full disk must not hide why the verb ended
+            with suppress(OSError):  # a full disk must not hide why the verb failed
                 _write_missing(areas)
             raise
-        with suppress(Exception):  # the verb is done; the next one writes the pages
+        with suppress(Exception):  # the verb is done; the next verb writes the pages
             _write_missing(areas)
 
 
 def _write_missing(areas: Areas) -> None:
-    """Write the pages that a new line of the ledger removed and that were not written since."""
+    """Write the pages that were removed for a new line of the ledger and have not been written since."""
     folders = [areas.record(release_id) for release_id in Ledger(areas).latest()]
     missing = [
         folder.name for folder in folders if (folder / QUALITY).is_file() and not (folder / PAGE).is_file()
@@ -67,19 +67,19 @@ def write_page_of(areas: Areas, release_id: str) -> Path:
 def rebuild_reports(areas: Areas, release_ids: Iterable[str]) -> None:
     """Write the pages of releases that have a new line in the ledger.
 
-    A page that cannot be written, because evidence is missing or another version wrote it, is removed: it
-    would state what is no longer true.
+    If a page cannot be written, because its evidence is missing or of another version, the page is removed:
+    it would be outdated.
     """
     for release_id in release_ids:
         try:
             _write(areas, release_id)
-        except Exception:  # a page does not change what was published or withdrawn
+        except Exception:  # an error in a page does not change what was published or withdrawn
             (areas.record(release_id) / PAGE).unlink(missing_ok=True)
     rebuild_index(areas)
 
 
 def rebuild_index(areas: Areas) -> None:
-    """Write the index; remove it if it cannot be written, for the same reason."""
+    """Write the index; remove it if it cannot be written, because it would be outdated."""
     try:
         write_index(areas)
     except Exception:  # as above

@@ -1,7 +1,7 @@
-"""The only order in which anything is published: read, check, protect, measure, write, count, judge, publish.
+"""The fixed order of every publication: read, check, protect, measure, write, count, judge, publish.
 
-Records and tables take the same steps; what differs is the `Product`, and the `Predecessor` that a release of
-a series follows. Whatever goes wrong, nothing is published, and the evidence says what the ledger holds.
+Records and tables take the same steps; they differ in the `Product`, and releases of a series also in the
+`Predecessor`. If any step fails, nothing is published, and the evidence agrees with the ledger.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def run(product: Product[P, W], job: Job, *, rebase: bool = False) -> CommandRes
     Parameters
     ----------
     rebase : bool
-        Whether a register is protected from scratch, which a person decides.
+        Whether a register is protected from scratch, which the user decides.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def verified_release(
     microdata: Microdata,
     predecessor: Predecessor[Product[P, W]],
 ) -> Verified[P] | CommandResult:
-    """Take all steps before publication: return a release to publish, or the answer if there is none to make.
+    """Take all steps before publication; return the release to publish, or the answer if there is none.
 
     Raises
     ------
@@ -92,12 +92,12 @@ def verified_release(
             product, job, microdata, screened, protected, entry, verdicts, predecessor, accepted=accepted
         )
     except MicroguardError:
-        areas.forget_work(entry.release_id)  # a refusal leaves nothing but evidence
+        areas.forget_work(entry.release_id)  # after a refusal only evidence remains
         raise
 
 
 def publish_verified(job: Job, release: Verified[P]) -> CommandResult:
-    """Publish a release that passed the gate, or submit it for approval if the specification requires that.
+    """Publish a release that passed the gate, or submit it for approval if the specification requires this.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def publish_verified(job: Job, release: Verified[P]) -> CommandResult:
     release_id = release.pending.entry.release_id
 
     def look() -> CommandResult | None:
-        with suppress(Exception):  # a failure here is repaired by the next run
+        with suppress(Exception):  # the next run repairs a failure here
             finish_what_died(areas)
         status = Ledger(areas).status(release_id)
         if status is not None and status.event == "published" and areas.public.current() == release_id:
@@ -135,7 +135,7 @@ def _publish(job: Job, release: Verified[P]) -> CommandResult:
         with job.progress.stage("publish"):
             publish(pending.staged, pending.manifest, areas, pending.entry, accepted=pending.accepted)
     except MicroguardError:
-        areas.forget_work(release_id)  # a refusal leaves nothing but evidence
+        areas.forget_work(release_id)  # after a refusal only evidence remains
         settle_lineage(areas.record(release_id), "FAIL")
         rebuild_index(areas)
         raise

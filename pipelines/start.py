@@ -1,4 +1,4 @@
-"""The verb ``start``: a workbench in the browser for one file, on the loopback address of this machine."""
+"""The verb ``start``: open a workbench in the browser for one file, on this machine's loopback address."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def start(
     named : str
         A Parquet or CSV file, folder or glob, or a specification (TOML).
     port : str
-        Port of the loopback address; "0" is any that is free.
+        Port of the loopback address; "0" selects a free port.
     no_browser : bool
-        Whether only the address is printed.
+        Whether to print the address without opening a browser.
     show : callable
         Prints the address.
 
@@ -52,7 +52,7 @@ def start(
     if not (port.isdecimal() and int(port) <= LARGEST_PORT):
         raise SpecificationError("--port: expected a number from 0 (any that is free) to 65535.")
     try:
-        listener = listen(int(port))  # checked before the file is read
+        listener = listen(int(port))  # check this before the file is read
     except OSError as error:
         raise SpecificationError(
             f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another one, or none."
@@ -76,9 +76,9 @@ def start(
 
 
 def _open(address: str, private: Path) -> None:
-    """Open a browser by a private file: arguments of a process are seen by all users of a machine.
+    """Open a browser with a private file: all users of a machine can see the arguments of a process.
 
-    A browser in the terminal returns only when it is closed, so this runs in a thread of its own.
+    The call of a text browser returns only when the user closes it, so the call runs in a separate thread.
     """
     page = private / "open.html"
     page.touch(0o600)

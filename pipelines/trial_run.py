@@ -1,7 +1,7 @@
-"""Protect a stated sample of the records and measure it, to predict or compare; nothing is published.
+"""Protect and measure a sample of the records, to predict or compare; nothing is published.
 
 The sample is drawn by a hash of the contents, so that the same records are drawn in any order of rows and
-files. If k counts units or households, all records of one are drawn together.
+files. If k counts units or households, all records of a unit or household are drawn together.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ _PLACES = 1_000_000
 
 
 def drawn(names: Sequence[str], share: float, purpose: str) -> Column:
-    """Return whether a record is in a sample of this share, by a hash of the named columns."""
+    """Return whether a record is in a sample with this share, by a hash of the named columns."""
     place = f.pmod(f.xxhash64(f.lit(purpose), *content_of(names)), f.lit(_PLACES))
     return place < int(_PLACES * share)
 
 
 def suppress_small_regions(specification: Specification) -> Specification:
-    """Return the specification with small regions suppressed: a sample has smaller ones than its file."""
+    """Return the specification with suppression of small regions: regions of a sample are smaller than in the
+    file.
+    """
     if specification.region is None:
         return specification
     blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})
@@ -46,14 +48,14 @@ def protect_sample(
     measures: Iterable[Measure[Any, Any]],
     name: str,
 ) -> Measured:
-    """Protect the validated records of a sample by the method of the job, and compute measures of it.
+    """Protect the validated records of a sample with the method of the job, and compute measures.
 
     Parameters
     ----------
     exposed : Exposure
         Risk before protection and dependencies: of the sample, or of the file it was drawn from.
     name : str
-        Distinguishes the work folder, which is removed.
+        Name of the work folder, which is removed afterwards.
 
     Raises
     ------

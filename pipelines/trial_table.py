@@ -1,4 +1,4 @@
-"""Protect the table of a specification on trial, to predict or compare; nothing is published."""
+"""Protect the table of a specification as a trial, to predict or compare; nothing is published."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class TableTrial:
-    """A table that was protected on trial.
+    """A table that was protected as a trial.
 
     Attributes
     ----------
     row : MethodOnTable
-        What the method costs readers, and what it gives away.
+        Cost of the method for users, and cells that it discloses.
     cells, sensitive : int
     failures : tuple of Failure
-        Requirements that the gate would find missed.
+        Requirements that would fail at the gate.
     """
 
     row: MethodOnTable
@@ -40,14 +40,14 @@ class TableTrial:
 
 
 def try_table(job: Job, screened: ValidatedInput, specification: Specification, purpose: str) -> TableTrial:
-    """Protect a table by its method and judge it.
+    """Protect a table with its method and judge it.
 
     Parameters
     ----------
     specification : Specification
-        That of the job, or with another method.
+        The specification of the job, or the same with another method.
     purpose : str
-        Distinguishes the work folder, which is removed.
+        Name of the work folder, which is removed afterwards.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def try_table(job: Job, screened: ValidatedInput, specification: Specification, 
 
 @contextmanager
 def _work(job: Job, purpose: str) -> Iterator[str]:
-    """Give the trial a work folder and a folder of evidence, and remove both."""
+    """Provide a work folder and an evidence folder for the trial, and remove both afterwards."""
     name = hashlib.sha256(purpose.encode()).hexdigest()[:32]
     try:
         yield name
@@ -81,7 +81,7 @@ def _work(job: Job, purpose: str) -> Iterator[str]:
 
 
 def _missed(product: TableProduct[Any], measured: Measured) -> Iterator[Failure]:
-    """Yield the requirements that the measures of a trial do not meet; without files nothing is counted."""
+    """Yield the requirements that the measures of a trial do not meet; guarantees are not counted."""
     for requirement in product.requirements(measured):
         value = measured.metrics.get(requirement.key)
         if value is not None and not requirement.met(value):

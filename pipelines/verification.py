@@ -1,4 +1,4 @@
-"""From protected records or cells to a verified release: measure, stage, count, judge, write the evidence."""
+"""Turn protected records or cells into a verified release: measure, stage, count, judge, write evidence."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class Verified(Generic[P]):
-    """A release that is staged, counted and judged.
+    """A release that was staged, counted and judged.
 
     Attributes
     ----------
     protected : records or cells, as the product made them
     pending : PendingRelease
-        Files and manifest: what is to be published.
+        Files and manifest that would be published.
     evidence : Evidence
     page : Page
-        The report, to be written again when the ledger has a new line.
+        The report, which is written again when the ledger has a new line.
     verdicts : Verdicts
         Whether the release passed.
     """
@@ -72,7 +72,7 @@ def verify(
     entry : Entry
         The release's line for the ledger.
     input_verdicts : tuple of Verdict
-        How the input was judged.
+        Verdicts on the input.
     accepted : bool
         Whether another release of the name may be public.
 
@@ -91,7 +91,7 @@ def verify(
     with progress.stage("verify"):
         written = product.read_back(job, protected, staged)
         joint = predecessor.audit(product, job, protected, staged)
-        require_unchanged(microdata, product.reader, screened)  # whose records are not read a second time
+        require_unchanged(microdata, product.reader, screened)  # the input is not read a second time
         counts = predecessor.counts(product.counts(screened, protected, written))
         verdicts = judge(
             "release",
@@ -130,7 +130,7 @@ def verify(
 
 
 def _draw(measures: Iterable[Measure[Any, Any]], sections: Mapping[str, Any], k: int) -> Future[Plots]:
-    """Draw the plots of the page in a thread, while this one waits for Spark to write and read files."""
+    """Draw the plots of the page in a thread, while the main thread waits for Spark."""
     thread = ThreadPoolExecutor(1, "plots")
     plots = thread.submit(plots_of, measures, sections, k)
     thread.shutdown(wait=False)
@@ -138,7 +138,7 @@ def _draw(measures: Iterable[Measure[Any, Any]], sections: Mapping[str, Any], k:
 
 
 def _disclosed(measured: Measured, counts: Counts, specification: Specification) -> dict[str, float]:
-    """Return the numbers that the specification makes public; counts of records as multiples of k."""
+    """Return the numbers that the specification makes public; counts of records are multiples of k."""
     k = specification.release.k
     disclosable = {
         **measured.disclosable,
@@ -153,7 +153,7 @@ def _to_multiples(count: int, k: int) -> float:
 
 
 def _unaccounted(counts: Counts) -> float:
-    """Count the records that were neither published nor left out for a reason."""
+    """Count the records that were neither published nor left out for a stated reason."""
     accepted = counts.input - sum(counts.rejected.values()) - counts.suppressed
     return abs(accepted - counts.waiting + counts.ghosts - counts.published)
 
@@ -181,17 +181,16 @@ def _description(
 
 
 def _for_each_column(job: Job, staged: Staged) -> ForEach:
-    """Return how to compute statistics of columns: in tasks if there are many files and tasks reach them."""
+    """Return how to compute statistics of columns: in tasks if there are many files that tasks can reach."""
     return partial(staged.place.for_each, job.spark) if len(staged.microdata) > AT_ONCE else few_at_once
 
 
 def add_descriptors(
     staged: StagedFiles, manifest: Mapping[str, Any], for_each: ForEach = few_at_once
 ) -> StagedFiles:
-    """Write descriptors from the staged files and the manifest alone; return the files including them.
+    """Write descriptors from the staged files and the manifest only; return all files including descriptors.
 
-    Data files keep the checksums under which they were verified, so that a file that changed since is not
-    published.
+    Data files keep the checksums of their verification, so that a file that changed since is not published.
     """
     names = describe(staged.folder, manifest, staged.checksums, for_each)
     fresh = {name: checksum(staged.folder / name) for name in names}

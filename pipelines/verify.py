@@ -1,4 +1,4 @@
-"""The verb ``verify``: audit a published release from outside."""
+"""The verb ``verify``: audit a published release from its public files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def verify(named: str) -> CommandResult:
-    """Audit a release and return what was found.
+    """Audit a release and return the findings.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def verify(named: str) -> CommandResult:
     SpecificationError
         If the release is not in the public area.
     AreaNotThere
-        If that cannot be known, because the area that the ledger knows is not at its place.
+        If this is unknown, because the area of the ledger is missing at its place.
     GateRefused
         If a promise of the manifest does not hold; every failure is named.
     """
@@ -66,7 +66,7 @@ def verify(named: str) -> CommandResult:
 
 
 def _beside_the_ledger(release: FoundRelease) -> list[str]:
-    """Return a note if a ledger is near and the files are not those of its public area."""
+    """Return a note if a ledger is near but the files are outside its public area."""
     if release.evidence is not None:
         try:
             known_area(release.areas())
@@ -94,7 +94,7 @@ def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Findi
 
 
 def _of_its_manifest(release: FoundRelease) -> list[Finding]:
-    """Compare the manifest with the copy in the evidence, if the area of the ledger is audited."""
+    """Compare the manifest with its copy in the evidence, if the ledger's own public area is audited."""
     if release.evidence is None:
         return []
     areas = release.areas()
@@ -107,7 +107,7 @@ def _of_its_manifest(release: FoundRelease) -> list[Finding]:
 
 
 def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
-    """Return the cells of a suppressed table before protection, where its evidence is near."""
+    """Return the cells of a suppressed table before protection, if its evidence is near."""
     manifest = folder / "manifest.json"
     if release.evidence is None or '"suppressed"' not in manifest.read_text(encoding="utf-8"):
         return None
@@ -120,7 +120,7 @@ def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
 def _audited(folder: Path, release: FoundRelease) -> Audit:
     try:
         return audit(folder, _original(release, folder), with_table=release.public.folder is not None)
-    except Exception as error:  # any damage: a release that cannot be audited has not passed
+    except Exception as error:  # any damage: a release that cannot be audited does not pass
         raise GateRefused(
             f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
             "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."

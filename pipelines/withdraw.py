@@ -1,4 +1,6 @@
-"""The verb ``withdraw``: remove a release from the public area; the ledger keeps that it was published."""
+"""The verb ``withdraw``: remove a release from the public area; the ledger keeps the record of its
+publication.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ LOST = "the public area was declared lost"
 
 
 def withdraw(named: str, *, lost: bool = False) -> CommandResult:
-    """Remove a release from the public area, the history of its table included, and record it.
+    """Remove a release from the public area and from the history of its table, and record the withdrawal.
 
-    If it was current, the release before it that is still public becomes current. A call after a kill
-    finishes the same withdrawal and no other. A call for a withdrawn release checks that it is gone.
+    If the release was current, the previous public release becomes current. A call after a kill finishes the
+    same withdrawal and no other. A call for a withdrawn release checks that the release is removed.
 
     Parameters
     ----------
@@ -40,9 +42,9 @@ def withdraw(named: str, *, lost: bool = False) -> CommandResult:
     Raises
     ------
     SpecificationError
-        If the ledger knows no such release, or has it elsewhere, or its evidence area is not found.
+        If the ledger has no such release, or has it in another area, or the evidence area is not found.
     AreaNotThere
-        If the public area is not the one that the ledger knows; nothing was withdrawn.
+        If the public area is not the one in the ledger; nothing was withdrawn.
     """
     if lost:
         place = areas_named(named)
@@ -88,8 +90,8 @@ def _withdraw(meant: str, areas: Areas) -> None:
             "`microguard history SPEC` lists the releases of a specification."
         )
     if returned:
-        # the area is of an earlier version, or its identity is torn: it is the right one if it has the
-        # release
+        # the area is of an earlier version, or its identity file is damaged: it is the right area if it has
+        # the release
         begin_area(areas)
     if status.event == "published" or returned:
         with areas.public.lock():
@@ -99,7 +101,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
 
 
 def _is_seen(release_id: str, areas: Areas) -> bool:
-    """Return whether a release is in the public area, independently of the ledger."""
+    """Return whether a release is in the public area, without asking the ledger."""
     return areas.public.exists(release_id) or areas.public.current() == release_id
 
 
@@ -120,7 +122,7 @@ def _declare_lost(areas: Areas) -> CommandResult:
     Raises
     ------
     SpecificationError
-        If the ledger knows no such area, or the area is there.
+        If the ledger has no such area, or the area is at its place.
     """
     with areas.lock():
         if _is_there(areas):
@@ -145,7 +147,7 @@ def _here(areas: Areas) -> list[Entry]:
 
 
 def _is_there(areas: Areas) -> bool:
-    """Return whether the public area may be that of the ledger."""
+    """Return whether the public area at the place may be that of the ledger."""
     try:
         known_area(areas)
     except (AreaNotThere, FileDamaged):
@@ -169,7 +171,7 @@ def _lost(areas: Areas) -> CommandResult:
 
 
 def _served(public: PublicArea) -> str | None:
-    """Return the current release; None if current.json cannot be read before the lock holder repairs it."""
+    """Return the current release; None if current.json is unreadable until the lock holder repairs it."""
     try:
         return public.current()
     except FileDamaged:
@@ -177,9 +179,9 @@ def _served(public: PublicArea) -> str | None:
 
 
 def _meant(release: FoundRelease, ledger: Ledger) -> str:
-    """Return the id of the release to withdraw: of an area, the newest release that is not withdrawn.
+    """Return the id of the release to withdraw; for an area, the newest release that is not withdrawn.
 
-    A killed call may have made the release before current, which was not to be withdrawn.
+    A killed call may already have made the previous release current, which must not be withdrawn.
     """
     if not release.as_current:
         return release.release_id

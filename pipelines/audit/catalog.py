@@ -1,4 +1,4 @@
-"""Audit the table of a release in a catalogue: its tag must name exactly the published files."""
+"""Audit the table of a release in a catalogue: its tag must refer to exactly the published files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> l
     Parameters
     ----------
     table : Table
-        As the catalogue has it now.
+        The table in its present state in the catalogue.
     manifest : dict
         Manifest of the release.
     released : sequence of str
-        Addresses of the record files of the release and of the releases that it continues.
+        Addresses of the record files of the release and of the earlier releases that it includes.
     """
     tag = table.refs().get(str(manifest["release_id"]))
     if tag is None:

@@ -1,4 +1,4 @@
-"""Audit the CSV file of a release: DuckDB compares its records with the Parquet files, in their order."""
+"""Audit the CSV file of a release: DuckDB compares its records with the Parquet files, in the same order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LONGEST = 2**24
 def wrong_records(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: Mapping[str, Any], keys: Sequence[str]
 ) -> int:
-    """Count the records of the CSV file that differ from the record at the same position of ``microdata``.
+    """Count the records of the CSV file that differ from the record of ``microdata`` at the same position.
 
-    A quoted field is text, also if it is empty; an empty field without quotes is missing. If the file cannot
-    be read or has other columns, all records are counted.
+    A quoted field is text, even if it is empty; an empty field without quotes is a missing value. If the file
+    cannot be read or has other columns, all records are counted.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def wrong_records(
 
 
 def _differs(text: str, key: str, kind: str) -> str:
-    """Return the SQL condition that a text is not the value: further digits would disclose information."""
+    """Return the SQL condition that a text differs from the value: further digits would be a disclosure."""
     other = f"CAST({key} AS VARCHAR) IS DISTINCT FROM {text}"
     if not kind.startswith(_WRITTEN_OTHERWISE):
         return other

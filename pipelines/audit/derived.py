@@ -12,9 +12,9 @@ from microguard.schemas.expressions import Call, Expression, Operation, Term, pa
 
 #: Relative error of a recomputed number: engines round functions such as logarithms in different ways.
 ROUNDING = 1e-9
-#: The same of a column with 32-bit numbers.
+#: Relative error of a recomputed number in a column of 32-bit numbers.
 ROUNDING_OF_SINGLE = 1e-6
-#: Arguments for which a function has a finite value; the value of any other is missing.
+#: Conditions under which a function has a finite value; for other arguments the value is missing.
 _DEFINED = {"log": "{0} > 0", "log10": "{0} > 0", "sqrt": "{0} >= 0", "exp": "{0} < 709.78", "abs": "true"}
 _FUNCTIONS = {"log": "ln"}
 
@@ -45,7 +45,7 @@ def contradictions(
 
 
 def _differs(key: str, value: str, kind: str) -> str:
-    """Return the SQL condition that a value is not the expected one, rounded to its type."""
+    """Return the SQL condition that a value differs from the expected one, rounded to its type."""
     expected = f"(CASE WHEN isfinite({value}) THEN {value} END)"
     rounding = ROUNDING_OF_SINGLE if kind == "float" else ROUNDING
     allowed = f"{_half_a_unit(kind)!r} + {rounding} * greatest(abs({expected}), 1)"
@@ -54,7 +54,7 @@ def _differs(key: str, value: str, kind: str) -> str:
 
 
 def _half_a_unit(kind: str) -> float:
-    """Return half of the last place of a type: 0.5 of integers, 0.005 of decimals with two places."""
+    """Return half of the last digit of a type: 0.5 for integers, 0.005 for decimals with two places."""
     if kind.startswith("decimal"):
         return 0.5 * 10.0 ** -int(kind.rstrip(")").rpartition(",")[2])
     return 0.5 if "int" in kind else 0.0

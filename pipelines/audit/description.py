@@ -22,9 +22,9 @@ _STRUCTURE = "sdmx/structure.xml"
 _NAMESPACE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"
 #: Relative tolerance for sums of floats that were added in another order.
 TOLERANCE = 1e-9
-#: Shares of the values at or below the quartiles.
+#: Probabilities of the quartiles.
 QUARTILES = (0.25, 0.5, 0.75)
-#: A page that loads external resources would disclose its readers to other servers; links into itself do not.
+#: Pattern of a link to an external resource: loading it would disclose the page's readers to another server.
 _LOADS = re.compile(
     r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=(?!['\x22]#)|<style[^<]*(?:url\(|@import)",
     re.IGNORECASE,
@@ -86,14 +86,14 @@ def _sdmx(table: Mapping[str, Any]) -> str:
 
 
 def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool:
-    """Return whether the lines of the SDMX-CSV differ from the cells of the table file, in their order."""
+    """Return whether the lines of the SDMX-CSV differ from the cells of the table file, in the same order."""
     with open(folder / _sdmx(table), encoding="utf-8", newline="") as file:
         header, *lines = csv.reader(file)
     content = pq.read_table(folder / table["file"])
     columns = [list(map(_text, column.to_pylist())) for column in content.columns]
     statuses = columns.pop() if suppressed else ["published"] * len(content)
     flags = [[_STATUSES[str(status)][place] for status in statuses] for place in (0, 1)]
-    if header[0] == "DATAFLOW":  # SDMX-CSV 1.0, of releases by earlier versions
+    if header[0] == "DATAFLOW":  # SDMX-CSV 1.0, in releases by earlier versions
         cells = [["_U" if each is None else each for each in column] for column in columns]
         cells += flags if suppressed else []
         return [line[1:] for line in lines] != [list(row) for row in zip(*cells, strict=True)]
@@ -104,7 +104,7 @@ def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool
 
 
 def _value_of_code(code: str) -> str | None:
-    """Return the value of an SDMX code: ``$`` and two digits are a byte, ``_U`` is missing."""
+    """Return the value of an SDMX code: ``$`` and two digits stand for a byte, ``_U`` for a missing value."""
     if code == "_U":
         return None
     return unquote(code.replace("$", "%"), errors="strict") if code != "$" else ""
@@ -115,7 +115,7 @@ def _text(value: Any) -> str | None:
 
 
 def _misnamed(folder: Path) -> bool:
-    """Return whether a code of the structure message has another value as its name."""
+    """Return whether the structure message gives a code a name that differs from the code's value."""
     message = ElementTree.parse(folder / _STRUCTURE)
     for codelist in message.iter(f"{_NAMESPACE}Codelist"):
         if codelist.get("id") in ("CL_OBS_STATUS", "CL_CONF_STATUS"):
@@ -144,7 +144,7 @@ def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: M
 
 
 def _field_holds(engine: duckdb.DuckDBPyConnection, column: str, field: Mapping[str, Any]) -> bool:
-    """Return whether the statistics of a column and its list of values are those of the records."""
+    """Return whether the stated statistics and list of values of a column agree with the records."""
     listed = field.get("constraints", {}).get("enum")
     if listed is not None:
         found = engine.execute(
@@ -203,5 +203,5 @@ def _ordered_as_stated(engine: duckdb.DuckDBPyConnection, number: str, declared:
 
 
 def _size(declared: Mapping[str, Any]) -> float:
-    """Return the largest absolute value: squares of the values over it are finite."""
+    """Return the largest absolute value; after division by this value, squares are finite."""
     return max(abs(float(declared["minimum"])), abs(float(declared["maximum"]))) or 1.0

@@ -53,7 +53,7 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
 
 
 def _later(public: Path, table: StaticTable, audited: int) -> list[str]:
-    """Return the fault of the state that readers see, if it is another snapshot than the one audited."""
+    """Return the fault if the state that readers see is another snapshot than the audited one."""
     current = table.current_snapshot()
     if current is not None and current.snapshot_id == audited:
         return []

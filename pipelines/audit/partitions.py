@@ -17,7 +17,7 @@ from microguard.pipelines.guarantees.queries import FILE, number, show
 MICRODATA = "microdata"
 #: Column of the view with the name of the folder of a record.
 FOLDER = "folder"
-#: View of the records as they are in their files.
+#: View of the records without the column in the folder names.
 ROWS = "rows_of_files"
 
 

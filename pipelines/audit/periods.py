@@ -4,7 +4,5 @@ from __future__ import annotations
 
 
 def same_period(one: str, other: str) -> bool:
-    """Return whether two releases can belong to the same period; a release without a period can belong to
-    any.
-    """
+    """Return whether two releases can have the same period; a release without a period can have any."""
     return one == other or not one or not other

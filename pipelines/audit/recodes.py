@@ -1,6 +1,6 @@
 """Count the records of a release that contradict the recodes which its manifest states.
 
-Protected numbers are means of recoded values, rounded once more: only their bands can be compared.
+Protected numbers are rounded means of recoded values, so that only their bands can be compared.
 """
 
 from __future__ import annotations

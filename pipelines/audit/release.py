@@ -1,4 +1,4 @@
-"""Audit a published release with a second engine, from its public files alone.
+"""Audit a published release with a second engine, using its public files only.
 
 DuckDB counts each guarantee on the published files, and every statement of the manifest is compared with the
 files. The audit uses no code of the methods and no Spark, and it reads only files that every reader of the
@@ -80,8 +80,8 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
     folder : Path
         ``<publish.path>/<release_id>``, with its ``manifest.json``.
     original : OriginalCells, optional
-        Of a table: its cells before protection, where the agency audits. What is promised of them is counted
-        too.
+        Cells of a table before protection, if the agency audits. The guarantees about these cells are then
+        counted too.
     with_table : bool
         Whether the table of the format is next to the folder.
     """
@@ -166,7 +166,7 @@ def _tau_argus(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
 def _promises(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Count every guarantee that the manifest of a release of records states."""
+    """Count every guarantee stated in the manifest of a release of records."""
     try:
         guarantees = record_guarantees(manifest)
     except UnknownGuarantee as error:
@@ -192,7 +192,7 @@ def _derived(
 def _recodes(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Compare the values of recoded columns with what the manifest states of them."""
+    """Compare the values of recoded columns with the recodes that the manifest states."""
     if not manifest.get("recodes"):
         return []
     from microguard.pipelines.audit.recodes import contradictions
@@ -256,7 +256,7 @@ def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
     listed = manifest["files"]
-    # A link to a folder is no file of the release, and readers would follow it.
+    # A link to a folder is not a file of the release, but readers would follow the link.
     found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     present = {path.relative_to(folder).as_posix() for path in found}
     foreign, missing = present - set(listed) - {"manifest.json"}, set(listed) - present
@@ -272,7 +272,7 @@ def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _files(manifest: dict[str, Any]) -> Finding:
-    """Check whether each listed file has a place in a release: no check reads any other."""
+    """Check whether each listed file is expected in a release; no check reads unexpected files."""
     stated = [table["file"] for table in manifest["tables"]]
     stated += [manifest["csv"]["file"]] if "csv" in manifest else []
     stems = [Path(name).stem for name in stated]
@@ -310,7 +310,7 @@ def _metadata(folder: Path) -> Finding:
 
 
 def _has_foreign_metadata(path: Path) -> bool:
-    """Return whether footer, Arrow schema or a column has metadata: other programs keep sources there."""
+    """Return whether footer, Arrow schema or a column has metadata, in which other programs store sources."""
     schema = pq.read_schema(path)
     of_columns = {key for entry in schema for key in entry.metadata or {}}
     keys = {*(pq.read_metadata(path).metadata or {}), *(schema.metadata or {}), *of_columns}
@@ -330,7 +330,7 @@ def _dictionaries(folder: Path) -> Finding:
 def _partitions(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], keys: list[str]
 ) -> list[Finding]:
-    """Check whether each partition folder is k-anonymous by itself."""
+    """Check whether each partition folder alone is k-anonymous."""
     if partition_field(manifest) is None:
         return []
     key_by_column = dict(zip([column["name"] for column in manifest["columns"]], keys, strict=True))
@@ -396,5 +396,5 @@ def _statistics(
 
 
 def _key(names: list[str], name: str) -> str:
-    """Return the column of the view that has the variable."""
+    """Return the column of the view that corresponds to a variable."""
     return f"c{names.index(name)}"

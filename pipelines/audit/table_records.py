@@ -12,7 +12,7 @@ from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
 def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """Return the record files of a release and of the earlier releases that it continues.
+    """Return the record files of a release and of the earlier releases that it includes.
 
     Parameters
     ----------

@@ -16,14 +16,14 @@ _STATUSES = {"published": "S", "suppressed": "U"}
 
 
 def is_named_after(name: str, stems: Iterable[str]) -> bool:
-    """Return whether a file holds the cells, fields or a hierarchy of one of the tables."""
+    """Return whether the name of a file is that of the cells, fields or a hierarchy of one of the tables."""
     return any(re.fullmatch(rf"{FOLDER}/{re.escape(stem)}(\.tab|\.rda|-[0-9]+\.hrc)", name) for stem in stems)
 
 
 def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
     """Return whether the files of a table have other cells, codes or fields than the table, or are missing.
 
-    A column may have a total mark of its own: one text that stands for the total everywhere, and for no code.
+    A column may have its own total mark: a text that always stands for the total and is never a code.
     """
     stem, columns = Path(table["file"]).stem, list(table["columns"])
     try:

@@ -1,4 +1,4 @@
-"""The evidence of a release: every measure and verdict, typed, for the agency alone.
+"""The evidence of a release: all measures and verdicts as typed sections, which only the agency sees.
 
 ``quality.json`` holds `Evidence`: the parts named there, and one section for each measure, under its name. A
 section that does not apply is left out.
@@ -27,13 +27,13 @@ class Description:
     content : str
         ``records`` or ``table``.
     specification : dict
-        As it was read.
+        The specification as read from its file.
     promise : str
-        What is promised of the release if it is published, in a sentence.
+        The guarantee of the release if it is published, as a sentence.
     limits : tuple of str
-        What is not promised.
+        Statements of what is not guaranteed.
     software : dict of package to version
-        Packages that decide protected values; empty in evidence of earlier versions.
+        Packages that determine protected values; empty in evidence of earlier versions.
     snapshot : str or None
         Format and id of the snapshot that was read, if the input is a Delta or Iceberg table.
     """
@@ -58,8 +58,8 @@ class Description:
 class Counts:
     """Records (or cells) read, rejected by reason, suppressed and published; blocks solved.
 
-    In a series, `waiting` units were read and are not published, and `ghosts` are retained records that were
-    published and not read.
+    In a series, `waiting` units were read but are not published, and `ghosts` are retained records, which are
+    published but were not read.
     """
 
     input: int
@@ -136,7 +136,7 @@ def read_quality(folder: Path) -> dict[str, Any]:
 
 
 class Headlined(Protocol):
-    """Members of a measure that the sentences use."""
+    """Members of a measure that the functions for sentences use."""
 
     @property
     def name(self) -> str: ...
@@ -156,9 +156,7 @@ def headline_sentences(evidence: Evidence, measures: Iterable[Headlined]) -> Ite
 
 @dataclass(frozen=True, order=True)
 class Attack:
-    """Share of the records that an attacker identifies or infers, with a sentence and the name of the
-    measure.
-    """
+    """Share of the records that an attacker identifies or infers, with a sentence and the measure's name."""
 
     share: float
     sentence: str
@@ -166,7 +164,7 @@ class Attack:
 
 
 def attacks_of(evidence: Evidence, measures: Iterable[Headlined]) -> list[Attack]:
-    """Return the shares of records that attackers identify or infer, the largest first."""
+    """Return the shares of records that attackers identify or infer, starting with the largest."""
     found = []
     for measure in measures:
         section = evidence.sections.get(measure.name)

@@ -1,6 +1,6 @@
-"""The index page of an evidence area: every release in its ledger, and every refused one.
+"""The index page of an evidence area: all releases in its ledger, and all refused releases.
 
-It is rebuilt whenever the ledger has a new line, and links to the page of each release.
+The index is rebuilt whenever the ledger has a new line, and links to the page of each release.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_o
 from microguard.pipelines.publication.public_area import PublicArea
 
 _HERE = Path(__file__).parent
-#: Last event of a release in the ledger -> its state in words.
+#: Last event of a release in the ledger -> state of the release in words.
 STATES = {
     "published": "published",
     "intended": "not finished",
@@ -30,13 +30,13 @@ STATES = {
     "waiting": "waits for approval",
     "rejected": "rejected",
 }
-#: State in words of a release that is in no ledger, by its verdicts.
+#: State in words of a release that is not in the ledger, by its verdicts.
 REFUSED = "refused"
 
 
 @dataclass(frozen=True)
 class Line:
-    """One release.
+    """One release in the index.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Line:
 
 
 def write_index(areas: Areas) -> Path:
-    """Write the index to the evidence area, newest first, readable for its owner alone."""
+    """Write the index to the evidence area, newest release first; only the owner can read the file."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
@@ -77,7 +77,7 @@ def write_index(areas: Areas) -> Path:
 
 
 def index_of(areas: Areas) -> list[Line]:
-    """Return the lines of the index, newest first; refused releases have evidence only."""
+    """Return the lines of the index, newest first; refused releases have evidence but no ledger line."""
     known = Ledger(areas).latest()
     served = {_served(area) for area in {public_area_of(entry, areas).public for entry in known.values()}}
     unpublished = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)
@@ -86,7 +86,7 @@ def index_of(areas: Areas) -> list[Line]:
 
 
 def _served(public: PublicArea) -> str | None:
-    """Return the current release of a public area; None also if it cannot be read."""
+    """Return the current release of a public area; None if there is none or it cannot be read."""
     try:
         return public.current()
     except FileDamaged:
@@ -113,7 +113,7 @@ def _line(folder: Path, entry: Entry | None, current: bool) -> Line:
 
 
 def _quality(folder: Path) -> Mapping[str, Any]:
-    """Read the evidence; return nothing if it is missing or of another version."""
+    """Read the evidence; return an empty mapping if it is missing or of another version."""
     try:
         return dict(json.loads((folder / QUALITY).read_text(encoding="utf-8")))
     except (OSError, ValueError):

@@ -1,9 +1,9 @@
 """An OpenLineage event of a run: its input, its output, and each verdict as an assertion.
 
 The evidence has one run event (OpenLineage 2-0-2; facets version, dataQualityAssertions, outputStatistics and
-columnLineage) in a file, to be loaded into a lineage catalogue. It states which checks were met and never
-what was found, because measures against the originals are for the agency alone. If a client of OpenLineage is
-configured, `lineage_client` sends the same facets.
+columnLineage) in a file, to be loaded into a lineage catalogue. The event states which checks were met, never
+the measured values, because measures against the originals are only for the agency. If a client of
+OpenLineage is configured, `lineage_client` sends the same facets.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.roles import PUBLISHED
 
 FILE = "openlineage.json"
-#: Namespace of the jobs; the name of a job is that of its releases.
+#: Namespace of the jobs; the name of a job is the name of its releases.
 NAMESPACE = "microguard"
 PRODUCER = "urn:microguard:run"
-#: The OpenLineage client is configured if one of these environment variables is set.
+#: Environment variables, any of which configures the OpenLineage client.
 CONFIGURED = (
     "OPENLINEAGE_URL",
     "OPENLINEAGE_CONFIG",
@@ -39,10 +39,10 @@ CONFIGURED = (
 _RESTORED = "Run microguard report for the release once it is restored from its back-up."
 _SPECIFICATION = "https://openlineage.io/spec"
 
-#: A name in an expression of a derived column.
+#: Pattern of a name in an expression of a derived column.
 _WORD = re.compile(r"[^\W\d]\w*")
 
-#: State of a run: verified and not decided yet, published, or refused by the gate or a person.
+#: State of a run: verified but not decided yet, published, or refused by the gate or a person.
 State = Literal["RUNNING", "COMPLETE", "FAIL"]
 
 
@@ -64,7 +64,7 @@ def settle_lineage(folder: Path, state: State) -> None:
         event = read_json(path, f"{FILE} of release {folder.name}", _RESTORED, "eventType", "outputs")
         if event["eventType"] == state:
             return
-        if state == "FAIL":  # there is no event
+        if state == "FAIL":  # the folder has no event
             event["outputs"] = [
                 {key: value for key, value in each.items() if key != "outputFacets"}
                 for each in event["outputs"]
@@ -73,7 +73,7 @@ def settle_lineage(folder: Path, state: State) -> None:
 
 
 def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, Any]:
-    """Return the event; the id of its run is that of the release, so that a rerun is the same run."""
+    """Return the event; its run id is the release id, so that a rerun has the same run id."""
     release = evidence.release
     of_input = [each for each in evidence.verdicts if each.check == "input"]
     of_release = [each for each in evidence.verdicts if each.check != "input"]
@@ -103,7 +103,7 @@ def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, 
 def _columns(evidence: Evidence, source: str | None) -> dict[str, Any]:
     """Return the column lineage of published records: the input columns of each published column.
 
-    A protected column has masked values, and every other one is published as it is or computed.
+    A protected column is marked as masked; all other columns are published unchanged or computed.
     """
     specification = evidence.release.specification
     variables, derived = specification.get("variables", {}), specification.get("derived", {})
@@ -152,7 +152,7 @@ def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callab
 def sent_lineage_of(folder: Path) -> AbstractContextManager[Callable[[Path | None], None]]:
     """Send the events of a decision about a release, with the job and the input from its evidence."""
     event: dict[str, Any] = {}
-    with suppress(MicroguardError, OSError):  # lineage decides about no release
+    with suppress(MicroguardError, OSError):  # lineage never decides about a release
         event = read_json(folder / FILE, FILE, _RESTORED)
     return _sent(event.get("job", {}).get("name", folder.name), event.get("inputs", []))
 

@@ -1,8 +1,8 @@
-"""Send the lineage of a run while it runs: START, and then COMPLETE or FAIL, by the client of OpenLineage.
+"""Send the lineage of a run with the OpenLineage client: START, and then COMPLETE or FAIL.
 
 The client is configured by its environment (``OPENLINEAGE_URL``, ``OPENLINEAGE_CONFIG`` or
-``OPENLINEAGE__TRANSPORT__TYPE``) and is an extra (``pip install "microguard[lineage]"``). Whatever goes wrong
-while an event is sent is logged by its type, and the run goes on: lineage decides about no release.
+``OPENLINEAGE__TRANSPORT__TYPE``) and is an extra (``pip install "microguard[lineage]"``). An error while an
+event is sent is logged by its type, and the run continues: lineage never decides about a release.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def events_of_run(name: str, read: list[dict[str, Any]]) -> Iterator[Callable[[P
     except BaseException:
         _send("FAIL", run_id, name, read, [])
         raise
-    published = made.get("eventType") == "COMPLETE"  # otherwise the release waits for approval
+    published = made.get("eventType") == "COMPLETE"  # in all other cases the release is pending approval
     _send("COMPLETE", run_id, name, made.get("inputs", read), made["outputs"] if published else [])
 
 

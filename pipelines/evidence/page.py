@@ -28,7 +28,7 @@ from microguard.schemas.specification.loosened import OF_TABLES, loosened
 from microguard.schemas.specification.sections import RECODES
 
 _HERE = Path(__file__).parent
-#: Measure -> a sentence or two that stand below its heading.
+#: Measure -> one or two sentences that the page shows below its heading.
 PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "risk": "How many records share each combination of the protected variables. A combination that only "
@@ -82,7 +82,7 @@ PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-#: Measure -> what a person can do about a risk that it shows and that the gate does not limit.
+#: Measure -> advice on a risk that it shows and that the gate does not limit.
 TO_DO: Mapping[str, str] = MappingProxyType(
     {
         "household_risk": 'set method.unit = "household", so that k counts households',
@@ -92,11 +92,11 @@ TO_DO: Mapping[str, str] = MappingProxyType(
         "dominance": "raise release.k, or set quality.dominance and quality.max_of_one_value",
     }
 )
-#: Share of records or clusters from which a risk of `TO_DO` is open although all checks passed.
+#: Share of records or clusters above which a risk in `TO_DO` counts as open although all checks passed.
 OPEN_RISK = 0.05
-#: Measures whose risk is open only if it exceeds 1/k, which k-anonymity guarantees.
+#: Measures whose risk counts as open only if it exceeds 1/k, which k-anonymity guarantees.
 ABOVE_ONE_IN_K = ("household_risk",)
-#: Numbers are written without decimals from the first limit on, and rounded from the second on.
+#: Size from which numbers are written without decimals, and size from which they are rounded.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
 #: Smaller numbers are written as "below" this number, because 3.5e-05 is hard to read.
 SMALLEST = 0.001
@@ -119,7 +119,7 @@ Plots = Mapping[str, Mapping[str, Any]]
 
 
 class Drawn(Headlined, Protocol):
-    """Members of a measure that the page uses: its name, and the plots and sentences of its section."""
+    """Members of a measure that the page uses: name, plots and sentences of its section."""
 
     @property
     def on_page(self) -> bool: ...
@@ -128,7 +128,7 @@ class Drawn(Headlined, Protocol):
 
 
 class Page:
-    """The page of a release: plots and sections, drawn once, with the status in the ledger when it is
+    """The page of a release; plots and sections are drawn once, the ledger status is added when it is
     written.
 
     Parameters
@@ -137,9 +137,9 @@ class Page:
         Evidence folder of the release, to which the page is written.
     evidence : Evidence
     measures : iterable of measures
-        Shown in their order, each by the template of its name in ``sections``.
+        Measures in page order; each is shown by the template of its name in ``sections``.
     drawn : mapping of measure to its plots by name, optional
-        As `plots_of` returns them; drawn here by default.
+        Plots as returned by `plots_of`; drawn here by default.
 
     Raises
     ------
@@ -185,7 +185,7 @@ class Page:
         }
 
     def write(self, entry: Entry | None) -> Path:
-        """Write the page; it says "Published" only if `entry`, the last line of the ledger, does."""
+        """Write the page; it states "Published" only if `entry`, the last line of the ledger, says so."""
         text = self._template.render(
             self._drawn,
             event=None if entry is None else entry.event,
@@ -199,7 +199,7 @@ class Page:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Return the environment of the templates, which compiles each of them once."""
+    """Return the environment of the templates, which compiles each template once."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
@@ -249,7 +249,7 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn], drawn: Plots) -> Itera
 
 
 def _explained(part: str, words: str) -> str:
-    """Return a section with a sentence in plain words below its heading, or before it if it has none."""
+    """Return a section with an explanatory sentence below its heading, or in front if there is no heading."""
     if not words or not part.strip():
         return part
     plain = f'<p class="plain">{words}</p>'

@@ -27,13 +27,13 @@ _STYLE: Any = {
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a name may have dollar signs
+    "text.parse_math": False,  # a name may contain dollar signs
     "svg.hashsalt": "microguard",
-    "axes.formatter.useoffset": False,  # tick labels 4580 and 4600 instead of 0 and 20 with offset 4.58e3
+    "axes.formatter.useoffset": False,  # tick labels 4580 and 4600 instead of 0 and 20 with the offset 4.58e3
     "axes.formatter.limits": (-5, 9),
 }
 MILLION = 1e6
-#: Largest number of bars in a plot that is readable.
+#: Maximum number of bars in a readable plot.
 MOST_BARS = 40
 
 
@@ -201,13 +201,13 @@ def svg_of(drawn: Figure, label: str) -> str:
 
 
 def plain_log(axis: Any) -> None:
-    """Label a logarithmic axis by plain numbers, and at its major ticks only."""
+    """Label a logarithmic axis with plain numbers, only at its major ticks."""
     axis.set_major_formatter(lambda value, _: plain(value))
     axis.set_minor_formatter("")
 
 
 def _only_whole(axis: Any) -> None:
-    """Set ticks at whole numbers."""
+    """Set ticks at integers only."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
@@ -221,13 +221,13 @@ def plain(value: float) -> str:
 
 
 def only_labels(axes: Any) -> None:
-    """Remove the scale of labelled bars, and leave room for the longest label."""
+    """Remove the scale of labelled bars, and make room for the longest label."""
     axes.xaxis.set_ticks([])
     axes.spines["bottom"].set_visible(False)
     axes.margins(x=0.15)
 
 
 def legend_above(drawn: Figure, axes: Any) -> None:
-    """Draw the legend above the axes, where it covers nothing."""
+    """Draw the legend above the axes, so that it covers no data."""
     handles, labels = axes.get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False)

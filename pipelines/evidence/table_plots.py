@@ -10,7 +10,7 @@ from microguard.pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, l
 
 
 def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
-    """Plot the relative change of cells by their size, and how many of them are sensitive."""
+    """Plot the relative change of cells by size, and the number of sensitive cells."""
     shown = [row for row in changes if row["cells"]]
     sizes = [(row["from"] * row["to"]) ** 0.5 for row in shown]
     with figure(6.4, 3.6, rows=2) as (drawn, (above, below)):
@@ -68,7 +68,7 @@ def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
 
 
 def method_plot(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot the cost of each method of tables for a user: cells without their value, and errors."""
+    """Plot the cost of each table method for a user: suppressed or changed cells, and errors."""
     names = {
         "suppressed": "cells without a value, %",
         "changed": "cells with another value, %",

@@ -1,7 +1,8 @@
-"""An agency's own suite on the original records: Great Expectations judges, and returns only yes or no.
+"""Judge an agency's own suite on the original records: Great Expectations returns only yes or no.
 
-Results have no values, and the text of an exception, which may quote a record, is discarded. What could not
-be judged is not met. There must be as many results as expectations, each identified by its number.
+Results have no values, and the text of an exception, which may quote a record, is discarded. An expectation
+that could not be judged counts as not met. There must be as many results as expectations, each identified by
+its number.
 
 Great Expectations takes five seconds to import: import this module only if there is a suite.
 """
@@ -31,13 +32,13 @@ from microguard.schemas.errors import Failure
 from pyspark.sql import DataFrame
 
 NUMBER = "number"
-#: Name of the agency's results, next to those of our suites.
+#: Name of the agency's results, which are stored next to those of our suites.
 RESULTS = "agency"
 CORRECT = "correct the records, or the suite"
 
 
 def unfit(expected: Expected) -> Iterator[str]:
-    """Return why Great Expectations has no such expectation or refuses its keywords, or None."""
+    """Return the reason if Great Expectations has no such expectation or refuses its keywords, else None."""
     try:
         _built(expected, 0)
     except ValidationError as error:
@@ -60,7 +61,7 @@ def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Ver
     ----------
     suite : AgencySuite
     records : DataFrame
-        All declared columns but identifiers, before any recoding.
+        All declared columns except identifiers, before any recoding.
     evidence : Path
         Folder for the results.
     """
@@ -129,7 +130,7 @@ def _was_judged(exception_info: object) -> bool:
 
 @contextmanager
 def _without_a_word() -> Iterator[None]:
-    """Silence the log and the warnings of Great Expectations, which include tracebacks of tasks."""
+    """Suppress the log and the warnings of Great Expectations, which include tracebacks of tasks."""
     logger = logging.getLogger("great_expectations")
     before, silent = logger.propagate, logging.NullHandler()
     logger.propagate = False

@@ -1,6 +1,6 @@
-"""An agency's own Great Expectations suite: read its file, and refuse it with every fault.
+"""Read the file of an agency's own Great Expectations suite; a refusal lists every fault.
 
-The file is JSON as Great Expectations 1.x saves it. It is checked before a record is read: a suite that
+The file is JSON as saved by Great Expectations 1.x. It is checked before any record is read: a suite that
 cannot be judged completely is not judged at all. Every expectation must be met, whatever its severity;
 `mostly` allows exceptions.
 """
@@ -17,9 +17,9 @@ from microguard.schemas.errors import Failure, SpecificationError, refusal_text
 from microguard.schemas.specification.model import Specification
 
 KEY = "[input] expectations"
-#: Keywords for the display of a result or its batch, which we set.
+#: Keywords that control the display of a result or its batch; microguard sets these.
 NOT_THEIRS = ("result_format", "catch_exceptions", "batch_id")
-#: Types of expectations that read more than the records, or return some of them.
+#: Types of expectations that read other data than the records, or return records.
 REFUSED = (
     "unexpected_rows_expectation",
     "expect_query_results_to_match_comparison",
@@ -33,7 +33,7 @@ def agency_suite(specification: Specification) -> AgencySuite | None:
     Raises
     ------
     SpecificationError
-        With every fault of the file.
+        The error lists every fault of the file.
     """
     named = specification.input.expectations
     if named is None:
@@ -89,7 +89,7 @@ def _expected(content: Mapping[str, Any]) -> Expected:
 
 
 def _faults(expected: Expected, specification: Specification) -> Iterator[str]:
-    from microguard.pipelines.gate.agency_expectations import unfit  # Great Expectations: seconds to import
+    from microguard.pipelines.gate.agency_expectations import unfit  # imports Great Expectations (seconds)
 
     if expected.type in REFUSED:
         yield "it reads more than these records, or answers with some of them; take it out"

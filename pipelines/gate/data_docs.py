@@ -1,7 +1,7 @@
-"""Render Great Expectations' Data Docs as a page that opens offline.
+"""Render Great Expectations' Data Docs as a page that works offline.
 
-Its own pages load styles, scripts and pictures from the network, which an evidence folder must not. They are
-removed and replaced by a few styles in the page; the contents are unchanged.
+The original pages load styles, scripts and pictures from the network, which pages in an evidence folder must
+not do. These are removed and replaced by a few styles in the page; the text is unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STYLE = """<style>
 
 
 def write_data_docs(result: ExpectationSuiteValidationResult, path: Path) -> None:
-    """Render the results of a suite to one self-contained page.
+    """Render the results of a suite as one self-contained page.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Great Expectations as the second judge of every metric, with its Data Docs.
+"""Great Expectations as the second judge of every metric, with Data Docs.
 
 The suite is judged on a frame with one row of metrics: counts, shares and errors, and no value of a record.
-There must be as many results as requirements: a check that is silently missing is a failure. The suite is
+There must be as many results as requirements: a missing result is a failure. The suite is
 saved in the format of Great Expectations.
 """
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
 
 
-#: Module that imports Great Expectations, to be prefetched.
+#: Module that imports Great Expectations; it is prefetched.
 EXPECTS = "microguard.pipelines.gate.suite"
 
 
 def met_by_expectations(
     name: str, requirements: Sequence[Requirement], metrics: Mapping[MetricKey, float], evidence: Path | None
 ) -> dict[str, bool]:
-    """Map each column of the metrics frame to whether Great Expectations finds its expectation met.
+    """Map each column of the metrics frame to whether Great Expectations judged its expectation as met.
 
     The result is empty, so that nothing counts as met, if there are fewer results than requirements.
 
     Parameters
     ----------
     name : str
-        Of the suite.
+        Name of the suite.
     requirements, metrics : sequence of Requirement, mapping of MetricKey to float
         Every requirement with its metric.
     evidence : Path, optional

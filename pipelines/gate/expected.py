@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Keywords that name a column, and those that name several.
+#: Keywords that name one column, and keywords that name several.
 NAMES_ONE, NAMES_SEVERAL = ("column", "column_A", "column_B"), ("column_list", "column_set")
 
 
@@ -17,7 +17,7 @@ class Expected:
     Attributes
     ----------
     type : str
-        Such as ``expect_column_values_to_be_between``.
+        Type such as ``expect_column_values_to_be_between``.
     kwargs : mapping
         Keywords, without those of `agency_suite.NOT_THEIRS`.
     """
@@ -27,20 +27,20 @@ class Expected:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns that it names; none if it is about the table."""
+        """Return the columns that the expectation names; none if it is about the whole table."""
         one = [self.kwargs[name] for name in NAMES_ONE if name in self.kwargs]
         several = [each for name in NAMES_SEVERAL for each in self.kwargs.get(name) or ()]
         return tuple(map(str, [*one, *several]))
 
     @property
     def text(self) -> str:
-        """Return its type and columns for a person, without limits and sets of values."""
+        """Return type and columns as text, without limits and sets of values."""
         return f"{self.type} of {', '.join(self.columns)}" if self.columns else self.type
 
 
 @dataclass(frozen=True)
 class AgencySuite:
-    """A suite whose every expectation can be judged.
+    """An agency's suite in which every expectation can be judged.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class AgencySuite:
         Path in the specification.
     name : str
     expectations : tuple of Expected
-        In the order of the file; at least one.
+        At least one expectation, in the order of the file.
     """
 
     path: str

@@ -25,10 +25,10 @@ class Verdict:
     metric, variable, dimension : str, str or None, int or None
         What was measured.
     found, limit : float or None
-        `found` is None if it was not measured.
+        Measured value and limit; `found` is None if the metric was not measured.
     passed : bool
     promised : bool
-        Whether a failure means a broken promise, and not a missed limit of quality.
+        Whether a failure is a broken promise rather than a missed limit of quality.
     sense : str or None
         ``at least`` or ``at most`` the limit; None in evidence of earlier versions.
     """
@@ -81,7 +81,7 @@ def judge(
         ``input`` or ``release``.
     requirements : iterable of Requirement
     metrics : mapping of MetricKey to float
-        A metric that is required and absent counts as not met.
+        The metrics; a requirement whose metric is absent counts as not met.
     evidence : Path, optional
         Folder for the results of Great Expectations; by default they are not written.
     """
@@ -109,7 +109,7 @@ def refuse(verdicts: Verdicts) -> None:
     Raises
     ------
     ProtectionFailed
-        If the written files are not what was protected, or break a promise.
+        If the written files differ from the protected data, or break a promise.
     GateRefused
     """
     if verdicts.broken:

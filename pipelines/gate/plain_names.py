@@ -1,4 +1,4 @@
-"""Requirements in plain words, for the page and as names of expectations."""
+"""Requirements in plain words, for the page and for names of expectations."""
 
 from __future__ import annotations
 

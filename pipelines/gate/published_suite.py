@@ -1,9 +1,9 @@
 """Two suites for the published table, which later updates and other teams run in their own context.
 
-Both have only expectations of Great Expectations itself, and their results are public. `SUITE` runs on every
-engine, pandas included: the columns, at least k records, and for each key variable at most one distinct value
-for k records, which k-anonymity implies. `QUERY_SUITE` counts the key combinations themselves by a query,
-which Spark and most databases know and pandas does not.
+Both suites have only built-in expectations of Great Expectations, and their results are public. `SUITE` runs
+on every engine, pandas included: the columns, at least k records, and for each key variable at most one
+distinct value for k records, which k-anonymity implies. `QUERY_SUITE` counts the key combinations themselves
+with a query, which Spark and most databases support, but not pandas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def write_published_suite(folder: Path, specification: Specification, columns: Sequence[str]) -> None:
     """Write `SUITE` and `QUERY_SUITE` in the format of Great Expectations 1.x."""
-    from microguard.pipelines.gate.suite import gx, gxe  # seconds to import
+    from microguard.pipelines.gate.suite import gx, gxe  # takes seconds to import
 
     k, region = specification.release.k, [specification.region] if specification.region else []
     groups = {group.name: [*region, *group.variables] for group in specification.clusterings}

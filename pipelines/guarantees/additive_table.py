@@ -1,7 +1,7 @@
 """Additive table: every total is the sum of its parts, and every sensitive cell keeps its distance.
 
 Controlled tabular adjustment (Cox and Dandekar 2004; Castro 2006). Additivity is counted on the published
-files; the distance of sensitive cells only next to the original ones.
+files; the distance of sensitive cells can only be counted with the original cells.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class AdditiveTable(TableGuarantee):
     preserved : mapping
         Statistics that the adjustment keeps, as the specification names them.
     absent : str
-        What a reader may take from a cell that is not listed.
+        What a reader may conclude about a cell that is not listed.
     """
 
     name = "additive table"
@@ -63,15 +63,17 @@ class AdditiveTable(TableGuarantee):
 
     @property
     def forbidden(self) -> str:
-        """A cell without a value."""
+        """Return the SQL condition of a cell without a value."""
         return "v IS NULL"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Sensitive cells nearer to their value than the rule allows; cells beyond their capacity."""
+        """Count sensitive cells nearer to their true value than the rule allows, and cells beyond their
+        capacity.
+        """
         return unprotected(published, original), beyond(published, original)
 
     def method(self) -> dict[str, Any]:
-        """Controlled tabular adjustment."""
+        """Return the name of the method: controlled tabular adjustment."""
         return {"name": METHOD, **({"preserved": dict(self.preserved)} if self.preserved else {})}
 
     @classmethod
@@ -82,10 +84,9 @@ class AdditiveTable(TableGuarantee):
 
 
 def unprotected(published: Published, original: OriginalCells) -> int:
-    """Count sensitive cells that are unchanged, without a level, or nearer to their true value than their
-    level.
+    """Count sensitive cells that are unchanged, without a level, or within their level of the true value.
 
-    Whatever the levels are, a change of less than the unit of publication protects nothing.
+    A change of less than the unit of publication never counts as protection, even if the level is smaller.
     """
     bare = (original.lower <= 0) & (original.upper <= 0)
     near = (published.change < original.upper) & (published.change > -original.lower)
@@ -93,7 +94,7 @@ def unprotected(published: Published, original: OriginalCells) -> int:
 
 
 def beyond(published: Published, original: OriginalCells) -> int:
-    """Count cells that exceed their capacity, are no multiple of the base, or are missing."""
+    """Count cells that exceed their capacity, are not multiples of the base, or are missing."""
     far = (published.change > original.rise) | (-published.change > original.fall)
     if original.base is not None:
         far |= (published.change + original.units) % original.base != 0

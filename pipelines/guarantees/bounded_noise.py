@@ -1,7 +1,8 @@
 """Bounded noise: every count has independent noise up to a limit, and no small count is published.
 
-Cell keys (Fraser and Wooton 2005; Marley and Leaver 2011; Enderle, Giessing and Tent 2018). Totals do not add
-up; they differ from the sums of their parts by no more than the noise of all of them.
+The method is cell keys (Fraser and Wooton 2005; Marley and Leaver 2011; Enderle, Giessing and Tent 2018).
+Totals do not add up. The difference between a total and the sum of its parts is at most the largest noise of
+all these cells together.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ class BoundedNoise(TableGuarantee):
     largest : int
         Largest absolute noise.
     variance : float
-        Of the noise.
+        Variance of the noise.
     least : int
         Smallest count above 0 that may be published.
     absent : str
-        What a reader may take from a cell that is not listed.
+        What a reader may conclude about a cell that is not listed.
     """
 
     name = "bounded noise"
@@ -68,28 +69,28 @@ class BoundedNoise(TableGuarantee):
 
     @property
     def condition(self) -> str:
-        """A total whose distance from the sum of its parts exceeds the noise of all of them."""
+        """Return the SQL condition of a total whose distance from its parts exceeds the noise of them all."""
         return f"total IS NULL OR hidden > 0 OR abs(total - parts_sum) > {self.largest} * (parts + 1)"
 
     @property
     def forbidden(self) -> str:
-        """A cell without a value, or a small count."""
+        """Return the SQL condition of a cell without a value, or with a small count."""
         return f"v IS NULL OR v <> 0 AND v < {self.least}"
 
     @property
     def broken(self) -> str:
-        """Description of a total that violates the guarantee."""
+        """Return the description of a total that violates the guarantee."""
         return "differ from the sum of their parts by more than their noise"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Small counts; counts too far from the true ones, false zeros, and missing cells."""
+        """Count small counts, counts too far from the true ones, false zeros, and missing cells."""
         shown = np.nan_to_num(published.shown)
         small = (shown != 0) & (shown < self.least)
         far = (np.abs(shown - original.units) > self.largest) | ((original.units == 0) & (shown != 0))
         return int(np.sum(small)), int(np.sum(far | published.missing))
 
     def method(self) -> dict[str, Any]:
-        """Cell keys, with the parameters of the noise."""
+        """Return the name of the method with the parameters of the noise."""
         return {"name": METHOD, "largest": self.largest, "variance": self.variance, "least": self.least}
 
     @classmethod

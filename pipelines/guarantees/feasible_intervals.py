@@ -1,11 +1,12 @@
 """Feasible intervals of suppressed cells for readers and for contributors, by linear programs.
 
-A reader knows the published values, the lines of the table and how far every cell may be from its value
-beforehand. A contributor also knows its own amounts: they are a lower bound of its cells, and the value of
-those that nobody else contributes to. A sensitive cell is protected from an attacker if some values that he
-cannot exclude lie at its lower level below it, and some at its upper level above it. Such values are a
-*witness*. It is searched with all cells fixed that are far from the cell, and with fewer of them until there
-is one or all are free. A witness for readers is one for every contributor whose amounts do not contradict it.
+A reader knows the published values, the constraints (lines) of the table, and the prior bounds of every cell.
+A contributor also knows its own amounts: these are a lower bound of the cells to which it contributes, and
+the exact value of cells without other contributors. A sensitive cell is protected from an attacker if the
+attacker cannot exclude values as low as its lower level and values as high as its upper level. A table with
+such values is a *witness*. The search for a witness first fixes all cells far from the sensitive cell, and
+then frees more cells until it finds a witness or all cells are free. A witness for readers is also a witness
+for every contributor whose amounts do not contradict it.
 
 The programs are solved by SciPy: this file shares no code with the method.
 
@@ -28,11 +29,11 @@ from scipy.optimize import linprog
 
 #: Share of a protection level that rounding of sums and linear programs may remove.
 TOLERANCE = 1e-6
-#: Number of suppressed cells that are free in the first search, and factor of this number in each further
-#: search.
+#: Number of suppressed cells that are free in the first search, and factor by which this number grows in each
+#: further search.
 _FEW, _MORE = 200, 8
 #: Maximum deviation of a cell in multiples of the requested level: a program with larger numbers would be
-#: solved with less precision than the level.
+#: solved less precisely than the level.
 _LARGEST = 1e6
 
 
@@ -47,7 +48,7 @@ class _Coalition:
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """Bounds on the deviation of each cell, and deviations that its levels require, as (cells,) arrays."""
+    """Bounds on the deviation of each cell, and required deviations, as (cells,) arrays."""
 
     fall: np.ndarray
     rise: np.ndarray
@@ -59,8 +60,8 @@ class _Knowledge:
         """Return the knowledge of a coalition about its cells: only the contributions of others are
         uncertain.
 
-        Of a cell that it contributes to, it is left with as much of the levels as the others contribute of
-        the cell at the most.
+        In a cell to which the coalition contributes, the required levels are reduced to the share that other
+        contributors can have at most.
         """
         cells = coalition.cells
         fall, rise, value = self.fall[cells], self.rise[cells], values[cells]
@@ -100,17 +101,18 @@ def too_narrow(
     relations : sparse (lines, cells)
         -1 for a total and 1 for each of its parts, of the files as written.
     suppressed : (cells,) boolean array
-        Cells without a published value; sensitive cells with one are too narrow to everybody.
+        Cells without a published value; sensitive cells with a published value count as too narrow for every
+        attacker.
     original : OriginalCells
     attackers : tuple of str
-        Kinds of attackers, "outsider" among them. Where contributors are not known, every sensitive cell is
-        too narrow to contributors.
+        Kinds of attackers, "outsider" among them. If contributors are unknown, every sensitive cell counts as
+        too narrow for contributors.
 
     Notes
     -----
-    A sensitive cell whose levels ask for less than the unit of publication is too narrow to readers: whatever
-    its interval is, nothing shows that it is safe. Contributors are left with as much of the levels as they
-    would think possible if no cell was published.
+    A sensitive cell whose levels are below the unit of publication counts as too narrow for readers, because
+    no interval would prove that the cell is safe. For contributors, levels are reduced to the interval that
+    they could infer if no cell was published.
     """
     search, unpublished = _Search(relations, suppressed), _Search(relations, np.ones(len(suppressed), bool))
     sliding = np.zeros(len(original.units)) if original.sliding is None else original.sliding
@@ -150,7 +152,7 @@ def too_narrow(
 
 
 def _learns(cell: int, known: _Knowledge, search: _Search, unpublished: _Search) -> bool:
-    """Return whether a contributor's interval is narrower than the levels because of the table."""
+    """Return whether the table makes a contributor's interval narrower than the levels."""
     if search.ends(cell, known) is not None:
         return False
     most = [abs(unpublished.reach(cell, known, side, np.inf).at(cell)) for side in (-1, 1)]
@@ -179,10 +181,11 @@ def widest_intervals(
 
 
 def determined(relations: sparse.csr_matrix, suppressed: np.ndarray) -> int:
-    """Count the suppressed cells whose value follows from the published ones by sums alone.
+    """Count the suppressed cells whose value follows from the published values by sums alone.
 
-    A value follows if no change of the suppressed cells that keeps every sum changes it. The changes are
-    the null space of the lines; a random one changes every cell that any of them changes.
+    A value follows if every change of the suppressed cells that preserves all sums leaves the value
+    unchanged. These changes are the null space of the constraints. A random vector of the null space changes
+    every cell that any vector of it changes.
     """
     matrix = sparse.csr_matrix(relations[:, np.flatnonzero(suppressed)])
     while matrix.shape[1]:
@@ -207,7 +210,7 @@ def determined(relations: sparse.csr_matrix, suppressed: np.ndarray) -> int:
 
 
 def _by_cell(witnesses: list[_Table], cells: int) -> sparse.csc_matrix:
-    """Return the deviations of all witnesses, sparse (witnesses, cells)."""
+    """Return the deviations of all witnesses as a sparse (witnesses, cells) matrix."""
     sizes = [len(each.cells) for each in witnesses]
     columns = np.concatenate([each.cells for each in witnesses])
     deviations = np.concatenate([each.deviations for each in witnesses])
@@ -216,7 +219,7 @@ def _by_cell(witnesses: list[_Table], cells: int) -> sparse.csc_matrix:
 
 
 def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: _Knowledge) -> np.ndarray:
-    """Return the positions of witnesses that a coalition can exclude because of its own contributions."""
+    """Return the positions of witnesses that a coalition can exclude by its own contributions."""
     deviations = witnesses[:, cells].tocoo()
     slack = TOLERANCE * np.abs(deviations.data)
     fall, rise = known.fall[deviations.col], known.rise[deviations.col]
@@ -230,7 +233,7 @@ def _coalitions(
 ) -> Iterator[tuple[str, tuple[int, ...], _Coalition]]:
     """Return the coalitions of each kind that contribute to suppressed cells.
 
-    Whoever is alone in a cell, or one of two, is so in any cell, published or not.
+    A contributor that is alone in a cell, or one of two, is considered in all cells, published or not.
     """
     units_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     cells_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
@@ -264,7 +267,7 @@ def _coalitions(
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Deviations of some cells from their values; the others have their values."""
+    """Deviations of some cells from their values; all other cells have deviation 0."""
 
     cells: np.ndarray
     deviations: np.ndarray
@@ -282,7 +285,7 @@ _SAME = _Table(np.zeros(0, np.int64), np.zeros(0))
 
 
 class _Search:
-    """Search deviations to the levels of a cell that an attacker cannot exclude."""
+    """A search for deviations to the levels of a cell that an attacker cannot exclude."""
 
     def __init__(self, relations: sparse.csr_matrix, suppressed: np.ndarray) -> None:
         self._columns = np.flatnonzero(suppressed)
@@ -293,9 +296,9 @@ class _Search:
         self._cells = self._lines.tocsc()
 
     def ends(self, cell: int, known: _Knowledge) -> tuple[_Table, _Table] | None:
-        """Return deviations to the lower and the upper level of a cell, None if there are none."""
+        """Return deviations to the lower and to the upper level of a cell, None if not feasible."""
         lower, upper, sliding = (float(each[cell]) for each in (known.lower, known.upper, known.sliding))
-        if sliding > lower + upper:  # a sliding level needs the whole feasible range on both sides
+        if sliding > lower + upper:  # a sliding level needs the complete feasible range on both sides
             least, most = self.reach(cell, known, -1, np.inf), self.reach(cell, known, 1, np.inf)
             fall, rise = -least.at(cell), most.at(cell)
             slack = TOLERANCE * sliding
@@ -314,7 +317,7 @@ class _Search:
         return None if -least.at(cell) < lower * (1 - TOLERANCE) else (least, most)
 
     def reach(self, cell: int, known: _Knowledge, side: int, level: float) -> _Table:
-        """Return deviations that move a cell to a level, or as far as they can."""
+        """Return deviations that move a cell to a level, or as far as possible."""
         room = float((known.rise if side > 0 else known.fall)[cell])
         wanted = min(level, room)
         if wanted <= 0:

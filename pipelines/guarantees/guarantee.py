@@ -1,10 +1,10 @@
 """A guarantee: the promise of a release, and the count on its published files that verifies it.
 
-A release is published only if code that did not make it counts its promise on the files as written. Each
-guarantee is one file of this room: its statement, its limits, its requirements, its count and its entry in
-the manifest. The run builds guarantees from the specification and counts on the staged files; ``microguard
-verify`` builds them from the manifest alone (`pipelines.guarantees.registry`) and counts on the public files.
-Both run the same count. The room imports no method, no specification and no engine but DuckDB.
+A release is published only if independent code counts its promise on the written files. Each module of this
+package defines one guarantee: its statement, limits, requirements, count and manifest entry. A run builds
+guarantees from the specification and counts on the staged files. ``microguard verify`` builds them from the
+manifest alone (`pipelines.guarantees.registry`) and counts on the public files. Both use the same count. The
+package imports no method, no specification and no engine except DuckDB.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Count:
     Attributes
     ----------
     metrics : mapping of MetricKey to float
-        What its requirements limit.
+        Metrics that the requirements of the guarantee limit.
     facts : mapping
-        What its entry in the manifest states of the files.
+        Statements about the files for the guarantee's entry in the manifest.
     detail : str
-        The count in a sentence, for the output of ``verify``; it holds no value of a record.
+        The count in a sentence, for the output of ``verify``; it contains no value of a record.
     """
 
     metrics: Mapping[MetricKey, float]
@@ -44,7 +44,7 @@ class Guarantee(ABC, Generic[Files]):
     Attributes
     ----------
     name : str
-        The standard term.
+        Standard term of the guarantee.
     """
 
     name: ClassVar[str]
@@ -61,15 +61,15 @@ class Guarantee(ABC, Generic[Files]):
 
     @abstractmethod
     def requirements(self) -> tuple[Requirement, ...]:
-        """Limits on the counts of `count` on the public files alone; all are promised."""
+        """Return limits on the counts of `count` on the public files alone; all of them are promised."""
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Limits on the counts of `count` that need data of the agency; all are promised."""
+        """Return limits on the counts of `count` that need private data; all of them are promised."""
         return ()
 
     @abstractmethod
     def count(self, files: Files) -> Count:
-        """Count the promise on the files as written."""
+        """Count the promise on the written files."""
 
     @abstractmethod
     def manifest(self, count: Count) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ class Guarantee(ABC, Generic[Files]):
 
 
 def unmet(requirements: Sequence[Requirement], count: Count) -> list[Requirement]:
-    """Return the requirements that a count does not meet; one that was not counted is not met."""
+    """Return the requirements that a count does not meet; a requirement that was not counted is not met."""
     return [
         each
         for each in requirements

@@ -1,7 +1,7 @@
 """k-anonymity: every combination of the quasi-identifiers, with the region, belongs to at least k units.
 
-Samarati 2001; Sweeney 2002. Records are counted on the published files. Where k counts households or units,
-these are not published: only the run, which holds them, can count them.
+Samarati 2001; Sweeney 2002. Records are counted on the published files. If k counts households or units,
+these are not published, and only the run can count them.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class KAnonymity(Guarantee[RecordFiles]):
     jointly : bool
         Whether there is one group of all quasi-identifiers.
     missing : str
-        What a missing value is: `CATEGORY`, a value like any other, or `ANY_VALUE`, so that each combination
-        of values that a record shows is shown by at least k records.
+        How missing values are counted: `CATEGORY` (a value like any other) or `ANY_VALUE` (at least k records
+        match all values that a record shows).
     """
 
     name = "k-anonymity"
@@ -100,14 +100,12 @@ class KAnonymity(Guarantee[RecordFiles]):
         return (*apart, *counted, *shown, LINKAGE)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """At least k records in the smallest class of each group, or with values that match those of each
-        record.
-        """
+        """Return the requirement of at least k records in each smallest class, or matching each record."""
         metric = "fewest_showing" if self.missing == ANY_VALUE else "smallest_class"
         return tuple(promise(metric, group.name, at_least=self.k) for group in self.groups)
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """At least k units in each class, if k does not count records."""
+        """Return the requirement of at least k units in each class, if k does not count records."""
         if self.unit == "record":
             return ()
         return tuple(promise("fewest_households", group.name, at_least=self.k) for group in self.groups)
@@ -140,7 +138,7 @@ class KAnonymity(Guarantee[RecordFiles]):
         return Count(metrics, facts, f"{'; '.join(details)}; k = {self.k}")
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """Return the entry ``guarantee``."""
+        """Return the entry ``guarantee`` of the manifest."""
         return {
             "guarantee": {
                 "k": self.k,

@@ -1,7 +1,8 @@
 """Distinct l-diversity: every equivalence class has at least l values of each sensitive variable.
 
-Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam 2007, distinct l-diversity. The method forms diverse
-clusters; an equivalence class of the published file is a union of clusters, so it is diverse too.
+The definition is that of Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam (2007). The method forms
+diverse clusters. An equivalence class of the published file is a union of clusters, and is therefore diverse,
+too.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class LDiversity(Guarantee[RecordFiles]):
         return (minimality, WITHHELD) if self.withholds else (minimality,)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """At least l values of each sensitive variable in each class."""
+        """Return the requirement of at least l values of each sensitive variable in each class."""
         return tuple(promise("fewest_values", name, at_least=self.least) for name in self.sensitive)
 
     def count(self, files: RecordFiles) -> Count:
@@ -81,7 +82,7 @@ class LDiversity(Guarantee[RecordFiles]):
         return Count({MetricKey("fewest_values", name): float(n) for name, n in fewest.items()}, {}, detail)
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """Nothing: ``method.min_diversity`` states l."""
+        """Return no entry: ``method.min_diversity`` states l."""
         return {}
 
     @classmethod

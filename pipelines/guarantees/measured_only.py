@@ -1,9 +1,9 @@
 """Measured only: the method gives no formal promise, and the release says so.
 
-Perturbation (swapping, PRAM, noise; Hundepool et al. 2012, chapter 3) changes records at random. What it
-protects is measured, in the evidence, and the run refuses a perturbation that left a variable as it was
-(`pipelines.measures.data_changes`). What can be counted on the files is that they have records and the
-perturbed variables.
+Perturbation (swapping, PRAM, noise; Hundepool et al. 2012, chapter 3) changes records at random. The
+protection is measured in the evidence, and the run refuses a perturbation that left a variable unchanged
+(`pipelines.measures.data_changes`). Only the records and the presence of the perturbed variables can be
+counted on the files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
 
     @property
     def statement(self) -> str:
-        """Statement in place of a promise."""
+        """Return the statement that replaces a promise."""
         names = ", ".join(self.variables)
         return (
             f"Values of {names} were perturbed at random. How many changed was counted before publication; a "
@@ -62,7 +62,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
         return Count({MetricKey("records_published"): float(records)}, {}, detail)
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """Return the entry ``guarantee``."""
+        """Return the entry ``guarantee`` of the manifest."""
         return {"guarantee": {"name": NAME, "statement": self.statement, "variables": list(self.variables)}}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Noise of amounts: every amount has independent noise by keys, scaled by its largest contributors.
+"""Noise of amounts: every amount has independent noise from keys, scaled by its largest contributors.
 
 Cell keys for continuous variables (Giessing and Tent 2019). Totals do not add up.
 """
@@ -42,15 +42,16 @@ class NoisyAmounts(TableGuarantee):
     Attributes
     ----------
     largest, small_largest : float
-        Largest absolute noise over its scale, and that of small amounts (0 without a table of them).
+        Largest absolute noise over its scale, for all amounts and for small amounts (0 without a p-table for
+        them).
     small, large, flexpoint, q : float
-        The scale by size of a contribution (`sdc.cta.cell_keys.amounts.AmountScaling`).
+        Parameters of the scale by size of a contribution (`sdc.cta.cell_keys.amounts.AmountScaling`).
     factors : tuple of float
-        Of the contributors that add noise.
+        Factors of the contributors that add noise.
     separation : float
         Separation point of small amounts.
     absent : str
-        What a reader may take from a cell that is not listed.
+        What a reader may conclude about a cell that is not listed.
     """
 
     name = "noise of amounts"
@@ -80,28 +81,28 @@ class NoisyAmounts(TableGuarantee):
 
     @property
     def condition(self) -> str:
-        """A total that is absent or has no value: amounts with noise do not add up."""
+        """Return the SQL condition of a missing total: amounts with noise do not add up."""
         return "total IS NULL OR hidden > 0"
 
     @property
     def forbidden(self) -> str:
-        """A cell without a value, or an amount below 0."""
+        """Return the SQL condition of a cell without a value, or with an amount below 0."""
         return "v IS NULL OR v < 0"
 
     @property
     def broken(self) -> str:
-        """Description of a total that violates the guarantee."""
+        """Return the description of a total that violates the guarantee."""
         return "are absent"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count negative amounts and changed zeros, and amounts that are missing or outside their noise."""
+        """Count negative amounts, changed zeros, and amounts that are missing or outside their noise."""
         shown = np.nan_to_num(published.shown)
         wrong = (shown < 0) | ((original.units == 0) & (shown != 0))
         far = (published.change < -original.fall) | (published.change > original.rise)
         return int(np.sum(wrong)), int(np.sum(far | published.missing))
 
     def method(self) -> dict[str, Any]:
-        """Cell keys of amounts, with the parameters of the noise."""
+        """Return the name of the method with the parameters of the noise."""
         return {
             "name": METHOD,
             "largest": self.largest,

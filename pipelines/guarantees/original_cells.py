@@ -10,13 +10,13 @@ import pandas as pd
 import pyarrow as pa
 from scipy import sparse
 
-#: One unit of the last published digit, in which all amounts are given.
+#: One unit of the last published digit; all amounts are multiples of this unit.
 UNIT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Contributed:
-    """Contributions of units to cells, each once; the contributors of a listed cell are complete.
+    """Distinct contributions of units to cells; all contributors of a listed cell are included.
 
     Attributes
     ----------
@@ -31,14 +31,14 @@ class Contributed:
 
 @dataclass(frozen=True, eq=False)
 class EarlierCells:
-    """Cells of suppressed tables that were published before, without those of this table.
+    """Cells of earlier suppressed tables that the new table does not have.
 
     Attributes
     ----------
     units, lower, upper, sliding, fall, rise : (m,) arrays
     sensitive, suppressed : (m,) bool arrays
     relations : sparse (lines, cells of this table and these)
-        The lines of the earlier tables.
+        The constraints of the earlier tables.
     """
 
     units: np.ndarray
@@ -60,27 +60,27 @@ class OriginalCells:
     ----------
     codes : (cells, columns) frame
     units, lower, upper : (cells,) arrays
-        Original values, and the protection levels of the rule; zero where a cell is not sensitive.
+        Original values, and the protection levels of the rule; zero for cells that are not sensitive.
     sensitive : (cells,) bool array
         Cells that the rule finds sensitive.
     fall, rise : (cells,) arrays
-        Most by which the published value may be below and above the original one. Of suppressed cells: most
-        by which everybody knows a value to be below and above the original one.
+        Largest permitted distance of the published value below and above the original one. For suppressed
+        tables: largest distance of the value that every attacker knows beforehand.
     digits : int
         Digits after the point of the published values.
     zeros_absent : bool
-        Whether any cell may be absent from the files, where it reads as 0; else only those of value 0.
+        Whether any cell may be absent from the files and then counts as 0; otherwise only cells of value 0
+        may be absent.
     base : int, optional
-        Every published value is a multiple of it.
+        Number of which every published value is a multiple.
     relaxed : tuple of str
-        Steps of ``table.relax`` that let cells go beyond the limits of the specification.
+        Steps of ``table.relax`` that allowed cells to exceed the limits of the specification.
     sliding : (cells,) array, optional
-        Least width of the interval of a suppressed sensitive cell.
+        Minimum width of the interval of a suppressed sensitive cell.
     contributed : Contributed, optional
-        What contributors know of suppressed cells.
-        Positions of cells after those of this table are of `earlier`.
+        Contributions that contributors know. Cell positions after those of this table refer to `earlier`.
     earlier : EarlierCells, optional
-        Suppressed tables of the same records that readers have.
+        Suppressed tables of the same records that were published before.
     """
 
     codes: pd.DataFrame
@@ -99,7 +99,7 @@ class OriginalCells:
     earlier: EarlierCells | None = None
 
     def with_earlier(self) -> OriginalCells:
-        """Return the cells of this table followed by those of earlier ones; codes are of this table only."""
+        """Return the cells of this table followed by those of earlier tables; `codes` has none of them."""
         earlier = self.earlier
         if earlier is None:
             return self
@@ -120,9 +120,9 @@ class Published:
     change : (cells,) float array
         Published minus original value in units; 0 where the cell is missing.
     shown : (cells,) float array
-        Published value in units; 0 where an absent cell reads as 0, NaN where the cell is missing.
+        Published value in units; 0 if an absent cell counts as 0, NaN if the cell is missing.
     missing : (cells,) bool array
-        Cells that should be listed and are not, or have no value.
+        Cells that should be listed but are not, or that have no value.
     foreign : int
         Published cells that the original table does not have.
     """
@@ -161,5 +161,5 @@ def _index(codes: pd.DataFrame, columns: list[str]) -> pd.Index:
 
 
 def _in_units(value: object, digits: int) -> float:
-    """Return a published number in units of its last digit, NaN if there is none."""
+    """Return a published number in units of its last digit, NaN without a number."""
     return float("nan") if value is None or value != value else float(int(value * 10**digits))

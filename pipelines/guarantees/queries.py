@@ -1,4 +1,4 @@
-"""DuckDB for all audits: a quiet engine, quoted names and texts, and queries for one number."""
+"""DuckDB for all audits: an engine without output, quoted names and texts, and queries for one number."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import duckdb
 
-#: Column with the path of a record's file; no column of a release begins so.
+#: Column with the path of a record's file; no release has a column with this prefix.
 FILE = "__filename"
-#: Optimisers that answer from the statistics in the footer of a Parquet file, or skip values by them. Whoever
-#: writes a file writes its statistics too, and NaN is in none of them.
+#: Optimisers that answer queries from the statistics in the footer of a Parquet file, or skip values by
+#: these. The writer of a file also writes its statistics, which may be wrong, and they never include NaN.
 _BY_STATISTICS = (
     "statistics_propagation",
     "filter_pushdown",
@@ -26,7 +26,7 @@ _BY_STATISTICS = (
 
 @contextmanager
 def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield an in-memory DuckDB connection that counts values, and not what the statistics of files state.
+    """Yield an in-memory DuckDB connection that counts values instead of reading file statistics.
 
     It draws no progress bar and has no access to variables of Python.
     """
@@ -40,7 +40,7 @@ def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def number(engine: duckdb.DuckDBPyConnection, query: str) -> int:
-    """Return the single whole number that a query gives."""
+    """Return the single integer that a query returns."""
     ((value,),) = engine.execute(query).fetchall()
     return int(value)
 
@@ -62,14 +62,14 @@ def show(
     columns: Sequence[str],
     computed: str = "",
 ) -> None:
-    """Show Parquet files with columns named by position: for DuckDB, "Sex" and "sex" are one name.
+    """Make Parquet files a view with columns named by position: DuckDB treats "Sex" and "sex" as one name.
 
     Parameters
     ----------
     columns : sequence of str
-        One for each column of the files.
+        One name for each column of the files.
     computed : str
-        Further columns, as SQL of the column `FILE`.
+        Further columns, as SQL expressions of the column `FILE`.
     """
     listed = ", ".join(quoted_text(str(path)) for path in files)
     relation = engine.sql(

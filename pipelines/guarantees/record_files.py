@@ -1,4 +1,4 @@
-"""Published records as a relation, with the same SQL for Spark inside a run and for DuckDB."""
+"""Published records as a relation, with the same SQL for Spark in a run and for DuckDB in an audit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 #: Placeholder for the relation in a query.
 RECORDS = "{records}"
-#: Patterns of shown variables that one query counts.
+#: Maximum number of patterns of shown variables that one query counts.
 PATTERNS_AT_ONCE = 16
 _CLASS_SIZES = (
     "SELECT n, count(*) AS classes{sums} FROM "
@@ -19,18 +19,18 @@ _CLASS_SIZES = (
 
 
 class PrivateRecords(Protocol):
-    """The records of a release next to the unit that k counts, which is not published."""
+    """The records of a release together with the unit that k counts, which is not published."""
 
     def fewest_units(self, variables: Sequence[str]) -> int:
-        """Count the distinct units of each class; return the least."""
+        """Return the smallest number of distinct units in any class."""
         ...
 
 
 class RecordFiles(ABC):
-    """The records of a release, in columns with plain names.
+    """The records of a release, with plain column names.
 
-    In a class NULL is a value like any other, and so is NaN; -0.0 is 0.0; texts are compared byte by byte. As
-    a sensitive value both are missing.
+    In class keys, NULL and NaN are values like any other, -0.0 equals 0.0, and texts are compared byte by
+    byte. As sensitive values, NULL and NaN count as missing.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class RecordFiles(ABC):
     floating : frozenset of str
         Variables that may have NaN.
     private : PrivateRecords, optional
-        The same records with the unit that k counts, where whoever counts has it.
+        The same records with the unit that k counts, if available.
     """
 
     columns: Mapping[str, str]
@@ -56,24 +56,24 @@ class RecordFiles(ABC):
         Returns
         -------
         sizes, classes : (s,) int64 arrays
-            Sizes in ascending order, and how many classes have each.
+            Sizes in ascending order, and number of classes of each size.
         """
         return sizes_in(self.query(class_sizes_query(self.keys(variables))))
 
     def fewest_showing(self, variables: Sequence[str], region: Sequence[str], below: int) -> int:
-        """Count for each record the records that match all its values; return the least count, or `below`.
+        """Count for each record the records that match all its values; return the smallest count, or `below`.
 
         For each pattern of shown variables, the records that show all of them are grouped by their values.
 
         Parameters
         ----------
         variables : sequence of str
-            Where one of them is missing, any value of another record will do; where another record lacks it
-            and this one does not, that record does not count.
+            Variables to match. If a value of the judged record is missing, every value of another record
+            matches. If only the other record lacks the value, it does not match.
         region : sequence of str
-            What both must be equal on; a missing one is a value.
+            Variables in which both records must be equal; a missing value is a value.
         below : int
-            Classes of so many equal records are not looked at.
+            Classes of at least this number of equal records are not examined.
         """
         keys, regions = self.keys(variables), self.keys(region)
         names = ", ".join((*keys, *regions))
@@ -84,7 +84,7 @@ class RecordFiles(ABC):
         for (pattern,) in sorted(small):
             values = [each for each, bit in zip(keys, pattern, strict=True) if bit == "1"]
             able = " AND ".join(f"{each} IS NOT NULL" for each in values) or "true"
-            # The small class with these values is judged; "true" groups all records.
+            # These values of the small class are judged; "true" groups all records.
             judged = f"min(CASE WHEN shown = '{pattern}' THEN n END) < {int(below)}"
             group = ", ".join((*values, *regions)) or "true"
             queries.append(
@@ -99,14 +99,14 @@ class RecordFiles(ABC):
         return fewest
 
     def fewest_values(self, variables: Sequence[str], counted: str, withheld: Sequence[str] = ()) -> int:
-        """Count the distinct values of a variable in each class; return the least, 0 without classes.
+        """Return the smallest number of distinct values of a variable in any class, 0 without classes.
 
-        A missing value is no value.
+        Missing values are not counted.
 
         Parameters
         ----------
         variables : sequence of str
-            What the records of a class are equal on.
+            Variables in which the records of a class are equal.
         counted : str
         withheld : sequence of str
             Variables whose values may be withheld: a class without a value of any of them is not counted.
@@ -126,7 +126,7 @@ class RecordFiles(ABC):
         return [self.columns[name] for name in variables]
 
     def values(self, variables: Sequence[str]) -> list[str]:
-        """Return SQL for the values of sensitive variables: NULL if missing, and so if NaN."""
+        """Return SQL for the values of sensitive variables; NULL if missing or NaN."""
         return [
             f"CASE WHEN NOT isnan({key}) THEN {key} END" if name in self.floating else key
             for name, key in zip(variables, self.keys(variables), strict=True)
@@ -134,17 +134,17 @@ class RecordFiles(ABC):
 
 
 def class_sizes_query(keys: Sequence[str], sums: Sequence[str] = (), values: Sequence[str] = ()) -> str:
-    """Write the query that counts classes by size.
+    """Return the query that counts classes by size.
 
     Parameters
     ----------
     keys : sequence of str
         Columns whose combinations are the classes.
     sums : sequence of str
-        Further columns, to be summed by size in the same pass.
+        Further columns that are summed by size in the same pass.
     values : sequence of str
-        Further columns, whose distinct values are counted in each class: the least number by size follows
-        the sums.
+        Further columns whose distinct values are counted in each class; the result has, after the sums, the
+        smallest number by size.
     """
     distinct = [(f"count(DISTINCT {name})", f"values{i}") for i, name in enumerate(values)]
     return _CLASS_SIZES.format(

@@ -1,6 +1,6 @@
-"""The guarantees by name, and those of a manifest. A guarantee that no code counts is refused.
+"""Look up guarantees by name and from a manifest; refuse a guarantee that no code counts.
 
-A row names where a guarantee is; its file is imported for a release that promises it.
+A row names the module of a guarantee; the module is imported only for a release with this guarantee.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from microguard.schemas.requirements.requirement import Requirement
 if TYPE_CHECKING:
     from microguard.pipelines.guarantees.tables import TableGuarantee
 
-#: Content of a release that holds tables and no records.
+#: Content of a release that has tables and no records.
 TABLE = "table"
 
 _HERE = "microguard.pipelines.guarantees"
@@ -35,7 +35,7 @@ GUARANTEES = {
     "noise of amounts": f"{_HERE}.noisy_amounts:NoisyAmounts",
     "suppressed table": f"{_HERE}.suppressed_table:SuppressedTable",
 }
-#: Method that the manifest of a table states -> its guarantee.
+#: Name of a table method in a manifest -> its guarantee.
 OF_TABLE_METHOD = {
     "controlled tabular adjustment": "additive table",
     "controlled rounding": "rounded table",
@@ -47,7 +47,7 @@ OF_TABLE_METHOD = {
 
 
 class UnknownGuarantee(Exception):
-    """A manifest states a promise that no code of this version counts."""
+    """Raised if a manifest states a promise that no code of this version counts."""
 
 
 def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
@@ -56,8 +56,8 @@ def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
     Raises
     ------
     ProtectionFailed
-        If there is no guarantee, one that requires nothing, or one that is not of this room: a method chooses
-        a promise, and does not bring a count of its own.
+        If there is no guarantee, a guarantee requires nothing, or it is not defined in this package: a method
+        chooses a guarantee, and cannot bring its own count.
     """
     requirements = [(*each.requirements(), *each.private_requirements()) for each in guarantees]
     known = all(is_registered(each) for each in guarantees)
@@ -76,7 +76,7 @@ def is_registered(guarantee: Guarantee[Any]) -> bool:
 
 
 def require_stated(manifest: Mapping[str, Any], guarantees: Sequence[Guarantee[Any]]) -> None:
-    """Refuse a manifest that states other promises than those that were counted.
+    """Refuse a manifest whose promises differ from those that were counted.
 
     The promises are read from the manifest as ``microguard verify`` reads them.
 
@@ -129,9 +129,9 @@ def record_guarantees(manifest: Mapping[str, Any]) -> tuple[Guarantee[RecordFile
 
 
 def _empty_statements(stated: KAnonymity, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the count of a stated k-anonymity would be met by any records, or by fewer variables.
+    """Yield reasons why the count of a stated k-anonymity would be met by any records, or by fewer variables.
 
-    Manifests of early versions do not say which columns are protected.
+    Manifests of early versions do not state which columns are protected.
     """
     if stated.k < 2:
         yield f"k is {stated.k}, expected at least 2"

@@ -1,6 +1,6 @@
 """Rounded table: every cell is a multiple of a base, and every total is the sum of its parts.
 
-Controlled rounding (Cox 1987; Salazar-Gonzalez 2005).
+The method is controlled rounding (Cox 1987; Salazar-Gonzalez 2005).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RoundedTable(TableGuarantee):
     ----------
     base : int
     absent : str
-        What a reader may take from a cell that is not listed.
+        What a reader may conclude about a cell that is not listed.
     """
 
     name = "rounded table"
@@ -54,17 +54,17 @@ class RoundedTable(TableGuarantee):
 
     @property
     def forbidden(self) -> str:
-        """A cell without a value, or with one that is no multiple of the base."""
+        """Return the SQL condition of a cell without a value, or with a value that is not a multiple of the
+        base.
+        """
         return f"v IS NULL OR v % {self.base} <> 0"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Sensitive cells nearer to their true value than the rule allows; cells outside their adjacent
-        multiples.
-        """
+        """Count sensitive cells too near to their true value, and cells outside their adjacent multiples."""
         return unprotected(published, original), beyond(published, original)
 
     def method(self) -> dict[str, Any]:
-        """Controlled rounding, with its base."""
+        """Return the name of the method with the base."""
         return {"name": METHOD, "base": self.base}
 
     @classmethod

@@ -1,6 +1,6 @@
 """Small counts: no count below a base is published, and every total is the sum of its parts.
 
-Small count rounding (Langsrud and Heldal 2018).
+The method is small count rounding (Langsrud and Heldal 2018).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SmallCounts(TableGuarantee):
     base : int
         Smallest count above 0 that may be published.
     absent : str
-        What a reader may take from a cell that is not listed.
+        What a reader may conclude about a cell that is not listed.
     """
 
     name = "no small counts"
@@ -56,17 +56,17 @@ class SmallCounts(TableGuarantee):
 
     @property
     def forbidden(self) -> str:
-        """A cell without a value, or a small count."""
+        """Return the SQL condition of a cell without a value, or with a small count."""
         return f"v IS NULL OR v < 0 OR v > 0 AND v < {self.base}"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Sensitive cells too near to their value, or small counts; cells beyond their limits."""
+        """Count sensitive cells too near to their true value, small counts, and cells beyond their limits."""
         shown = np.nan_to_num(published.shown)
         small = int(np.sum((shown > 0) & (shown < self.base)))
         return max(small, unprotected(published, original)), beyond(published, original)
 
     def method(self) -> dict[str, Any]:
-        """Small count rounding, with its base."""
+        """Return the name of the method with the base."""
         return {"name": METHOD, "base": self.base}
 
     @classmethod

@@ -1,10 +1,11 @@
-"""Suppressed table: cells are withheld so that no sensitive one can be computed from the others.
+"""Suppressed table: cells are withheld so that no sensitive cell can be computed from the others.
 
 Cell suppression (Cox 1980; Fischetti and Salazar 2001). A suppressed cell has no value and the status
-``suppressed``; the files never tell primary from secondary suppressions. Counted on the files: the status
-agrees with the value, what is published adds up, and no withheld value follows from the lines of the table.
-Counted next to the original cells: the interval that each kind of attacker is left with, by linear programs
-over the lines of the files (`feasible_intervals`), is as wide as the levels of every sensitive cell.
+``suppressed``; the files never distinguish primary and secondary suppressions. The count on the files
+requires that the status agrees with the value, that published cells add up, and that no withheld value
+follows from the constraints of the table. The count with the original cells requires for every sensitive cell
+that each kind of attacker has an interval as wide as the levels. Linear programs over the constraints compute
+these intervals (`feasible_intervals`).
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class SuppressedTable(TableGuarantee):
     Attributes
     ----------
     attackers : tuple of str
-        From whom sensitive cells are protected: readers ("outsider") and contributors.
+        Attackers against whom sensitive cells are protected: readers ("outsider") and contributors.
     by_number : bool
-        Whether of contributors only their number in each cell was known.
+        Whether only the number of contributors in each cell was known.
     """
 
     name = "suppressed table"
@@ -89,20 +90,22 @@ class SuppressedTable(TableGuarantee):
 
     @property
     def condition(self) -> str:
-        """A constraint whose published cells do not add up."""
+        """Return the SQL condition of a constraint whose published cells do not add up."""
         return _OPEN
 
     @property
     def forbidden(self) -> str:
-        """No condition on the value alone: the status is compared with the value."""
+        """Return no condition on the value alone: the status is compared with the value."""
         return "false"
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Counts of every table; status and value agree, and no suppressed value follows from sums."""
+        """Require the counts of every table, agreement of status and value, and no value that follows from
+        sums.
+        """
         return (*super().requirements(), promise("status_wrong"), promise("cells_by_subtraction"))
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Counts of every table; the interval of every attacker is as wide as the levels."""
+        """Require the private counts of every table, intervals as wide as the levels for all attackers."""
         narrow = (promise("intervals_too_narrow", attacker) for attacker in self.attackers)
         return (*super().private_requirements(), *narrow)
 
@@ -142,7 +145,7 @@ class SuppressedTable(TableGuarantee):
         places: np.ndarray,
         original: OriginalCells,
     ) -> dict[str, int]:
-        """Count intervals that are too narrow, given all earlier tables of the source."""
+        """Count intervals that are too narrow, taking into account all earlier tables of the source."""
         known, earlier = places >= 0, original.earlier
         cells = len(original.units) + (0 if earlier is None else len(earlier.units))
         place = sparse.csr_matrix(
@@ -156,7 +159,7 @@ class SuppressedTable(TableGuarantee):
         return too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier(), self.attackers)
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Sensitive cells with a value; published cells without their true value."""
+        """Count sensitive cells with a value, and published cells without their true value."""
         valued = ~np.isnan(published.shown)
         return int(np.sum(original.sensitive & valued)), int(np.sum(valued & (published.change != 0)))
 
@@ -174,7 +177,7 @@ class SuppressedTable(TableGuarantee):
 
 
 def matrix_of(files: TableFiles, cells: int) -> sparse.csr_matrix:
-    """Return the lines of the files, -1 for a total and 1 for each part, without those of absent totals."""
+    """Return the constraints of the files, -1 for a total and 1 for each part; absent totals are left out."""
     lines = files.lines()
     total = lines["total"].to_pandas().to_numpy(float)
     line, part = (lines[name].to_numpy() for name in ("line", "part"))

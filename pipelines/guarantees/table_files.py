@@ -1,7 +1,7 @@
 """Count published tables by SQL: cells, repeated cells, and totals compared with the sums of their parts.
 
-DuckDB adds the parts of every total from the codes alone, in exact arithmetic. A layout says how the files
-are to be read; it is the part of the manifest that describes them.
+DuckDB sums the parts of every total, using only the codes, in exact arithmetic. A layout states how to read
+the files; it is the part of the manifest that describes them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STATUS = "status"
 
 @dataclass(frozen=True)
 class Totals:
-    """How many totals were compared with the sums of their parts, and how many differ."""
+    """Number of totals that were compared with the sums of their parts, and number that differ."""
 
     compared: int
     wrong: int
@@ -36,12 +36,12 @@ class TableFiles:
     Attributes
     ----------
     folder : Path
-        Of the release.
+        Folder of the release.
     layout : mapping
         ``kind``, ``total``, ``value``, ``tables`` and ``groupings`` as the manifest has them.
     engine : DuckDBPyConnection
     original : OriginalCells, optional
-        The cells before protection, where whoever counts has them.
+        The cells before protection, if available.
     """
 
     folder: Path
@@ -61,11 +61,11 @@ class TableFiles:
         )
 
     def relations(self) -> list[tuple[str, str]]:
-        """Return SQL for the file of each table, and for its column of values."""
+        """Return SQL for the relation of each table, and for its column of values."""
         return [(self._file(each), quoted_name(self._value)) for each in self._tables]
 
     def repeated(self) -> int:
-        """Count cells that a table has twice, or that linked tables publish with two values."""
+        """Count cells that occur twice in a table, or that linked tables publish with two values."""
         keys = ", ".join(quoted_name(name) for name in self.columns)
         return number(
             self.engine,
@@ -74,13 +74,13 @@ class TableFiles:
         )
 
     def totals(self, wrong: str) -> Totals:
-        """Compare every total with its parts: each dimension, each level, each further hierarchy.
+        """Compare every total with its parts, for each dimension, level and further hierarchy.
 
         Parameters
         ----------
         wrong : str
             SQL condition of a total that breaks the promise, in ``total`` (NULL if suppressed or absent, but
-            an absent count is 0), ``parts_sum``, ``parts`` (how many) and ``hidden`` (how many parts are
+            an absent count is 0), ``parts_sum``, ``parts`` (number) and ``hidden`` (number of parts that are
             NULL).
         """
         compared = broken = 0
@@ -98,15 +98,16 @@ class TableFiles:
         return Totals(compared, broken)
 
     def by_cell(self) -> pa.Table:
-        """Return each cell of all tables once, by its codes in all columns, and its value ``v``."""
+        """Return each cell of all tables once: its codes in all columns, and its value ``v``."""
         keys = ", ".join(quoted_name(name) for name in self.columns)
         query = f"SELECT {keys}, min(v) AS v FROM ({self._every_cell()}) GROUP BY {keys} ORDER BY {keys}"
         return self.engine.sql(query).to_arrow_table()
 
     def lines(self) -> pa.Table:
-        """Return each part of each total: number of the ``line``, positions of ``total`` and ``part``.
+        """Return a row for each part of each total: number of the ``line``, positions of ``total`` and
+        ``part``.
 
-        Positions are those in `by_cell`; a total that no file has is NULL.
+        Positions refer to `by_cell`; a total that no file has is NULL.
         """
         keys = ", ".join(quoted_name(name) for name in self.columns)
         self.engine.register("numbered_cells", self.by_cell())
@@ -145,7 +146,7 @@ class TableFiles:
 
     @property
     def columns(self) -> list[str]:
-        """Columns of codes of all tables."""
+        """Return the code columns of all tables."""
         return list(dict.fromkeys(name for table in self._tables for name in table["columns"]))
 
     @property
@@ -165,7 +166,7 @@ class TableFiles:
         return f"read_parquet({path}, hive_partitioning = false)"
 
     def _compared(self, sums: str, cells: str, keys: str, wrong: str) -> tuple[int, int]:
-        """Join sums of parts with cells by `keys`; return how many were compared, and how many are wrong."""
+        """Join sums of parts with cells by `keys`; return the number compared and the number wrong."""
         absent = "0" if self.layout.get("kind") == "frequency" else "NULL"
         ((compared, broken),) = self.engine.execute(
             f"SELECT count(*), count(*) FILTER (WHERE {wrong}) FROM (SELECT p.*, "
@@ -175,7 +176,7 @@ class TableFiles:
         return int(compared), int(broken)
 
     def _parts(self, table: Mapping[str, Any], file: str) -> Iterator[str]:
-        """Queries for the parts of totals, each with the codes of its total."""
+        """Return queries for the parts of totals, each with the codes of the total."""
         for dimension in table["dimensions"]:
             levels = dimension["levels"]
             if dimension["parents"]:
@@ -225,7 +226,7 @@ class TableFiles:
 
     @property
     def _kind(self) -> str:
-        """SQL for the set of columns over which a cell is summed."""
+        """Return SQL for the set of columns over which a cell is summed."""
         return " || ".join(f"({quoted_name(name)} = {self._total})::text" for name in self.columns)
 
     def _every_cell(self) -> str:
@@ -254,7 +255,7 @@ def table_files(
 
 
 def wrong_columns(folder: Path, layout: Mapping[str, Any]) -> int:
-    """Count files with other columns or types than the layout's."""
+    """Count files whose columns or types differ from the layout."""
     value = layout["value"]
     marks = [(STATUS, "string")] if layout.get("suppressed") else []
     wrong = 0

@@ -1,4 +1,6 @@
-"""Common parts of the guarantees of tables: one value for each cell, and totals next to their parts."""
+"""Common parts of the guarantees of tables: each cell has one value, and totals are compared with their
+parts.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ ONE_VALUE = (
     "them. Cells of other contributors, periods or amounts are changed for themselves. Microdata made from "
     "the same records may say more."
 )
-#: A total that is absent, has a suppressed part, or is not the sum of its parts.
+#: Default condition of a wrong total: absent, with a suppressed part, or not the sum of its parts.
 NOT_THE_SUM = "total IS NULL OR hidden > 0 OR total <> parts_sum"
 
 
@@ -34,8 +36,8 @@ class TableGuarantee(Guarantee[TableFiles]):
     wrong : str
         SQL condition of a total that breaks the promise (`TableFiles.totals`).
     counts_sensitive : bool
-        Whether `compare` counts sensitive cells that are too near to their value. Noise may leave any cell as
-        it is; what it reveals is limited by measures of the methods of microguard that add it.
+        Whether `compare` counts sensitive cells that are too near to their true value. Noise may leave any
+        cell unchanged; the measures of microguard's noise methods limit the resulting disclosure.
     """
 
     wrong: ClassVar[str] = NOT_THE_SUM
@@ -43,7 +45,7 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @property
     def condition(self) -> str:
-        """SQL condition of a total that violates the guarantee."""
+        """Return the SQL condition of a total that violates the guarantee."""
         return self.wrong
 
     def requirements(self) -> tuple[Requirement, ...]:
@@ -57,14 +59,14 @@ class TableGuarantee(Guarantee[TableFiles]):
     @property
     @abstractmethod
     def forbidden(self) -> str:
-        """SQL condition of a value ``v`` that may not be published."""
+        """Return the SQL condition of a value ``v`` that may not be published."""
 
     @abstractmethod
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
         """Count unprotected cells, and cells that exceed their limits or are missing."""
 
     def count(self, files: TableFiles) -> Count:
-        """Count on the files, and also compare with the original cells if they are given."""
+        """Count on the files; if the original cells are given, also compare with these."""
         cells, totals = files.cells(), files.totals(self.condition)
         repeated, forbidden = files.repeated(), files.cells_where(self.forbidden)
         metrics = {
@@ -84,12 +86,12 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @property
     def broken(self) -> str:
-        """Description of a total that violates the guarantee."""
+        """Return the description of a total that violates the guarantee."""
         return "differ from the sum of their parts"
 
     @abstractmethod
     def method(self) -> Mapping[str, Any]:
-        """Return the name of the method, with what a reader needs to check the files."""
+        """Return the name of the method, with the parameters that a reader needs to check the files."""
 
     def manifest(self, count: Count) -> dict[str, Any]:
         """Return the entries ``guarantee``, ``method`` and ``cells``."""

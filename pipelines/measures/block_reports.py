@@ -1,4 +1,4 @@
-"""Combine the reports of the tasks about their blocks, and convert them to the table of the evidence."""
+"""Combine the reports of the tasks about their blocks, and convert them to a table for the evidence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.schemas.errors import ProtectionFailed, SpecificationError
 from microguard.sdc.measures.moments import Moments
 
-#: Whether a lower bound is of the blocks or of the file, in a report.
+#: Scope of a lower bound in a report: the blocks or the whole file.
 OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"
-#: Number of most frequent reasons of failed blocks that an error names.
+#: Number of the most frequent reasons of failed blocks that an error states.
 NAMED_REASONS = 3
 
 
@@ -27,15 +27,15 @@ class BlockReports:
     Attributes
     ----------
     blocks : list of dict
-        One report a block, by block.
+        One report for each block, in the order of blocks.
     moments : Moments
-        Of the numeric variables, in standardised units.
+        Moments of the numeric variables, in standardised units.
     too_few : set of int
         Blocks with fewer units, or fewer values of a sensitive variable, than every cluster needs.
     lacking_values : set of int
-        Those of them that have units enough.
+        The blocks of `too_few` that have enough units but too few values.
     whole_file : dict or None
-        A report of the whole file, where it was protected by blocks of combinations and has a bound.
+        A report of the whole file, if it was protected by blocks of combinations and has a bound.
     """
 
     blocks: list[dict[str, Any]]
@@ -46,20 +46,20 @@ class BlockReports:
 
     @property
     def of_file(self) -> dict[str, Any] | None:
-        """Return the report with a bound of the whole file, or None."""
+        """Return the report with a bound for the whole file, or None."""
         return self.whole_file or next(
             (each for each in self.blocks if each.get("bound_of") == OF_FILE), None
         )
 
     @property
     def records(self) -> int:
-        """Return the number of records that the proofs cover; a release with other records has no proof."""
+        """Return the number of records covered by the proofs; a release with another number has no proof."""
         parts = self.blocks if self.whole_file is None else [self.whole_file]
         return sum(report["records"] for report in parts)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Return the reports of the blocks, and that of the whole file if it has its own."""
+        """Return the reports of the blocks, and the report of the whole file if there is one."""
         return self.blocks if self.whole_file is None else [*self.blocks, self.whole_file]
 
 
@@ -69,9 +69,9 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
     Raises
     ------
     SpecificationError
-        Where the method cannot carry what was asked for.
+        If the method does not support what the specification requires.
     ProtectionFailed
-        Where a block could be protected by neither the method nor its fallback.
+        If neither the method nor its fallback could protect a block.
     """
     parsed = [json.loads(report) for report in reports]
     blocks = sorted((report for report in parsed if "block" in report), key=lambda report: report["block"])
@@ -149,7 +149,7 @@ def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
 
 
 def _bound(report: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the scope of the lower bound, or why there is none: a heuristic, or no time."""
+    """Return the scope of the lower bound, or the reason why there is none: a heuristic, or no time."""
     if report.get("lower_bound") is not None:
         return {"bound_of": report.get("bound_of", OF_BLOCK), "unproved": None}
     return {"bound_of": None, "unproved": "time" if report.get("stopped_by") == "time" else "heuristic"}

@@ -1,4 +1,4 @@
-"""Summarise the blocks: sizes, seconds, proved gaps and algorithms."""
+"""Summarise the blocks: sizes, computing time, proved gaps and algorithms."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from microguard.pipelines.evidence import plots
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 
-#: Least number of blocks for which a histogram is drawn.
+#: Minimum number of blocks for which a histogram is drawn.
 FEWEST_DRAWN = 3
 MOST_BINS, FEWEST_BINS, VALUES_PER_BIN = 30, 5, 4
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Histogram: (bins + 1,) edges, (bins,) counts."""
+    """A histogram: (bins + 1,) edges, (bins,) counts."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -26,7 +26,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class OfAlgorithm:
-    """Blocks that one algorithm solved; in `fallback` of them another algorithm had failed."""
+    """Blocks that one algorithm solved; `fallback` counts those for which another algorithm had failed."""
 
     algorithm: str
     blocks: int
@@ -42,10 +42,10 @@ class Certified:
     Attributes
     ----------
     blocks, records : float
-        Share of the blocks that are proved optimal, and of the records in them.
+        Share of the blocks that are proved optimal, and share of the records in these blocks.
     gap : float
-        (SSE - lower bound) / SSE of the file, given its blocks; 1 if nothing is proved. A block without a
-        bound counts with that of the whole file, or with 0.
+        (SSE - lower bound) / SSE of the file, given its blocks; 1 if nothing is proved. For a block without a
+        bound, the bound of the whole file is used, or 0.
     """
 
     blocks: float
@@ -66,7 +66,7 @@ class Certified:
 
 
 def heuristic_gaps(reports: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the gaps (15) of Gentile et al. (2020) by heuristic, over blocks that all have a bound."""
+    """Return the gaps (15) of Gentile et al. (2020) by heuristic, if all blocks have a bound."""
     bounds = [report["lower_bound"] for report in reports if report.get("lower_bound") is not None]
     if not reports or len(bounds) < len(reports):
         return {}
@@ -82,10 +82,10 @@ def heuristic_gaps(reports: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Summary of all blocks of a release; gaps in percent, of the blocks that have a bound.
+    """Summary of all blocks of a release; gaps are percentages over the blocks that have a bound.
 
-    `certified` has the clusterings by microaggregation by name, `heuristic_gaps` those by column generation:
-    (SSE of the heuristic - lower bound) / SSE of the heuristic, a fraction, by heuristic.
+    `certified` has the clusterings by microaggregation, by name. `heuristic_gaps` has, for column generation,
+    (SSE of the heuristic - lower bound) / SSE of the heuristic as a fraction, by heuristic.
     """
 
     by_algorithm: tuple[OfAlgorithm, ...]
@@ -113,13 +113,13 @@ def _histogram(values: Sequence[float]) -> Histogram:
 
 
 class BlocksMeasure(Measure[Comparison, Blocks]):
-    """Summarise the blocks: sizes, seconds, proved gaps and algorithms."""
+    """Summarise the blocks: sizes, computing time, proved gaps and algorithms."""
 
     name = "blocks"
     section = Blocks
 
     def compute(self, comparison: Comparison) -> Blocks | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         reports = [report for parts in comparison.reports.values() for report in parts.blocks]
         if not reports:
             return None
@@ -148,7 +148,7 @@ class BlocksMeasure(Measure[Comparison, Blocks]):
     def plots(self, section: Blocks, k: int) -> dict[str, Any]:
         """Draw the section."""
         if sum(section.records.counts) < FEWEST_DRAWN:
-            return {}  # the table shows as much
+            return {}  # the table shows the same information
         panels = {"records": section.records, "seconds": section.seconds}
         if section.gaps is not None:
             panels["gap, percent"] = section.gaps

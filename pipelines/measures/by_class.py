@@ -1,7 +1,7 @@
-"""Apply a function to whole equivalence classes: after one shuffle a task has all records of its classes.
+"""Apply a function to complete equivalence classes: after one shuffle a task has all records of its classes.
 
-This is for statistics that need all records of a class, and not only sums over them. Classes are compared by
-a 64-bit hash: with ten million records, two classes collide once in a million runs.
+This is for statistics that need all records of a class, not only sums over the records. Classes are compared
+by a 64-bit hash: with ten million records, two classes collide once in a million runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from microguard.pipelines.engine.row_hash import content_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Records that one task holds in memory.
+#: Maximum number of records that one task has in memory.
 TASK_RECORDS = 1_000_000
 CLASS, WEIGHT = "class", "weight"
 
@@ -39,11 +39,11 @@ def by_class(
     frame : DataFrame
         `CLASS`, and numbers without NULL.
     records : int
-        Of the frame: they decide how many tasks there are.
+        Number of records of the frame; it determines the number of tasks.
     work : callable
-        From the columns, (n,) each, to those of `schema`. Not called where a task has no record.
+        Function from the columns, (n,) each, to the columns of `schema`. Not called if a task has no record.
     schema : str
-        Of the answer.
+        Schema of the result.
     """
     tasks = max(tasks_at_once(frame.sparkSession), math.ceil(records / TASK_RECORDS))
 

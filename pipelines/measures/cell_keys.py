@@ -1,8 +1,9 @@
-"""Compare the release with cell keys on the same control tables, to choose between records and tables.
+"""Compare the errors of the release with those of cell keys on the same control tables.
 
-Noise by cell keys protects tables alone. Where nobody needs the records, it may cost less than tables of
-protected records do. Its errors are expected values over the keys, exact from the odds of the noise: no key
-is drawn, nothing is published.
+The comparison helps to choose between publishing records and publishing tables. Noise by cell keys protects
+tables only. If nobody needs the records, its errors may be smaller than those of tables of protected records.
+The errors of cell keys are expected values over all keys, computed exactly from the noise distribution: no
+key is drawn, nothing is published.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from microguard.sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTab
 
 @dataclass(frozen=True)
 class CellErrorsBeside:
-    """Errors of the cells of some tables under one way to publish them, with the original counts.
+    """Errors of the cells of some tables under one method of publication, with the original counts.
 
     Attributes
     ----------
     moved : share of the cells whose count changes
     mean_error : mean absolute error of a cell
-    largest_error, chi2 : as named; of cell keys the largest that is possible, and the expected
+    largest_error, chi2 : largest error and chi-square; for cell keys the largest possible error and the
+    expected chi-square
     """
 
     moved: float
@@ -49,11 +51,11 @@ class DimensionBeside:
 
 @dataclass(frozen=True)
 class CellKeysBeside:
-    """Errors of tables of the protected records, next to those that cell keys would cause.
+    """Errors of tables of the protected records, and the errors that cell keys would cause.
 
     Attributes
     ----------
-    largest, variance, least : of the noise; no count from 1 to below `least` would be published
+    largest, variance, least : parameters of the noise; no count from 1 to below `least` would be published
     dimensions : mapping of dimension, "2" or "2 by region", to DimensionBeside
     """
 
@@ -66,12 +68,12 @@ class CellKeysBeside:
 def cell_keys_beside(
     before: Mapping[Table, pa.Table], errors: tuple[TableErrors, ...], k: int
 ) -> CellKeysBeside | None:
-    """Return the comparison by dimension, None without tables.
+    """Return the comparison by dimension; None without tables.
 
     Parameters
     ----------
     before : table -> cells that occur and their counts
-    errors : of the tables of the protected records
+    errors : errors of the tables of the protected records
     k : the smallest count that cell keys may publish
     """
     if not errors:
@@ -122,7 +124,7 @@ class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
     section = CellKeysBeside
 
     def compute(self, comparison: Comparison) -> CellKeysBeside | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         return cell_keys_beside(
             comparison.tables_before, comparison.table_errors, comparison.specification.release.k
         )

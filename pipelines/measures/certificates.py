@@ -1,7 +1,7 @@
 """Compare the chi-square of the control tables with its proved lower bound.
 
-Every published cell holds 0 or at least k records, whatever the method. This gives a lower bound for every
-release with nominal quasi-identifiers. Frequency methods prove more; their reports hold it.
+With every method, a published cell has 0 or at least k records. This gives a lower bound for every release
+with nominal quasi-identifiers. Frequency methods prove tighter bounds, which are in their reports.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from microguard.schemas.specification.sections import Group
 from microguard.sdc.nominal.bounds import free_bound
 from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objective
 
-#: Name of the step that is the protection as a whole.
+#: Name of the step that stands for the protection as a whole.
 WHOLE = "whole"
-#: Largest gap that the page states: a bound with a larger gap says nothing about the protection.
+#: Maximum gap that the page states: a bound with a larger gap says little about the protection.
 LARGEST_TOLD = 0.5
 
 
@@ -32,23 +32,24 @@ class Proved:
     Attributes
     ----------
     step, objective : str
-        As of `sdc.nominal.protected_counts.Certificate`.
+        As in `sdc.nominal.protected_counts.Certificate`.
     value : float
-        Of a step the sum over the blocks, or of errors the largest of the blocks.
+        For a step, the sum over the blocks; for errors, the maximum over the blocks.
     lower_bound, gap : float or None
-        The bound, and (value - lower_bound) / value; None where none was proved.
+        The bound, and (value - lower_bound) / value; None if no bound was proved.
     optimal : bool
-        Whether the value is the least for the file: never of more than one block, as the best protections of
-        blocks together are not the best one of the file.
+        Whether the value is proved minimal for the file. With more than one block it never is, because
+        optimal protections of the blocks are together not optimal for the file.
     bound_of : str
-        Whether no protection of the file is below it, or none given the blocks and the steps before.
+        Whether the bound holds for every protection of the file, or only given the blocks and the earlier
+        steps.
     unproved : str or None
         Why there is no bound.
     blocks : int
-        Blocks that the value and the bound are of.
+        Number of blocks that the value and the bound cover.
     file_value : float or None
-        What the whole file has: its chi-square, or its largest absolute error of a cell, to which the errors
-        of all blocks add up; None where the sum over the blocks is that of the file.
+        Value of the whole file: its chi-square, or its largest absolute error of a cell, to which all blocks
+        contribute. None if the sum over the blocks is the value of the file.
     """
 
     step: str
@@ -81,7 +82,7 @@ def _steps(reports: BlockReports, chi2: float, largest_error: float | None) -> I
 
 
 def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
-    """Sum a step over the blocks; for the largest error, take the maximum."""
+    """Sum a step over the blocks; for the largest error, return the maximum."""
     objective = parts[0]["objective"]
     total = max if objective == "largest error above its allowance" else math.fsum
     value = total([part["value"] for part in parts])
@@ -96,7 +97,7 @@ def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
 
 
 def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
-    """Return the bound of every method: each cell below k becomes 0 or k, whichever costs less."""
+    """Return the bound valid for every method: each cell below k becomes 0 or k, whichever costs less."""
     specification = comparison.specification
     known = {*group.variables, specification.region}
     tables = [table for table in comparison.tables_before if set(table) <= known]
@@ -127,7 +128,7 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
     section = dict[str, tuple[Proved, ...]]
 
     def compute(self, comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         section = {}
         for group in comparison.specification.clusterings:
             reports = comparison.reports.get(group.name)
@@ -137,7 +138,7 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
                 largest = _largest_error(comparison, group)
                 section[group.name] = (proof, *_steps(reports, proof.value, largest))
             elif comparison.specification.strategy(group) == "other":
-                continue  # a bound on all k-anonymous protections is no bound on this one
+                continue  # a bound on all k-anonymous protections is not a bound on this protection
             elif set(group.variables) & set(comparison.specification.nominal):
                 free = _by_clusters(comparison, group)
                 if free is not None:

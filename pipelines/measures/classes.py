@@ -1,10 +1,11 @@
 """Compute the statistics of all equivalence classes of a file in one pass.
 
-A class holds the records that are equal on some variables. After one shuffle a task has every record of its
-classes in memory (`pipelines.measures.by_class`). It counts them and returns one row.
+A class contains the records that are equal in some variables. After one shuffle a task has every record of
+its classes in memory (`pipelines.measures.by_class`). The task counts the records and returns one row.
 
-Distinct and entropy l-diversity (Machanavajjhala et al. 2007) and t-closeness with equal ground distance
-(Li, Li and Venkatasubramanian 2007); individual risk by Benedetti and Franconi 1998.
+The statistics are distinct and entropy l-diversity (Machanavajjhala et al. 2007), t-closeness with equal
+ground distance (Li, Li and Venkatasubramanian 2007), and the individual risk of Benedetti and Franconi
+(1998).
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from pyspark.sql import functions as f
 if TYPE_CHECKING:
     from microguard.pipelines.measures.households import Households
 
-#: Significant decimals of sums, as Spark decides the order of summation.
+#: Significant decimals of sums: Spark determines the order of summation.
 DIGITS = 9
 
 #: Code of a missing value among hashes of values.
 MISSING = -(1 << 63)
-#: Least number of distinct values in a task that has no class with values.
+#: Minimum number of distinct values in a task that has no class with values.
 NO_CLASS = (1 << 63) - 1
 _COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
 _HOLDER = "holder"
-#: Two sensitive numbers are one value if they differ by less than this share of the number and of its range.
+#: Relative difference, of the number and of its range, below which two sensitive numbers count as one value.
 CLOSE = 0.01
 
 
@@ -48,13 +49,13 @@ class Risk:
     Attributes
     ----------
     records, classes : int
-        Records, and distinct combinations of them.
+        Number of records, and of their distinct combinations.
     classes_below_k, records_below_k : int
-        Combinations held by fewer than k units, and their records.
+        Combinations of fewer than k units, and the records with these combinations.
     uniques : int
-        Combinations held by one unit.
+        Combinations of a single unit.
     smallest : int
-        Units of the rarest combination; 0 where there are no records.
+        Units of the rarest combination; 0 without records.
     """
 
     records: int
@@ -72,16 +73,17 @@ class Homogeneity:
     Attributes
     ----------
     records, homogeneous : int
-        Records, and those in classes with one value of the variable at most, or numbers that are `CLOSE`.
+        Records, and records in classes with at most one value of the variable, or with numbers that are all
+        `CLOSE`.
     least_distinct : int
-        Of the values of a class.
+        Smallest number of distinct values in a class.
     least_entropy_diversity : float
-        Least exp(entropy) of a class: 1 where it is homogeneous.
+        Smallest exp(entropy) of a class: 1 for a homogeneous class.
     largest_t : float
         Largest total variation distance between a class and the whole file.
     guessed : int or None
-        Records whose value is the most frequent of their class: what guessing by the class attains. None in
-        the evidence of earlier versions.
+        Records that have the most frequent value of their class, which is the number of right guesses by
+        class. None in the evidence of earlier versions.
     """
 
     records: int
@@ -100,12 +102,13 @@ class Classes:
     ----------
     risk : Risk
     identified : float
-        Records that an intruder who knows everybody's values is expected to identify: the sum of their
-        individual risks, by the sampling weights where there are any.
+        Expected number of records that an intruder who knows everybody's values identifies: the sum of the
+        individual risks, with the sampling weights if there are any.
     most_exposed : float
         Risk of the most exposed record.
     alone : tuple of int
-        For each list of further columns the records that no other unit's equals on them and on the class.
+        For each list of further columns, the number of records that are unique by unit in these columns and
+        the class.
     homogeneity : mapping of sensitive variable to Homogeneity
     households : Households or None
     """
@@ -141,23 +144,24 @@ def classes_of(
     ----------
     frame : DataFrame
     names : sequence of str
-        What the records of a class are equal on.
+        Variables in which the records of a class are equal.
     specification : Specification
-        k, what it counts, and the sampling weight.
+        Provides k, the unit that k counts, and the sampling weight.
     records : int
-        Of the frame.
+        Number of records of the frame.
     further : sequence of lists of columns
-        For `Classes.alone`.
+        Lists of columns for `Classes.alone`.
     sensitive : sequence of str
-        For `Classes.homogeneity`.
+        Variables for `Classes.homogeneity`.
     numbers : mapping of name to double column
-        Those of them that are magnitudes.
+        The sensitive variables that are magnitudes.
     apart : mapping of name to float, optional
-        Largest difference of numbers that are `CLOSE`, of each in `numbers`; computed without it.
+        Largest difference of numbers that count as `CLOSE`, for each variable in `numbers`; by default
+        computed.
     whole : DataFrame, optional
         Records with the same sensitive values, from which their shares are counted; by default `frame`.
     household : str, optional
-        For `Classes.households`.
+        Household column for `Classes.households`.
     """
     numbers = numbers or {}
     columns = [class_hash(names)]
@@ -193,20 +197,20 @@ def classes_of(
 
 
 def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
-    """Return by variable the largest difference of numbers that are `CLOSE` in the file."""
+    """Return for each variable the largest difference of numbers that count as `CLOSE` in the file."""
     ranges = [(f.max(each) - f.min(each)).alias(str(i)) for i, each in enumerate(numbers.values())]
     row = frame.agg(*ranges).first() if ranges else None
     return {} if row is None else {name: CLOSE * (row[str(i)] or 0.0) for i, name in enumerate(numbers)}
 
 
 def close_within(ranges: Mapping[str, Range], names: Collection[str]) -> dict[str, float]:
-    """Return the codes of `close` for variables whose ranges are known."""
+    """Return the result of `close` for variables whose ranges are known."""
     return {name: CLOSE * ((ranges[name].largest or 0.0) - (ranges[name].smallest or 0.0)) for name in names}
 
 
 @dataclass(frozen=True)
 class _Look:
-    """Compute the statistics of the classes of one task, as one row."""
+    """Compute the statistics of the classes of one task as one row."""
 
     k: int
     further: int
@@ -216,7 +220,7 @@ class _Look:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Return the type of each column of the row, in their order."""
+        """Return the type of each column of the row, in order."""
         counts, figures = [*_COUNTS, "smallest"], ["identified", "most_exposed"]
         counts += [f"alone{i}" for i in range(self.further)]
         for i in range(self.sensitive):
@@ -262,7 +266,7 @@ class _Look:
 
 
 def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
-    """Count the different holders of each class, (m,)."""
+    """Count the distinct units of each class, (m,)."""
     order = np.lexsort((holder, place))
     classes, holders = place[order], holder[order]
     fresh = np.concatenate([[True], (classes[1:] != classes[:-1]) | (holders[1:] != holders[:-1])])
@@ -270,9 +274,7 @@ def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
 
 
 def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
-    """Count records whose hash occurs once or at one holder only: repeated records of a holder do not hide
-    it.
-    """
+    """Count records whose hash occurs once, or for one unit only: repeated records of a unit count as one."""
     if holder is not None:
         _, place, members = np.unique(hashes, return_inverse=True, return_counts=True)
         return int(members[_holders(place, holder) == 1].sum())
@@ -284,9 +286,11 @@ def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
 def _given_away(
     place: np.ndarray, value: np.ndarray, share: np.ndarray, classes_of_task: int
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Return the classes with at most one value of a sensitive variable, (m,), and the statistics of all.
+    """Return the classes with at most one value of a sensitive variable, (m,), and the statistics of all
+    classes.
 
-    A missing value is no value. Classes without records, whose values are withheld, have no part in either.
+    A missing value is not a value. Classes without records, whose values are withheld, are not included in
+    either result.
     """
     homogeneous = np.zeros(classes_of_task, bool)
     if len(place) == 0:

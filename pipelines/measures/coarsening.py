@@ -1,4 +1,4 @@
-"""Count which values were suppressed or generalised, and compare the cost with its proved lower bound."""
+"""Count the suppressed or generalised values, and compare the cost with its proved lower bound."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class CoarsenedVariable:
     weight : float
         Cost of one suppressed value, or weight of its loss.
     missing_before, suppressed : int
-        Missing values of the original records, and values that only the published ones lack.
+        Missing values of the original records, and further values that are missing only in the published
+        records.
     level, levels : int or None
-        Level of its hierarchy that is published, 1 the finest, and how many there are, of a recoding.
+        For a recoding: published level of the hierarchy (1 is the finest), and number of levels.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Coarsening:
         How k-anonymity counts a missing value.
     variables : tuple of CoarsenedVariable
     cost, lower_bound, gap : float
-        Of all clusterings and regions; the gap is a share of the cost.
+        Sums over all clusterings and regions; the gap is a share of the cost.
     """
 
     records: int
@@ -58,7 +59,7 @@ class Coarsening:
 
 
 class CoarseningMeasure(Measure[Comparison, Coarsening]):
-    """Count suppressed values by variable, next to cost and bound."""
+    """Count suppressed values by variable, with cost and bound."""
 
     name = "coarsening"
     section = Coarsening
@@ -89,7 +90,7 @@ class CoarseningMeasure(Measure[Comparison, Coarsening]):
         return Coarsening(comparison.records, missing, variables, cost, bound, gap)
 
     def headline(self, section: Coarsening, k: int) -> Iterator[str]:
-        """Return the number of suppressed values, and how many a proved bound requires."""
+        """Return the number of suppressed values, and the number that a proved bound requires."""
         suppressed = sum(each.suppressed for each in section.variables)
         values = section.records * len(section.variables)
         least = f"at most {100 * section.gap:.2g} % less" if section.gap > 0 else "no less"

@@ -1,4 +1,4 @@
-"""The original and the protected records of a release, which the measures of records compare."""
+"""The original and the protected records of a release, which all measures of records compare."""
 
 from __future__ import annotations
 
@@ -39,16 +39,17 @@ class Comparison:
     screened : ValidatedInput
         The original records: all that were accepted.
     exposure : Exposure
-        Their risk, measured before.
+        Their risk before protection.
     protected : DataFrame
-        All records to be published, with the published columns and what k counts.
+        All records to be published, with the published columns and the unit that k counts.
     records : int
-        How many these are.
+        Number of records to be published.
     reports : mapping of clustering to BlockReports
-        What was protected now; of a register the records of classes that this update creates.
+        Reports on the records protected in this run; for a register, on the classes that this update creates.
     scales : mapping of numeric quasi-identifier to Scale
     drawn : DataFrame, optional
-        Published records with what some of them were (`pipelines.measures.pairs`); by default `protected`.
+        Published records, some of them with their original values (`pipelines.measures.pairs`); by default
+        `protected`.
     """
 
     specification: Specification
@@ -62,12 +63,12 @@ class Comparison:
 
     @property
     def records_before(self) -> DataFrame | None:
-        """The original records of the published ones; None if earlier releases published some of them."""
+        """Originals of the published records; None if earlier releases published some of them."""
         return self.screened.frame if self.drawn is None else None
 
     @property
     def keys(self) -> list[str]:
-        """The region, if there is one: part of every key combination."""
+        """The region, if any, which is part of every key combination."""
         return [] if self.specification.region is None else [self.specification.region]
 
     @property
@@ -79,7 +80,7 @@ class Comparison:
     def moments(self) -> Mapping[str, Moments]:
         """Moments of the numeric variables of each clustering, summed over all records of its blocks.
 
-        A method without blocks has those of the sampled records (`pairs`).
+        For a method without blocks, these are the moments of the sampled records (`pairs`).
         """
         if self.reports or self.pairs is None:
             return {name: reports.moments for name, reports in self.reports.items()}
@@ -106,7 +107,7 @@ class Comparison:
 
     @cached_property
     def classes_after(self) -> Classes:
-        """Classes of the protected records; `alone` counts unique records by each of `joins`."""
+        """Classes of the protected records; `alone` counts unique records for each entry of `joins`."""
         specification, household = self.specification, self.specification.household
         return classes_of(
             self.protected,
@@ -128,7 +129,7 @@ class Comparison:
 
     @property
     def seldom_shared(self) -> tuple[str, ...]:
-        """Sensitive variables whose values are numbers, dates or times: few persons have the same value."""
+        """Sensitive variables with numbers, dates or times, which few persons share."""
         return tuple(name for name, each in self._ranges.items() if each.mostly_in_digits)
 
     @cached_property
@@ -145,9 +146,7 @@ class Comparison:
 
     @cached_property
     def pairs(self) -> Pairs | None:
-        """Sampled records before and after protection; None if their original values are not stored with
-        them.
-        """
+        """Sampled records before and after protection; None if their original values are not stored."""
         specification, records = self.specification, self.screened.remaining
         if self.drawn is not None:
             return pairs_of(self.drawn, specification, records)
@@ -158,7 +157,9 @@ class Comparison:
 
     @cached_property
     def sums(self) -> pa.Table:
-        """The `total_sums` of the protected records by `REGION`, with the sampled records of each region."""
+        """Return the `total_sums` of the protected records by `REGION`, with the sampled records of each
+        region.
+        """
         specification, keys = self.specification, [column(name).alias(REGION) for name in self.keys]
         sums = total_sums(specification.numeric, specification.weights)
         if self.drawn is None and ORIGINAL in self.protected.columns:
@@ -168,7 +169,7 @@ class Comparison:
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:
-        """The control tables of the original records, weighted ones next to them."""
+        """The control tables of the original records, unweighted and weighted."""
         return self._tables_of(self.screened.frame)
 
     @cached_property
@@ -182,7 +183,9 @@ class Comparison:
         return table_errors(self.tables_before, self.tables_after, self.specification.region)
 
     def summary_of_protected(self, columns: Mapping[str, Column], summary: Summary) -> dict[int, pa.Table]:
-        """Compute a summary of the protected records (`in_one_pass`), and `tables_after` in the same pass."""
+        """Compute a summary of the protected records (`in_one_pass`); compute `tables_after` in the same
+        pass.
+        """
         specification = self.specification
         tabulation = Tabulation.of(self.protected, specification.control_tables, specification.weights)
         known = "tables_after" in vars(self)
@@ -198,21 +201,23 @@ class Comparison:
 
 
 def joined_columns(specification: Specification) -> tuple[str, ...]:
-    """Return unmodified columns by which an attacker may identify a record, without sensitive variables."""
+    """Return unmodified columns by which an attacker may identify a record; sensitive ones are left out."""
     known = {specification.region, *specification.sensitive}
     return tuple(name for name in specification.published_as_it_is if name not in known)
 
 
 def known_sensitive(specification: Specification) -> tuple[str, ...]:
-    """Return sensitive variables from which an attacker may infer another one; () if there is only one."""
+    """Return sensitive variables from which an attacker may infer another one; () if there is only one such
+    variable.
+    """
     return specification.sensitive if len(specification.sensitive) > 1 else ()
 
 
 def joins(specification: Specification) -> list[tuple[str, ...]]:
-    """Return the sets of columns with which the protected variables are joined, one after the other.
+    """Return the sets of columns that are joined with the protected variables, one after the other.
 
-    These are each of `joined_columns`, all of them together (no column if groups of variables are joined),
-    and each sensitive variable if there are several.
+    The sets are each single column of `joined_columns`, all of these together (no column if groups of
+    variables are joined), and each sensitive variable if there are several.
     """
     joined, known = joined_columns(specification), known_sensitive(specification)
     jointly = [joined] if joined or known or specification.groups else []

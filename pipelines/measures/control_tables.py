@@ -1,4 +1,4 @@
-"""Compute chi-square and errors of the control tables, of the whole file and of its regions."""
+"""Compute chi-square and errors of the control tables, for the whole file and by region."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.pipelines.measures.table_errors import DimensionErrors, TableErr
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 
-#: Least number of error sizes for which a plot is drawn.
+#: Minimum number of distinct error sizes for which a plot is drawn.
 FEWEST_DRAWN = 3
 MORE = "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"
 
@@ -32,7 +32,9 @@ def _chi2_per_cell(tables: tuple[TableErrors, ...]) -> float:
 
 
 def _metrics(section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
-    """Return chi-square per cell, separately for tables by region, whose many small cells would dilute it."""
+    """Return chi-square per cell, separately for tables by region, because their many small cells lower the
+    mean.
+    """
     metrics: dict[MetricKey, float] = {MetricKey("chi2_per_cell"): _chi2_per_cell(_whole(section))}
     if _regional(section):
         metrics[MetricKey("chi2_per_cell_by_region")] = _chi2_per_cell(_regional(section))
@@ -92,7 +94,7 @@ class TablesMeasure(Measure[Comparison, tuple[TableErrors, ...]]):
 
 
 class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
-    """Errors of all tables of a dimension, of the whole file or of its regions."""
+    """Errors of all tables of a dimension, for the whole file or by region."""
 
     section = dict[str, DimensionErrors]
 
@@ -118,7 +120,7 @@ class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
         return _limits_by_dimension(specification, self.by_region)
 
     def plots(self, section: Mapping[str, DimensionErrors], k: int) -> dict[str, Any]:
-        """Draw the errors; few are in the table alone."""
+        """Draw the errors; if there are few, only the table shows them."""
         errors = {dimension: part.errors for dimension, part in section.items()}
         if sum(map(len, errors.values())) < FEWEST_DRAWN:
             return {}

@@ -1,6 +1,6 @@
-"""Measure how protection changed the records: how many, how far, and whether the files can be distinguished.
+"""Measure changes by protection: number of records, size, and whether the files can be distinguished.
 
-Of the drawn records (`pipelines.measures.pairs`); Hellinger distances are of the whole file.
+The sampled records are compared (`pipelines.measures.pairs`); Hellinger distances use the whole file.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from microguard.schemas.specification.model import Specification
 from microguard.sdc.utility.changes import changes, hellinger, il1s
 from microguard.sdc.utility.propensity import propensity
 
-#: Most frequent categories of a variable that get an indicator each in the propensity model.
+#: Number of the most frequent categories of a variable that get an indicator in the propensity model.
 MOST_CATEGORIES = 20
-#: Least number of records for each coefficient of the propensity model.
+#: Minimum number of records for each coefficient of the propensity model.
 FEWEST_FOR_SCORES = 10
 PERTURB_MORE = 'perturb more by [method.parameters], or give the variable the role "other"'
 
@@ -33,19 +33,19 @@ class Changed:
     Attributes
     ----------
     sampled, of : int
-        Records compared, and of how many.
+        Number of compared records, and number of all records.
     records, values : float
-        With any quasi-identifier changed; of all values of quasi-identifiers.
+        Share of records with a changed quasi-identifier, and share of changed values of quasi-identifiers.
     by_variable : mapping of variable to share of records
     il1s : mapping of numeric variable to IL1s
-        Mean change over sqrt(2) standard deviations, of records with a value.
+        Mean absolute change over sqrt(2) standard deviations, for records with a value.
     hellinger : mapping of nominal variable to Hellinger distance
-        Of its frequencies in the whole file, where it is a control table.
+        Distance of the frequencies in the whole file, if they are a control table.
     propensity_error : float or None
-        Mean squared error of propensity scores: 0 where the files cannot be told apart, 0.25 where they can
-        be entirely; None of too few records.
+        Mean squared error of propensity scores: 0 if the files cannot be distinguished, 0.25 if they can be
+        distinguished completely; None for too few records.
     propensity_ratio : float or None
-        The same over what two samples of one population would have.
+        The same error divided by the expected error of two samples of one population.
     """
 
     sampled: int
@@ -69,7 +69,7 @@ def _frame(pairs: Pairs, before: bool) -> pd.DataFrame:
 
 
 def _values(pairs: Pairs) -> dict[str, int]:
-    """Count the original values of each variable, without a missing one."""
+    """Count the original values of each variable; missing values do not count."""
     numbers = {
         name: len(np.unique(each[~np.isnan(each)]))
         for name, each in zip(pairs.numeric, pairs.numbers_before.T, strict=True)
@@ -79,7 +79,7 @@ def _values(pairs: Pairs) -> dict[str, int]:
 
 
 def _il1s(pairs: Pairs, place: int) -> float:
-    """Changes of one variable; 0 if fewer than two records have a value."""
+    """Return the IL1s of one variable; 0 if fewer than two records have a value."""
     before, after = pairs.numbers_before[:, [place]], pairs.numbers_after[:, [place]]
     there = ~np.isnan(before).ravel()
     loss = float(il1s(before[there], after[there])[0]) if there.sum() > 1 else 0.0
@@ -96,7 +96,7 @@ def _hellinger(comparison: Comparison) -> dict[str, float]:
 
 
 def _scores(pairs: Pairs) -> tuple[float, float] | None:
-    """Return the error and ratio of the propensity scores, of a model with main effects."""
+    """Return error and ratio of the propensity scores from a model with main effects."""
     numbers = np.vstack([pairs.numbers_before, pairs.numbers_after])
     means = np.nanmean(numbers, axis=0) if numbers.size else 0.0
     columns = [np.where(np.isnan(numbers), means, numbers)]
@@ -118,7 +118,7 @@ class ChangedMeasure(Measure[Comparison, Changed]):
     section = Changed
 
     def compute(self, comparison: Comparison) -> Changed | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         pairs = comparison.pairs
         if pairs is None:
             return None
@@ -137,7 +137,9 @@ class ChangedMeasure(Measure[Comparison, Changed]):
         )
 
     def metrics(self, section: Changed, comparison: Comparison) -> Mapping[MetricKey, float]:
-        """Return for each quasi-identifier whether it varies in the sample and no sampled record changed."""
+        """Return for each quasi-identifier whether it varies in the sample although no sampled record
+        changed.
+        """
         if comparison.pairs is None or not comparison.specification.perturbed:
             return {}
         values = _values(comparison.pairs)
@@ -147,7 +149,7 @@ class ChangedMeasure(Measure[Comparison, Changed]):
         }
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Require of a perturbation of values that it changed each variable that varies."""
+        """Require that a perturbation changed each variable that varies."""
         for name in specification.quasi_identifiers if specification.perturbed else ():
             yield Requirement(MetricKey("left_unchanged", name), PERTURB_MORE, at_most=0.0)
 

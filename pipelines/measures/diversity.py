@@ -1,7 +1,7 @@
-"""Compute the least number of distinct values of each sensitive variable in a cluster (l-diversity).
+"""Compute the smallest number of distinct values of each sensitive variable in a cluster (l-diversity).
 
-With one clustering it is counted on the published classes. With several, clusters are not classes, and the
-counts are taken from the reports of the blocks.
+With one clustering, the values are counted in the published classes. With several clusterings, clusters are
+not classes, and the counts come from the reports of the blocks.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from microguard.schemas.specification.model import Specification
 
 
 class DiversityMeasure(Measure[Comparison, dict[str, int]]):
-    """Compute the least number of distinct values of each sensitive variable in a cluster."""
+    """Compute the smallest number of distinct values of each sensitive variable in a cluster."""
 
     name = "diversity"
     on_page = False
     section = dict[str, int]
 
     def compute(self, comparison: Comparison) -> dict[str, int] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         specification = comparison.specification
         if specification.method.min_diversity == 1:
             return None
-        if len(specification.clusterings) == 1:  # in a register this includes classes of earlier releases
+        if len(specification.clusterings) == 1:  # in a register, classes of earlier releases are included
             return {name: part.least_distinct for name, part in comparison.classes_after.homogeneity.items()}
         reports = [report["diversity"] for parts in comparison.reports.values() for report in parts.blocks]
         return {name: min(report[name] for report in reports) for name in specification.sensitive}

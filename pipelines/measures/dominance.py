@@ -1,9 +1,10 @@
 """Count the clusters whose published mean discloses a contributor, by numeric quasi-identifier.
 
-The (n, k) rule counts clusters whose total hangs on few contributors. The p % rule (`sdc.clusters.p_percent`)
-forbids totals from which the second largest contributor computes the largest within 10 %: their means were
-moved, and here the clusters are counted whose mean, as written, tells it all the same. In a cluster of one
-value the mean is the value of each record, but for rounding.
+The (n, k) rule counts clusters whose total is dominated by few contributors. The p % rule
+(`sdc.clusters.p_percent`) forbids totals from which the second largest contributor can compute the largest
+within 10 %. The means of such clusters were changed by protection. This measure counts the clusters whose
+published mean still discloses the largest contributor. In a cluster with one value, the mean is the value of
+each record, except for rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from microguard.pipelines.measures.measure import Measure
 from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 
-#: Dominance is counted whether the gate limits it or not: one contributor above 85 percent of the total.
+#: Default dominance rule, counted even without a limit of the gate: one contributor above 85 percent of the
+#: total.
 USUAL_DOMINANCE = (1, 85.0)
 
 
@@ -31,11 +33,11 @@ class Dominance:
     clusters, failing : int
         All clusters, and those that fail the (n, k) rule.
     forbidden, known : int or None
-        Clusters whose total the p % rule forbids, and those of them whose published mean tells the second
-        largest contributor the largest within 10 %. 0 for a variable that is no magnitude; None in the
-        evidence of earlier versions.
+        Clusters whose total the p % rule forbids, and those of them whose published mean discloses the
+        largest contributor to the second largest within 10 %. 0 for a variable that is not a magnitude; None
+        in the evidence of earlier versions.
     records, of_one_value : int or None
-        Records, and those in clusters whose values are all the same.
+        Records, and records in clusters whose values are all equal.
     """
 
     n: int
@@ -49,7 +51,7 @@ class Dominance:
 
 
 def dominance_rule(specification: Specification) -> tuple[int, float]:
-    """Return the (n, k) rule for clusters: that of the gate, or the default."""
+    """Return the (n, k) rule for clusters: that of the gate, or the default rule."""
     rule = specification.quality.dominance
     return USUAL_DOMINANCE if rule is None else (rule.n, rule.k)
 
@@ -67,7 +69,7 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
     section = dict[str, Dominance]
 
     def compute(self, comparison: Comparison) -> dict[str, Dominance] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         n, k = dominance_rule(comparison.specification)
         section = {}
         for name, reports in comparison.reports.items():

@@ -26,7 +26,7 @@ class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
     section = dict[str, BrokenRule]
 
     def compute(self, comparison: Comparison) -> dict[str, BrokenRule] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         rules = comparison.specification.edit_rules
         if not rules:
             return None

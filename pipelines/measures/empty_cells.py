@@ -1,4 +1,4 @@
-"""Count control table cells that protection empties, by original size, and changes of small counts."""
+"""Count control table cells emptied by protection, by original size, and changes of small counts."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MORE = "set method.control_tables.kept_dimension, raise method.effort, or accept
 
 @dataclass(frozen=True)
 class Vanished:
-    """Emptied cells in the tables of one dimension, of the whole file or of its regions.
+    """Emptied cells in the tables of one dimension, for the whole file or by region.
 
-    Of dimension 1 the cells are categories.
+    For dimension 1 the cells are categories.
 
     Attributes
     ----------
     sizes : tuple of int
-        Lower ends of the classes of original counts; the last is open.
+        Lower ends of the size classes of original counts; the last class is open.
     cells, vanished, records : tuple of int
-        By class: cells, those with no record any more, and the records that were in them.
+        By size class: cells, cells without records after protection, and original records in the latter.
     of_k_or_more : int
-        Cells with no record any more that held k or more.
+        Cells without records after protection that had k or more records.
     transitions : (12, 12) counts
         Cells by original (rows) and protected count (columns), 0 to 10 and above.
     """
@@ -43,7 +43,7 @@ class Vanished:
 
 
 class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
-    """Count cells that protection empties, in tables of the whole file or of its regions."""
+    """Count cells that protection empties, in tables of the whole file or by region."""
 
     section = dict[str, Vanished]
 
@@ -91,7 +91,7 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
                 yield Requirement(MetricKey(self.name, dimension=dimension), MORE, at_most=limit)
 
     def headline(self, section: Mapping[str, Vanished], k: int) -> Iterator[str]:
-        """Return the number of emptied cells that had k records or more, in a sentence."""
+        """Return a sentence with the number of emptied cells that had k records or more."""
         where = " of a region" if self.by_region else ""
         for dimension, part in section.items():
             if part.of_k_or_more:

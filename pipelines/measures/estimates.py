@@ -1,7 +1,7 @@
 """Compare totals, means and quantiles before and after protection, weighted and unweighted, by region.
 
-Totals and means are of the whole file, in one aggregation; quantiles are of the drawn records. What stays
-exact is found here by computing it, and not claimed.
+Totals and means use the whole file, in one aggregation; quantiles use the sampled records. Which totals stay
+exact is computed here, not assumed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from microguard.sdc.clusters.representatives import MEANS
 from microguard.sdc.utility.estimates import estimates, relative_changes
 from pyspark.sql import types as t
 
-#: Relative change of a total up to which it counts as exact: sums are added in an order that Spark decides.
+#: Relative change of a total up to which it counts as exact: Spark determines the order of summation.
 EXACT = 1e-9
-#: Largest relative change that is reported; also that of a total of 0.
+#: Largest relative change that is reported; also used for a total of 0.
 LARGEST_CHANGE = 1e6
 #: Significant digits of sums.
 DIGITS = 10
-#: Decimals of a shift in standard deviations: more would give the value of a record.
+#: Decimals of a shift in standard deviations: more decimals would disclose the value of a record.
 SHIFT_DECIMALS = 2
 
 
@@ -37,17 +37,17 @@ class Estimated:
     Attributes
     ----------
     total_before, total_after, mean_before, mean_after : float
-        Of the whole file.
+        Totals and means of the whole file.
     largest_change, median_change : float
         Relative changes of the totals of the regions.
     regions, exact : int
-        Regions with a value, and those whose total is exact to `EXACT`.
+        Regions with a value, and regions whose total is exact within `EXACT`.
     kept : int or None
-        Of a total that means are made to keep, the regions where it is off by no more than rounding each
-        record's value can do; None of any other, which may lie as near by chance.
+        For a total that the method preserves by its means: the regions whose total differs by no more than
+        the rounding of each record's value can cause. None for other totals, which may be as near by chance.
     quantile_shifts : tuple of float
-        After less before in hundredths of a standard deviation, of the drawn records; empty where none
-        were drawn. A quantile itself is a value of a record, which no evidence holds.
+        After minus before, in hundredths of a standard deviation, for the sampled records; empty without a
+        sample. A quantile itself is the value of a record, which evidence never contains.
     """
 
     total_before: float
@@ -70,13 +70,13 @@ class EstimatesOfVariable:
     ----------
     unweighted : Estimated
     weighted : Estimated or None
-        By the weight that counts, where there is one.
+        Estimates with the main weight, if there is one.
     weight : str or None
-        Its name.
+        Name of this weight.
     heeded : bool
-        Whether means are made by it.
+        Whether the method uses this weight for means.
     further : mapping of weight to Estimated
-        By every other one of the release.
+        Estimates with every other weight of the release.
     """
 
     unweighted: Estimated
@@ -87,13 +87,13 @@ class EstimatesOfVariable:
 
     @property
     def by_weight(self) -> dict[str, Estimated]:
-        """Return the estimates by weight, those of the weight of the method first."""
+        """Return the estimates by weight, starting with the weight of the method."""
         first = {} if self.weighted is None else {self.weight or "weight": self.weighted}
         return {**first, **self.further}
 
 
 def _step(comparison: Comparison, name: str) -> float:
-    """Return the step to which means are rounded: that of their type, or a share of the deviation."""
+    """Return the unit to which means are rounded: that of their type, or a share of the deviation."""
     kind = comparison.protected.schema[name].dataType
     unit = 1.0 if isinstance(kind, t.IntegralType) else 0.0
     if isinstance(kind, t.DecimalType):
@@ -102,11 +102,11 @@ def _step(comparison: Comparison, name: str) -> float:
 
 
 def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the totals before and after, by all regions of both files; NaN where one has no record."""
+    """Return the totals before and after, for all regions of both files; NaN if a file has no records."""
     specification, before = comparison.specification, comparison.screened.totals
     names, weights = specification.numeric, specification.weights
     after = totals_from_sums(comparison.sums, REGION, names, weights)
-    # in a register units of a region may all wait, or be published where they were before
+    # in a register, all units of a region may wait, or be published in an earlier region
     either = before.index.union(after.index)
     return before.reindex(either), after.reindex(either)
 
@@ -119,7 +119,7 @@ def _estimated(
     shifts: tuple[float, ...],
     step: float | None,
 ) -> Estimated:
-    """Return the estimates of the variable at a place; `prefix` names its weight in the totals."""
+    """Return the estimates of the variable at a position; `prefix` names its weight in the totals."""
     counts, totals = (
         [np.nan_to_num(each[f"{prefix}{what}{place}"].to_numpy(np.float64)) for each in (before, after)]
         for what in "ns"
@@ -147,12 +147,12 @@ def _estimated(
 
 
 def _rounded(value: float) -> float:
-    """Round away the digits that depend on the order of summation."""
+    """Round off the digits that depend on the order of summation."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, ...]:
-    """Return the quantile shifts of the sample, by the weight of the method if `weighted`."""
+    """Return the quantile shifts of the sample, with the weight of the method if `weighted`."""
     pairs, deviation = comparison.pairs, comparison.scales[name].divisor
     if pairs is None or (weighted and pairs.weights is None):
         return ()
@@ -175,7 +175,7 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
     section = dict[str, EstimatesOfVariable]
 
     def compute(self, comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         specification = comparison.specification
         names, weights = specification.numeric, specification.weights
         if not names:

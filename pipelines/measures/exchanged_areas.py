@@ -1,4 +1,4 @@
-"""Count the changes by an exchange of areas, and how often an attacker's claim is right.
+"""Count the changes by a swap of areas, and how often an attacker's claim is right.
 
 The attacker sees a record that is unique by area and risk variables, and claims that such a person lives
 there.
@@ -27,17 +27,17 @@ class Level:
     area : str
         Name of the variable.
     at_risk : int
-        Records that fewer than k in their area are like, before; or, where risks are supplied, whose risk
-        reaches the threshold or is missing.
+        Original records whose combination fewer than k records of their area have. If risks are supplied:
+        records whose risk reaches the threshold or is missing.
     uniques : int
         Published records that are unique by area and risk variables.
     right : int
-        Those of them for which the original file has a record with the same area and risk variables.
+        Unique records for which the original file has a record with the same area and risk variables.
     cells, chi_square : int, float
-        Cells of area by each risk variable that were not empty before, and sum of squared changes of their
-        counts over the count.
+        Originally non-empty cells of area by each risk variable, and the sum of their squared changes over
+        the original count.
     moved : int
-        Sum of the absolute changes of these counts, over two: the least number of records that moved.
+        Half of the sum of the absolute changes of these counts: the minimum number of records that moved.
     """
 
     area: str
@@ -51,7 +51,7 @@ class Level:
 
 @dataclass(frozen=True)
 class ExchangedAreas:
-    """All levels, in the order of their exchange: the finest of the geography last."""
+    """All levels, in the order of their exchange: the finest level of the geography last."""
 
     levels: tuple[Level, ...]
 
@@ -91,7 +91,7 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         )
 
     def attacks(self, section: ExchangedAreas, k: int) -> Iterator[tuple[float, str]]:
-        """Return how often the claim is right at the finest level."""
+        """Return how often the attacker's claim is right at the finest level."""
         finest = section.levels[-1]
         share = finest.right / finest.uniques if finest.uniques else 0.0
         yield (
@@ -102,7 +102,9 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
 
 
 def at_risk_by_value(parameters: SwappingParameters, areas: Sequence[str]) -> Column:
-    """Return whether the supplied risk of a record at a level reaches the threshold; a missing one does."""
+    """Return whether a record's supplied risk at a level reaches the threshold; missing risks count as
+    reaching it.
+    """
     values = parameters.risk_values
     by_level = dict(zip(parameters.geography, values, strict=True)) if len(values) > 1 else {}
     number = column(by_level.get(areas[-1], values[0])).try_cast("double")

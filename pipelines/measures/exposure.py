@@ -16,7 +16,7 @@ from microguard.schemas.specification.model import WHOLE, Specification
 
 @dataclass(frozen=True)
 class Exposure:
-    """Risk of the original records by clustering, and dependencies on columns published as they are."""
+    """Risk of the original records by clustering, and dependencies on unmodified columns."""
 
     classes: Mapping[str, Classes]
     dependencies: tuple[Dependency, ...]

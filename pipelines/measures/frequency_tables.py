@@ -1,7 +1,7 @@
-"""Compute frequency tables of a frame, and weighted ones, in one job for any number of records.
+"""Compute frequency tables of a frame, also weighted ones, in one job for any number of records.
 
-A task counts the cells of its records table by table, on codes of their values; further tasks add the cells
-up. To let Spark group each record for each table would cost ten times as much.
+A task counts the cells of its records table by table, on codes of their values; further tasks sum the cells.
+Grouping the records in Spark for each table would cost ten times as much.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from microguard.schemas.specification.consistency import FREQUENCY
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Records that a task counts at once.
+#: Number of records that a task counts at once.
 AT_ONCE = 500_000
 
 
 def weighted_by(position: int) -> str:
-    """Column of the counts weighted by the weight at a position; no variable has such a name."""
+    """Name the column of counts weighted by the weight at a position; no variable has such a name."""
     return f"__weighted{position}"
 
 
 def frequency_tables(
     frame: DataFrame, tables: Sequence[tuple[str, ...]], weights: Sequence[str] = ()
 ) -> dict[tuple[str, ...], pa.Table]:
-    """Count the records of each cell that occurs.
+    """Count the records of each cell that is not empty.
 
     Parameters
     ----------
     frame : DataFrame
-        Records; must have every column that a table names.
+        Records with every column that a table names.
     tables : sequence of tuples of column names
     weights : sequence of column names
-        Summed over the records of each cell; a missing one counts nothing.
+        Weights that are summed over the records of each cell; a missing weight counts as 0.
 
     Returns
     -------
     dict
-        Table -> arrow table of its columns, ``frequency`` (int64) and, of the weight at each position,
-        `weighted_by` (double), sorted by cell.
+        Table -> arrow table of its columns, ``frequency`` (int64) and, for the weight at each position,
+        `weighted_by` (double); sorted by cell.
     """
     tabulation = Tabulation.of(frame, tables, weights)
     return tabulation.tables_in(in_one_pass(frame, tabulation.requests)[0]) if tables else {}
@@ -59,10 +59,10 @@ class Tabulation:
     tables : tuple of tuples of column names
     aliases : mapping of column name to plain name
     sets : list of frozensets of column names
-        Tables that differ in the order of their columns only are counted once.
+        Column sets that are counted: tables that differ only in the order of columns share one.
     columns : mapping of plain name to Column
     schema : pyarrow.Schema
-        Of the columns.
+        Schema of the columns.
     """
 
     tables: tuple[tuple[str, ...], ...]
@@ -75,7 +75,7 @@ class Tabulation:
     def of(
         cls, frame: DataFrame, tables: Sequence[tuple[str, ...]], weights: Sequence[str] = ()
     ) -> Tabulation:
-        """Return the summary of `frequency_tables`."""
+        """Return the summary for the arguments of `frequency_tables`."""
         names = list(dict.fromkeys(name for table in tables for name in table))
         aliases = {name: f"v{position}" for position, name in enumerate(names)}
         columns = {alias: column(name) for name, alias in aliases.items()}
@@ -90,12 +90,14 @@ class Tabulation:
         return [(self.columns, self._counting)] if self.tables else []
 
     def tables_in(self, parts: Mapping[int, pa.Table]) -> dict[tuple[str, ...], pa.Table]:
-        """Return the cells of each table, from the combined parts by the position of their set."""
+        """Return the cells of each table from the combined parts, which are keyed by the position of their
+        set.
+        """
         found = {}
         for table in self.tables:
             position = self.sets.index(frozenset(table))
             cells = parts.get(position, self._counting.schema_of(position).empty_table())
-            # a name may look like a path to Arrow
+            # Arrow could interpret a column name as a path
             ordered = cells.sort_by([(self.aliases[name], "ascending") for name in table])
             columns = {name: ordered[self.aliases[name]] for name in table}
             further = (FREQUENCY, *self._counting.weighted)
@@ -117,9 +119,9 @@ class _Counting:
     ----------
     tables : list of lists of columns
     weighted : list of columns
-        Of weights.
+        Columns of weights.
     schema : pyarrow.Schema
-        Of the records.
+        Schema of the records.
     """
 
     tables: list[list[str]]
@@ -131,7 +133,7 @@ class _Counting:
         return _TaskCounts(self)
 
     def combined(self, parts: pa.Table) -> pa.Table:
-        """Add up the cells of one table."""
+        """Sum the cells of one table."""
         counts = [FREQUENCY, *self.weighted]
         keys = [name for name in parts.column_names if name not in counts]
         summed = parts.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in counts])
@@ -162,7 +164,7 @@ class _TaskCounts:
             self._count()
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
-        """Return the cells of each piece of the records."""
+        """Return the cells of each part of the records."""
         self._count()
         yield from self._cells
 
@@ -194,7 +196,9 @@ def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, int]:
 
 
 def _cells(codes: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, int]:
-    """Return the cell of each record, (n,), and an upper bound on cells, about `AT_ONCE` at most."""
+    """Return the cell of each record, (n,), and an upper bound of the number of cells, about `AT_ONCE` at
+    most.
+    """
     cell, cells = codes[0]
     for code, size in codes[1:]:
         cell, cells = cell * size + code, cells * size

@@ -23,7 +23,7 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
     section = dict[str, Homogeneity]
 
     def compute(self, comparison: Comparison) -> dict[str, Homogeneity] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         return dict(comparison.classes_after.homogeneity) or None
 
     def metrics(self, section: Mapping[str, Homogeneity], comparison: Comparison) -> dict[MetricKey, float]:

@@ -1,7 +1,8 @@
 """Compute the risk that a household is identified through one of its members.
 
-Hundepool et al. 2012, section 3.3.4: whoever finds one member has found them all, so the risk of a household
-is that of finding any of its records. Exact, over all households of both files.
+An intruder who identifies one member has identified the whole household, so the risk of a household is the
+probability of identifying any of its records (Hundepool et al. 2012, section 3.3.4). The risk is exact, over
+all households of both files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class HouseholdRisk:
     ----------
     households : int
     expected_before, expected_after : float
-        Households that an intruder who knows everybody's values is expected to find: the sum of the risks.
+        Expected number of households that an intruder who knows everybody's values identifies: the sum of the
+        risks.
     largest_before, largest_after : float
         Risk of the most exposed household.
     """
@@ -41,7 +43,7 @@ class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
     section = HouseholdRisk
 
     def compute(self, comparison: Comparison) -> HouseholdRisk | None:
-        """Compute the risk; None without households, and in a register, which keeps none of its records."""
+        """Compute the risk; None without households, and for a register, which stores no original records."""
         household = comparison.specification.household
         if household is None or household not in comparison.protected.columns:
             return None

@@ -1,7 +1,8 @@
-"""Combine the risks of the records of a household, next to the statistics of the classes of a file.
+"""Combine the risks of the records of each household, together with the statistics of classes.
 
-Whoever finds one member of a household has found them all, so the risk of a household is that of finding any
-of its records (Hundepool et al. 2012, section 3.3.4). Exact, over all households of a file.
+An intruder who identifies one member has identified the whole household, so the risk of a household is the
+probability of identifying any of its records (Hundepool et al. 2012, section 3.3.4). The risk is exact, over
+all households of a file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Households:
     ----------
     households : int
     expected : float
-        Households that an intruder who knows everybody's values is expected to find: the sum of the risks.
+        Expected number of households that an intruder who knows everybody's values identifies: the sum of the
+        risks.
     largest : float
         Risk of the most exposed household.
     """
@@ -39,10 +41,10 @@ class Households:
 
 
 def by_class_and_household(frame: DataFrame, records: int, work: Work, schema: str) -> list[Row]:
-    """Return the rows of `by_class` of a frame that has the column `HOUSEHOLD`, and rows for `households_in`.
+    """Return the rows of `by_class` for a frame with the column `HOUSEHOLD`, and rows for `households_in`.
 
-    The records of a household are in several classes. A second shuffle adds up one number a household and
-    task; the rows of `work` pass through it.
+    The records of a household are in several classes. A second shuffle sums one number for each household and
+    task; the rows of `work` pass through this shuffle unchanged.
     """
     parts = by_class(
         frame,
@@ -55,7 +57,7 @@ def by_class_and_household(frame: DataFrame, records: int, work: Work, schema: s
 
 
 def split(rows: Sequence[Row]) -> tuple[list[Row], Households]:
-    """Return the rows of classes, and the risk of households, in the rows of `by_class_and_household`."""
+    """Separate the rows of `by_class_and_household` into rows of classes and the risk of households."""
     found = [row for row in rows if row[_IS_HOUSEHOLD]]
     risk = Households(
         sum(row[_FOUND[0]] for row in found),
@@ -69,7 +71,7 @@ def split(rows: Sequence[Row]) -> tuple[list[Row], Households]:
 class _WithMissed:
     """Return the row of a function, followed by a row for each household of the task.
 
-    It has the logarithm of the probability that none of its records is identified.
+    The household row has the logarithm of the probability that none of the household's records is identified.
     """
 
     work: Work
@@ -80,7 +82,7 @@ class _WithMissed:
         risk = 1.0 / members
         if WEIGHT in columns:
             risk = class_risk(members, np.bincount(place, columns[WEIGHT]))
-        with np.errstate(divide="ignore"):  # who is found for certain: minus infinity
+        with np.errstate(divide="ignore"):  # the household is identified with certainty: minus infinity
             missed = np.log1p(-risk)[place]
         households, home = np.unique(columns[HOUSEHOLD], return_inverse=True)
         rows = {name: _padded(values, len(households), after=True) for name, values in line.items()}
@@ -93,7 +95,7 @@ class _WithMissed:
 
 
 def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Return the rows of classes as they are, and one row with complete households and their risks."""
+    """Return the rows of classes unchanged, and one row with complete households and their risks."""
     of_household = columns[_IS_HOUSEHOLD].astype(bool)
     _, home = np.unique(columns[CLASS][of_household], return_inverse=True)
     risk = -np.expm1(np.bincount(home, columns[_MISSED][of_household]))

@@ -1,8 +1,8 @@
-"""Compute the sum of the individual risks of re-identification, by sampling weights if any.
+"""Compute the sum of the individual risks of re-identification, with sampling weights if any.
 
-Benedetti and Franconi 1998: the expected reciprocal of the units of the population that a class stands for.
-Without weights a class of n units has the risk 1/n n times, so that the classes that were counted before are
-the sum.
+The individual risk is the expected reciprocal of the number of population units that a class represents
+(Benedetti and Franconi 1998). Without weights, each of the n units of a class has the risk 1/n, so that the
+sum of the risks is the number of classes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 
-#: Decimals of sums, as Spark decides the order of summation.
+#: Decimals of sums: Spark determines the order of summation.
 DIGITS = 9
 
 
@@ -25,9 +25,10 @@ class IndividualRisk:
     ----------
     records : int
     weighted : bool
-        Whether the file is a sample with weights, rather than everybody.
+        Whether the file is a sample with weights; otherwise it is the whole population.
     expected_before, expected_after : float
-        Records that an intruder who knows everybody's values is expected to identify: the sum of the risks.
+        Expected number of records that an intruder who knows everybody's values identifies: the sum of the
+        risks.
     largest_before, largest_after : float
         Risk of the most exposed record.
     """
@@ -41,13 +42,13 @@ class IndividualRisk:
 
 
 class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
-    """Compute the sum of the individual risks of re-identification, by sampling weights if any."""
+    """Compute the sum of the individual risks of re-identification, with sampling weights if any."""
 
     name = "individual_risk"
     section = IndividualRisk
 
     def compute(self, comparison: Comparison) -> IndividualRisk:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         specification, both = comparison.specification, (comparison.classes_before, comparison.classes_after)
         if specification.weight is None and not specification.groups:
             expected = [float(each.risk.classes) for each in both]

@@ -1,7 +1,8 @@
 """Count records whose combination occurs fewer than k times in the population (k-map).
 
-Sweeney 2002; El Emam and Dankar 2008: who picks the record's person out of a register of everybody chooses
-among those who have the combination, whether or not the file has them too. Exact, over both files.
+An attacker who searches the person of a record in a register of the population chooses among all persons with
+the combination, also those who are not in the file (Sweeney 2002; El Emam and Dankar 2008). The counts are
+exact, over both files.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ class Held:
     ----------
     records : int
     rare : int
-        Fewer than k have it, but somebody.
+        Records whose combination at least one but fewer than k persons have.
     absent : int
-        Nobody has it.
+        Records whose combination nobody in the population has.
     expected : float
-        Records that a register of the population is expected to identify: the sum of one over those who have
-        the combination.
+        Expected number of records that a register of the population identifies: the sum of 1 / (number of
+        persons with the combination).
     """
 
     records: int
@@ -48,12 +49,12 @@ class Held:
 
 @dataclass(frozen=True)
 class KMap:
-    """Both files against the population.
+    """Counts of both files against the population.
 
     Attributes
     ----------
     variables : tuple of str
-        By which the population is counted.
+        Variables by which the population is counted.
     before, after : Held
     """
 
@@ -68,7 +69,7 @@ def held(files: Sequence[DataFrame], population: DataFrame, specification: Speci
     Parameters
     ----------
     population : DataFrame
-        As `pipelines.intake.population` gives it.
+        As returned by `pipelines.intake.population`.
     """
     key = specification.population_key
     parts = [frame.select(f.lit(file).alias(FILE), *digest(key)) for file, frame in enumerate(files)]
@@ -108,7 +109,7 @@ class KMapMeasure(Measure[Comparison, KMap]):
     section = KMap
 
     def compute(self, comparison: Comparison) -> KMap | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         screened, specification = comparison.screened, comparison.specification
         if screened.population is None:
             return None

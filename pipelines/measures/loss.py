@@ -1,7 +1,7 @@
-"""Compute the information loss of the numeric quasi-identifiers on the values as written, and its bounds.
+"""Compute the information loss of the numeric quasi-identifiers on the published values, and its bounds.
 
-Sums over records were made in the tasks, per block, in units that all blocks share; here they are added up
-in the order of the blocks, so that the answer does not depend on who finished first.
+The tasks have computed sums over records for each block, in units that all blocks share. Here the sums are
+added in the order of the blocks, so that the result does not depend on which task finished first.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class Loss:
     Attributes
     ----------
     sse, sst, information_loss : float
-        Of the numeric variables as written; the loss is SSE/SST.
+        SSE and SST of the published numeric variables; the loss is SSE/SST.
     objective, lower_bound, whole_file_lower_bound : float or None
-        What the clusterings cost before rounding, nominal variables and weights of variables included; what
-        no clustering given the blocking is below; what no clustering at all is below. None where not
-        proved for every record of the release.
+        Cost of the clusterings before rounding, nominal variables and weights of variables included; lower
+        bound given the blocks; lower bound for any clustering of the file. None if not proved for every
+        record of the release.
     by_variable : mapping of variable to its SSE/SST
     weighted_by : str or None
-        The sampling weight that everything here is weighted by.
+        The sampling weight that is used for all these numbers.
     trimmed : int
-        Records that count for less than their weight in what their clusters publish.
+        Records whose weight is trimmed in the published values of their clusters.
     sampled : int or None
-        Records that are compared; None if all are. A method without blocks is measured on a sample.
+        Number of sampled records; None if all are compared. A method without blocks is measured on a sample.
     """
 
     sse: float
@@ -75,7 +75,7 @@ class LossMeasure(Measure[Comparison, dict[str, Loss]]):
     section = dict[str, Loss]
 
     def compute(self, comparison: Comparison) -> dict[str, Loss] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         section = {}
         groups = {group.name: group for group in comparison.specification.clusterings}
         for name, moments in comparison.moments.items():

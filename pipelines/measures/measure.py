@@ -1,8 +1,8 @@
 """A measure: one typed section of the evidence, with its limits, plots and sentences.
 
 A measure computes its section, names the numbers that the gate may limit and those that a steward may
-disclose, and draws plots. A new one is a file with a subclass of `Measure`, a row in
-`pipelines.measures.registry`, a key of `[quality]` where it can be limited, and a page section
+disclose, and draws plots. To add a measure, add a module with a subclass of `Measure`, a row in
+`pipelines.measures.registry`, a key of `[quality]` if the gate can limit it, and a page section
 ``pipelines/evidence/sections/<name>.html`` (or ``on_page = False``).
 """
 
@@ -26,11 +26,13 @@ class Measure(ABC, Generic[C, S]):
     Attributes
     ----------
     name : str
-        Of the section in ``quality.json``, and of its part of the page.
+        Name of the section in ``quality.json`` and on the page.
     section : type
-        Of the section: a frozen dataclass, or a mapping or tuple of such; pydantic reads and describes it.
+        Type of the section: a frozen dataclass, or a mapping or tuple of such; pydantic reads and describes
+        it.
     on_page : bool
-        Whether the page has a section of the measure, by a template; else only its headline is shown.
+        Whether the page has a section for the measure, from a template; else the page shows only the
+        headline.
     """
 
     name: str
@@ -54,7 +56,7 @@ class Measure(ABC, Generic[C, S]):
         return {}
 
     def plots(self, section: S, k: int) -> Mapping[str, Any]:
-        """Draw SVG texts for the page, by name."""
+        """Draw the plots of the section for the page, as SVG texts by name."""
         return {}
 
     def attacks(self, section: S, k: int) -> Iterable[tuple[float, str]]:

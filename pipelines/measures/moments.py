@@ -12,13 +12,13 @@ from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.sdc.measures.impact import Impact, impact
 
-#: Least number of variables for which correlations are drawn: two would make a plot of one point.
+#: Minimum number of variables for which correlations are drawn: with two, the plot would have one point.
 FEWEST_FOR_PLOT = 3
 
 
 @dataclass(frozen=True)
 class MeanAndVariance:
-    """Moments of one variable, in its units."""
+    """Moments of one variable, in units of the variable."""
 
     mean_before: float
     mean_after: float
@@ -28,9 +28,9 @@ class MeanAndVariance:
 
 @dataclass(frozen=True)
 class Correlations:
-    """Correlations of one clustering's variables, (p, p) each; None where a variable is constant.
+    """Correlations of one clustering's variables, (p, p) each; None if a variable is constant.
 
-    `impact` compares the two matrices; None for a single variable that varies.
+    `impact` compares the two matrices; None if fewer than two variables vary.
     """
 
     variables: list[str]
@@ -50,7 +50,7 @@ class MomentsMeasure(Measure[Comparison, dict[str, MeanAndVariance]]):
     section = dict[str, MeanAndVariance]
 
     def compute(self, comparison: Comparison) -> dict[str, MeanAndVariance] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         section = {}
         for name, moments in comparison.moments.items():
             scales = comparison.scales_of(name)
@@ -77,7 +77,7 @@ class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
     section = dict[str, Correlations]
 
     def compute(self, comparison: Comparison) -> dict[str, Correlations] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         section = {}
         for name, moments in comparison.moments.items():
             scales = comparison.scales_of(name)

@@ -1,7 +1,8 @@
 """Compute several summaries of a frame in one pass over its records.
 
-A task adds the records that it reads to every summary, and returns the parts of each by key. A shuffle brings
-the parts of a key together, and a second task combines them. The driver receives combined parts only.
+A task adds the records that it reads to every summary, and returns the parts of each summary by key. A
+shuffle groups the parts by key, and a second task combines the parts of a key. The driver receives combined
+parts only.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ class TaskSummary(Protocol):
         ...
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
-        """Return the parts, each with its key; a key may have several."""
+        """Return the parts, each with its key; a key may have several parts."""
         ...
 
 
 class Summary(Protocol):
-    """A statistic of records that tasks compute; it can be pickled."""
+    """A statistic of records that tasks compute; a summary can be pickled."""
 
     def begin(self) -> TaskSummary:
         """Return the summary of no records."""
         ...
 
     def combined(self, parts: pa.Table) -> pa.Table:
-        """Combine the parts of one key, which follow each other in any order."""
+        """Combine the parts of one key, which arrive in any order."""
         ...
 
 

@@ -1,9 +1,10 @@
 """Sample records with their values before and after protection.
 
-Records have no key while they are protected. A hash of their contents samples about `SAMPLED` of them, the
-same ones in any order. Perturbations number equal records, and sample by the key of a record instead: else a
-file of few distinct records would have all or none of them in the sample. Sampled records hold their original
-values in a further column, which protection does not read and which is never staged.
+Records have no key while they are protected. A hash of their content selects about `SAMPLED` of them,
+independently of their order. Perturbative methods number equal records and sample by the key of a record
+instead: otherwise a file of few distinct records could have all or none of them in the sample. Sampled
+records have their original values in a further column, which protection does not read and which is never
+staged.
 """
 
 from __future__ import annotations
@@ -21,31 +22,31 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Column with the original quasi-identifiers of a sampled record; NULL for any other.
+#: Column with the original quasi-identifiers of a sampled record; NULL for all other records.
 ORIGINAL = "__original"
-#: Size of the sample: shares are known to about one percent.
+#: Size of the sample, with which shares have an error of about one percent.
 SAMPLED = 2_000
 _PLACES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sampled records, (n,) each, ordered by their contents.
+    """Sampled records, (n,) each, ordered by content.
 
     Attributes
     ----------
     of : int
-        Records they were drawn from.
+        Number of records from which the sample was drawn.
     numeric, nominal : tuple of str
         Quasi-identifiers, in the order of the columns below.
     numbers_before, numbers_after : (n, p) float arrays
         NaN where missing.
     codes_before, codes_after : (n, q) int64 arrays
-        Of the nominal variables; one coding for both, a missing value has a code.
+        Codes of the nominal variables, the same before and after; a missing value has a code.
     categories : tuple of (r,) object arrays
         Value of each code, None where it is missing.
     regions : (n,) int64 array
-        Codes; zeros where there are no regions.
+        Codes of the regions; zeros without regions.
     region_names : (r,) object array
     weights : (n,) float array or None
     """
@@ -69,7 +70,7 @@ class Pairs:
 def with_originals(
     frame: DataFrame, specification: Specification, records: int, *identity: Column
 ) -> DataFrame:
-    """Return the records to protect with `ORIGINAL`, drawn by their contents or by `identity`."""
+    """Return the records to protect with the column `ORIGINAL`, drawn by their content or by `identity`."""
     values = [column(name).alias(f"v{i}") for i, name in enumerate(specification.quasi_identifiers)]
     return frame.withColumn(
         ORIGINAL, f.when(_drawn(frame, specification, records, *identity), f.struct(*values))
@@ -77,7 +78,7 @@ def with_originals(
 
 
 def drawn_of(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
-    """Columns of the sampled records: `UNIT`, the key of the published record, and `ORIGINAL`."""
+    """Return the columns of the sampled records: `UNIT`, the key of the published record, and `ORIGINAL`."""
     drawn = frame.where(_drawn(frame, specification, records))
     return with_originals(drawn, specification, 0).select(UNIT, ORIGINAL)
 
@@ -90,7 +91,7 @@ def _drawn(frame: DataFrame, specification: Specification, records: int, *identi
 
 
 def drawn_order(frame: DataFrame) -> list[Column]:
-    """Return the last sort keys of records: records with equal published values may differ before."""
+    """Return the last sort keys of records: equal published values may have different originals."""
     return [f.col(ORIGINAL)] if ORIGINAL in frame.columns else []
 
 
@@ -103,7 +104,7 @@ def pairs_of(protected: DataFrame, specification: Specification, records: int) -
 
 
 def pair_columns(specification: Specification) -> list[Column]:
-    """Return the columns of a sampled record, from which `pairs_from` makes the pairs."""
+    """Return the columns of a sampled record from which `pairs_from` builds the pairs."""
     names = specification.quasi_identifiers
     kinds = _kinds(specification)
     before = [f.col(ORIGINAL)[f"v{i}"].cast(kind).alias(f"b{i}") for i, kind in enumerate(kinds)]
@@ -114,7 +115,7 @@ def pair_columns(specification: Specification) -> list[Column]:
 
 
 def pairs_from(drawn: pa.Table, specification: Specification, records: int) -> Pairs | None:
-    """Return the pairs in the `pair_columns` of sampled records; None if there are none."""
+    """Return the pairs from the `pair_columns` of sampled records; None without sampled records."""
     if len(drawn) == 0:
         return None
     names = specification.quasi_identifiers

@@ -1,7 +1,8 @@
-"""Compute distance-based record linkage and interval disclosure, for an intruder who has the originals.
+"""Compute distance-based record linkage and interval disclosure, for an intruder who has the original
+records.
 
-Domingo-Ferrer and Torra 2001; Mateo-Sanz, Sebe and Domingo-Ferrer 2004. Each drawn original looks for the
-nearest of all protected records of its region, in one pass over them.
+For each sampled original record, one pass over all protected records of its region finds the nearest one
+(Domingo-Ferrer and Torra 2001; Mateo-Sanz, Sebe and Domingo-Ferrer 2004).
 """
 
 from __future__ import annotations
@@ -19,25 +20,26 @@ from microguard.pipelines.measures.pairs import Pairs
 from microguard.sdc.risk.linkage import Points, inside_interval, nearer_and_tied
 from pyspark.sql import functions as f
 
-#: Half-length of the interval in standard deviations.
+#: Half-length of the disclosure interval in standard deviations.
 WIDTH = 0.1
-#: Most frequent categories that are distinguished; all rarer ones count as one.
+#: Number of the most frequent categories that are distinguished; all rarer categories count as one.
 MOST_CATEGORIES = 20
 
 
 @dataclass(frozen=True)
 class RecordLinkage:
-    """Sampled records that are linked, or whose value is in an interval.
+    """Sampled records that are linked, or whose value is in the disclosure interval.
 
     Attributes
     ----------
     sampled, of : int
     linked : float
-        Expected share whose own protected record is the nearest; of t as near ones the intruder picks any.
+        Expected share of records whose own protected record is the nearest; among t equally near records the
+        intruder picks one at random.
     inside : mapping of numeric variable to share
-        Of values within `WIDTH` standard deviations of the published one.
+        Share of values within `WIDTH` standard deviations of the published value.
     inside_all : float or None
-        Share of records whose every numeric variable is; None where there is none.
+        Share of records for which all numeric variables are inside; None without numeric variables.
     """
 
     sampled: int
@@ -49,15 +51,15 @@ class RecordLinkage:
 
 @dataclass(frozen=True)
 class _Measure:
-    """How records are compared: numbers in standard deviations, a mismatch of categories 1.
+    """The distance between records: numbers in standard deviations, a mismatch of categories counts 1.
 
     Attributes
     ----------
     means, divisors : (p,) arrays
     categories : tuple of lists
-        Frequent categories of each nominal variable; any other is taken for one more.
+        Frequent categories of each nominal variable; all others count as one further category.
     regions : list of str
-        Those that have drawn records; others are out of reach.
+        Regions with sampled records; records of other regions are not compared.
     """
 
     means: np.ndarray
@@ -79,7 +81,9 @@ class _Measure:
 
 
 def _places_in(values: pa.Array, known: Sequence[str | None]) -> np.ndarray:
-    """Return the position of each value among the known values; the number of these for unknown values."""
+    """Return the position of each value among the known values; unknown values get the number of known
+    values.
+    """
     places = pc.index_in(values, value_set=pa.array(known, pa.string()))
     return pc.fill_null(places, len(known)).to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -120,17 +124,17 @@ def _points(pairs: Pairs, measure: _Measure, before: bool) -> Points:
 
 @dataclass(frozen=True)
 class _Linkage:
-    """`nearer_and_tied` of the sampled records among all records of one pass; a `Summary` with one key.
+    """A `Summary` with one key: `nearer_and_tied` of the sampled records among all records of one pass.
 
     Attributes
     ----------
     measure : _Measure
     before : Points
-        The sampled records as they were, (n,).
+        The sampled records before protection, (n,).
     own_distance : (n,) float array
-        To what is published of them.
+        Distance of each sampled record to its own protected record.
     numbers, nominal : int
-        Columns of each kind.
+        Number of columns of each kind.
     """
 
     measure: _Measure
@@ -140,7 +144,7 @@ class _Linkage:
     nominal: int
 
     def begin(self) -> _TaskLinkage:
-        """Return the answer among no records."""
+        """Return the result for no records."""
         return _TaskLinkage(self)
 
     def combined(self, parts: pa.Table) -> pa.Table:
@@ -150,7 +154,7 @@ class _Linkage:
 
 
 class _TaskLinkage:
-    """The number of nearer and tied records among the records that one task has read."""
+    """The numbers of nearer and tied records among the records that one task has read."""
 
     def __init__(self, linkage: _Linkage) -> None:
         self._linkage, n = linkage, len(linkage.own_distance)
@@ -166,7 +170,7 @@ class _TaskLinkage:
         self._nearer[left], self._tied[left] = closer, self._tied[left] + alike
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
-        """Return the answer for each sampled record."""
+        """Return the result for each sampled record."""
         at = np.arange(len(self._tied))
         yield 0, pa.table({"at": at, "nearer": self._nearer, "tied": self._tied})
 
@@ -191,7 +195,7 @@ class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
     section = RecordLinkage
 
     def compute(self, comparison: Comparison) -> RecordLinkage | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         pairs = comparison.pairs
         if pairs is None:
             return None

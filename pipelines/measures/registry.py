@@ -1,7 +1,7 @@
-"""The measures of a release by its content, in the order of the page; a new one is a row here, and its file.
+"""The measures of a release by its content, in page order; to add one, add a row here and its module.
 
-A row names where its measure is; the file is imported when a release has that measure. A run of numeric
-records so loads nothing of tables, and a page loads what its evidence has sections of.
+A row names the module of a measure, which is imported only if a release has that measure. A run of numeric
+records therefore imports no table measures, and a page imports only the measures of its evidence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Row:
     Attributes
     ----------
     name : str
-        Of its section in ``quality.json``.
+        Name of the section in ``quality.json``.
     path : str
         "module:object" of a measure, or of a class that needs no arguments.
     needs : str, optional

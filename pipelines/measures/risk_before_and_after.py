@@ -17,7 +17,7 @@ JOINTLY = "jointly"
 
 @dataclass(frozen=True)
 class RiskBeforeAndAfter:
-    """Risk of one clustering's combinations with the region, before and after."""
+    """Risk of one clustering's combinations with the region, before and after protection."""
 
     before: Risk
     after: Risk
@@ -30,7 +30,7 @@ class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
     section = dict[str, RiskBeforeAndAfter]
 
     def compute(self, comparison: Comparison) -> dict[str, RiskBeforeAndAfter]:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         specification, jointly = comparison.specification, comparison.classes_after.risk
         if not specification.groups:
             return {WHOLE: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}

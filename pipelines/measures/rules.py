@@ -1,4 +1,4 @@
-"""Count the records of a frame that break each edit rule, in one pass."""
+"""Count the records of a frame that violate each edit rule, in one pass."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _COMPARED = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def violations(frame: DataFrame, rules: Mapping[str, Rule]) -> dict[str, int]:
-    """Count the records that break each rule: its condition holds and its consequence does not.
+    """Count the records that violate each rule: its condition is true and its consequence is not.
 
-    A comparison with a missing value is neither true nor false, as in SQL, and breaks nothing.
+    A comparison with a missing value is neither true nor false, as in SQL, and is not a violation.
     """
     if not rules:
         return {}
@@ -38,7 +38,7 @@ def violations(frame: DataFrame, rules: Mapping[str, Rule]) -> dict[str, int]:
 
 
 def broken(rule: Rule) -> Column:
-    """Return whether a record breaks a rule; never NULL."""
+    """Return whether a record violates a rule; never NULL."""
     not_then = ~_expression(rule.then)
     both = not_then if rule.given is None else _expression(rule.given) & not_then
     return f.coalesce(both, f.lit(False))
@@ -61,7 +61,7 @@ def _expression(condition: Condition) -> Column:
 
 
 def _comparable(variable: Variable, other: Variable | str | float) -> tuple[Column, Column]:
-    """Cast both sides to text or number, as one of them is; text that is no number is missing."""
+    """Cast both sides to text or number, the type of one of them; text that is not a number is missing."""
     value = column(variable.name)
     if isinstance(other, Variable):
         return value, column(other.name)

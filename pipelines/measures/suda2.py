@@ -1,6 +1,6 @@
 """Find special uniques before and after: records that few variables identify (SUDA2).
 
-Elliot, Manning and Ford 2002, among the drawn records: on the region and the nominal variables.
+The search (Elliot, Manning and Ford 2002) uses the sampled records, the region and the nominal variables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.sdc.risk.suda2 import suda2
 
-#: Largest set of variables that is searched; the smaller one if there are more than `MANY` variables.
+#: Maximum size of the sets of variables that are searched; the smaller one if there are more than `MANY`
+#: variables.
 LARGEST_SET, LARGEST_SET_OF_MANY, MANY = 3, 2, 20
 
 
@@ -25,11 +26,11 @@ class SpecialUniques:
     sampled : int
     variables : tuple of str
     by_size_before, by_size_after : tuple of int
-        Minimal sample uniques of one variable, of two, ..., of all but one at most.
+        Number of minimal sample uniques of one variable, of two, ..., up to all but one.
     records_before, records_after : int
-        Records that have any.
+        Records that have a minimal sample unique.
     score_before, score_after : float
-        Scores of all records, added up.
+        Sums of the scores of all records.
     """
 
     sampled: int
@@ -49,7 +50,7 @@ class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
     section = SpecialUniques
 
     def compute(self, comparison: Comparison) -> SpecialUniques | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         pairs, region = comparison.pairs, comparison.specification.region
         if pairs is None:
             return None

@@ -16,15 +16,15 @@ Table = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CellErrors:
-    """Errors of cells.
+    """Errors of the cells of tables.
 
-    Chi-square is over the cells with an original count. A cell that was empty and no longer is counts as
-    a false positive, with denominator 1, apart.
+    Chi-square is summed over the cells with an original count. A cell that was empty before protection and is
+    not afterwards is a false positive; these have a separate chi-square, with denominator 1.
 
     Attributes
     ----------
     cells : int
-        With an original count.
+        Number of cells with an original count.
     chi2, chi2_false_positives, max_relative_error : float
     max_absolute_error, false_positives : int
     errors : mapping of absolute error to cells
@@ -41,13 +41,13 @@ class CellErrors:
 
 @dataclass(frozen=True)
 class TableErrors(CellErrors):
-    """Of one control table.
+    """Errors of one control table.
 
     Attributes
     ----------
     variables : tuple of str
     dimension : int
-        Variables, the region not counted.
+        Number of variables without the region.
     by_region : bool
         Whether the region is one of `variables`.
     """
@@ -67,7 +67,7 @@ class DimensionErrors(CellErrors):
 def table_errors(
     before: Mapping[Table, pa.Table], after: Mapping[Table, pa.Table], region: str | None = None
 ) -> tuple[TableErrors, ...]:
-    """Compute the errors of each control table, in their order; `region` is the column of regions, if any."""
+    """Compute the errors of each control table, in order; `region` is the region column, if any."""
     return tuple(_one_table(table, before[table], after[table], region) for table in before)
 
 

@@ -1,11 +1,12 @@
-"""Count records that are unique on the protected variables joined with columns published as they are.
+"""Count records that are unique on the protected variables joined with unchanged columns.
 
-The attacker of this measure looks for sensitive values, and knows the other columns. Where there are several
-sensitive variables, an attacker may know one of them and look for the others. Of a number (savings, a wage),
-a date or a time hardly two persons have the same: how many records it makes unique is limited as for any
-other column. Of a category it is counted and not limited, as k values of a class are nearly always k
-different ones. The region is among the protected variables already. Groups of variables are protected one by
-one: whoever knows those of all groups has joined them, without any other column.
+The attacker of this measure searches for sensitive values and knows the other columns. If there are several
+sensitive variables, an attacker may know one of them and search for the others. Hardly two persons have the
+same number (savings, a wage), date or time: the number of records that such a variable makes unique is
+limited as for any other column. For a categorical variable the number is counted but not limited, because the
+k values of a class are nearly always different. The region is already among the protected variables. Groups
+of variables are protected one by one: an attacker who knows the variables of all groups has joined them
+without any other column.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 class Uniques:
     """Records unique on the protected variables joined with one column, by column, and with all columns.
 
-    `by_sensitive`: the same by each sensitive variable, where there are several; `numbers`: those of them
-    that hold numbers, dates or times, which the limit holds for.
+    `by_sensitive`: the same for each sensitive variable, if there are several; `numbers`: the sensitive
+    variables with numbers, dates or times, to which the limit applies.
     """
 
     records: int
@@ -51,7 +52,7 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
     section = Uniques
 
     def compute(self, comparison: Comparison) -> Uniques | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         specification, counts = comparison.specification, comparison.classes_after.alone
         alone = dict(zip(joins(specification), counts, strict=True))
         if not alone:

@@ -1,8 +1,8 @@
 """Compute the errors of control tables weighted by the sampling weights.
 
-Readers of a sample multiply up: the count of a cell is the sum of the weights of its records. A record that
-is published in another cell takes its weight along, so that a weighted count can be off by more than the
-counts say. Both are summed in the same aggregation.
+Users of a sample estimate population counts: the estimate for a cell is the sum of the weights of its
+records. A record that is published in another cell moves its weight there, so that a weighted count can have
+a larger error than the unweighted count. Both counts are computed in the same aggregation.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.table_errors import Table, aligned
 from microguard.schemas.specification.consistency import FREQUENCY
 
-#: Relative change of a weighted count that counts as 0, as Spark decides the order of summation.
+#: Relative change of a weighted count that counts as 0: Spark determines the order of summation.
 EXACT = 1e-9
-#: Significant digits of an error: with all, the error of a cell with one record would be its weight.
+#: Significant digits of an error: with all digits, the error of a cell with one record would be its weight.
 DIGITS = 3
 
 
@@ -30,9 +30,9 @@ class CountErrors:
     Attributes
     ----------
     largest, mean : float
-        Absolute, over the cells with records before or after.
+        Absolute errors, over the cells with records before or after.
     largest_relative, mean_relative : float
-        To the original count, over the cells that had one above 0.
+        Errors relative to the original count, over the cells with a count above 0.
     """
 
     largest: float
@@ -43,16 +43,16 @@ class CountErrors:
 
 @dataclass(frozen=True)
 class WeightedErrors:
-    """Errors of the tables of one dimension, of the whole file or of its regions.
+    """Errors of the tables of one dimension, for the whole file or by region.
 
     Attributes
     ----------
     tables, cells : int
-        Cells are those with records before or after.
+        Number of tables, and of cells with records before or after.
     by_region : bool
     unweighted : CountErrors
     weighted : mapping of weight to CountErrors
-        By every weight of the release.
+        Errors with every weight of the release.
     """
 
     tables: int
@@ -87,7 +87,7 @@ class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
     section = dict[str, WeightedErrors]
 
     def compute(self, comparison: Comparison) -> dict[str, WeightedErrors] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         weights, region = comparison.specification.weights, comparison.specification.region
         families: dict[tuple[bool, int], list[Table]] = {}
         for table in comparison.tables_before if weights else ():

@@ -1,1 +1,1 @@
-"""Adapters of the methods: guarantees and calls. Their rows are in `schemas.method_registry`."""
+"""Adapters of the methods: guarantees and calls. The method registry is `schemas.method_registry`."""

@@ -1,4 +1,4 @@
-"""Statements about cells that a table does not list."""
+"""Statements for readers about cells that a table does not list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero
 
 
 def absent_cells(specification: Specification, table: Table) -> str:
-    """Return what the absence of a cell from a table means for a reader."""
+    """Return the statement for readers about the meaning of absent cells."""
     if table.counts and table.suppressed:
         return TRUE_ZEROS
     if table.counts and table.levels == "secret":

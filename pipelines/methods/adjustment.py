@@ -1,4 +1,4 @@
-"""Controlled tabular adjustment: sensitive cells move to safe values, others follow at least cost."""
+"""Controlled tabular adjustment: move sensitive cells to safe values, and adjust others at least cost."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from microguard.schemas.specification.table_input import table_of
 
 
 class ControlledTabularAdjustment(TableMethod):
-    """Adjusted tables: every total is the sum of its parts."""
+    """Tables by controlled tabular adjustment: every total is the sum of its parts."""
 
     def guarantee(self) -> AdditiveTable:
-        """Promise additivity, with sensitive cells at their distance or small counts drawn."""
+        """Promise additivity, and that sensitive cells keep their distance or small counts are drawn."""
         table = table_of(self.specification)
         drawn = table.counts and table.levels == "secret"
         preserved = table.preserve.model_dump(exclude_none=True)

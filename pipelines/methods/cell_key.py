@@ -28,7 +28,7 @@ class CellKeys(TableMethod):
         return BoundedNoise(noise.largest, noise.variance, noise.k, COUNTS_ZEROS[0])
 
     def product(self) -> TableProduct[Any]:
-        """Return the product of counts or of amounts with noise."""
+        """Return the product for counts or for amounts with noise."""
         if not table_of(self.specification).counts:
             from microguard.pipelines.tables.cell_keys.amounts import NoisyAmountTables
 

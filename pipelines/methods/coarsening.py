@@ -16,9 +16,9 @@ from microguard.schemas.specification.sections import Group
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-#: Stands for a missing value in a key, as no text file has it in a value.
+#: Text that stands for a missing value in a key; text files never contain it in a value.
 MISSING = "\x1e"
-#: Columns of the region and of the number of records of a key combination.
+#: Columns of a key combination with its region and its number of records.
 REGION, RECORDS = "__region", "__records"
 
 
@@ -26,7 +26,7 @@ class Coarsening(RecordMethod):
     """A method that replaces values of quasi-identifiers by coarser or missing ones."""
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
-        """k-anonymity of the quasi-identifiers."""
+        """Promise k-anonymity of the quasi-identifiers."""
         specification, group = self.specification, self.group
         region = () if specification.region is None else (specification.region,)
         classes = (Classes(group.name, tuple(group.variables), region),)
@@ -39,12 +39,12 @@ class Coarsening(RecordMethod):
 
     @property
     def group(self) -> Group:
-        """The only group: all quasi-identifiers; the specification refuses several groups."""
+        """The single group of all quasi-identifiers; the specification refuses several groups."""
         (group,) = self.specification.clusterings
         return group
 
     def keys(self) -> dict[str, Column]:
-        """Return the region and the quasi-identifiers as texts, by the names of key columns."""
+        """Return the region and the quasi-identifiers as texts, named as key columns."""
         region = self.specification.region
         keys = {REGION: f.lit("") if region is None else _text(region)}
         return keys | {f"__c{j}": _text(name) for j, name in enumerate(self.group.variables)}

@@ -22,16 +22,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Standardised values are summed as whole multiples of this: exactly, in any order.
+#: Unit of which standardised values are integer multiples, so that sums are exact in any order.
 STEP = 2.0**-20
-#: Digits of the noise's deviation that are published.
+#: Number of published digits of the noise's standard deviation.
 DIGITS = 3
 _NOISY = "__noisy"
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 53}
 
 
 class CorrelatedNoise(Perturbation):
-    """Add normal noise to numeric variables, with the correlations of the variables."""
+    """Add normal noise to numeric variables, with the same correlations as the variables."""
 
     limits = (
         "Normal noise was added to values: a number may be outside its range, below 0 for example, and sums "
@@ -41,7 +41,7 @@ class CorrelatedNoise(Perturbation):
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
     ) -> DataFrame:
-        """Add noise to each quasi-identifier; missing values stay missing, whole numbers stay whole."""
+        """Add noise to each quasi-identifier; missing values stay missing, integers stay integers."""
         names, parameters = self.specification.quasi_identifiers, self.parameters
         assert isinstance(parameters, CorrelatedNoiseParameters)
         means = np.array([screened.scales[name].mean for name in names])
@@ -49,9 +49,9 @@ class CorrelatedNoise(Perturbation):
         divisors = np.where(deviations > 0, deviations, 1.0)
         sums = _sums(keyed, names, means, deviations)
         lower = factor(definite(_correlations(sums, deviations > 0)))
-        # Two releases with the same draws and other covariances would disclose the values: they give two
-        # equations. Only exact sums are hashed, because the last bit of derived numbers could depend on the
-        # machine.
+        # Two releases with equal draws but different covariances would disclose the values, because they give
+        # two equations. Only exact sums are hashed, because the last bit of derived numbers could depend on
+        # the machine.
         noise = repr((parameters, means.tolist(), deviations.tolist(), sums))
         secret = hmac.digest(secret, noise.encode(), "sha256")
         kinds = [keyed.schema[name].dataType for name in names]
@@ -93,7 +93,7 @@ def largest(kind: t.DataType) -> float:
     if isinstance(kind, t.DecimalType):
         limit = Decimal(10) ** (kind.precision - kind.scale)
         most = float(limit - Decimal(10) ** -kind.scale)
-        # Spark casts the shortest text of a double.
+        # Spark converts the shortest decimal text of a double.
         return most if Decimal(repr(most)) < limit else float(np.nextafter(most, 0.0))
     bits = _BITS.get(kind.simpleString())
     return np.inf if bits is None else 2.0 ** (bits - 1) - 1
@@ -102,10 +102,9 @@ def largest(kind: t.DataType) -> float:
 def _sums(
     frame: DataFrame, names: tuple[str, ...], means: np.ndarray, deviations: np.ndarray
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return for each pair of variables the number of records with both, and the sum of products in squares
-    of `STEP`.
+    """Return for each pair of variables the number of complete records, and the sum of products in `STEP`^2.
 
-    Constant variables have none.
+    Pairs with a constant variable are left out.
     """
 
     def whole(i: int) -> Column:
@@ -126,7 +125,7 @@ def _sums(
 
 
 def _correlations(sums: Mapping[tuple[int, int], tuple[int, int]], varies: np.ndarray) -> np.ndarray:
-    """Return the correlations of the variables over records with both; 0 for a constant variable."""
+    """Return the correlations of the variables over complete records; 0 for a constant variable."""
     matrix = np.diag(varies.astype(np.float64))
     for (i, j), (present, products) in sums.items():
         if present > 1:

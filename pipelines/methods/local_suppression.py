@@ -1,7 +1,8 @@
 """Local suppression on Spark: key combinations are counted once, and each region is solved in one task.
 
-Tasks see counts of combinations and no other variable. Which records of a combination lose their values is a
-keyed draw by the content of the record, so that it depends neither on their order nor on what a reader knows.
+Tasks read only the counts of combinations. A keyed draw on the content of the records selects which records
+of a combination lose their values. The selection therefore depends neither on the order of records nor on
+anything that a reader knows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 _REPORT, _RANK, _DRAW = "__report", "__rank", "__draw"
-#: Patterns of a combination, and the rank of the last record that has each.
+#: Columns with the patterns of a combination, and with the rank of the last record that has each pattern.
 _PATTERNS, _LAST = "__patterns", "__last"
 #: Name of the protected records in the work folder.
 _TARGET = "suppressed"

@@ -1,4 +1,4 @@
-"""Microaggregation: each clustering by clusters of at least k records, or by its frequencies."""
+"""Microaggregation: protect each clustering by clusters of at least k records, or by frequencies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 
 class Microaggregation(RecordMethod):
-    """Records in clusters of at least k, or frequencies of key combinations of 0 or at least k."""
+    """Clusters of at least k records, or frequencies of key combinations that are 0 or at least k."""
 
     limits = (
         "Microaggregation shrinks variances, and totals of these records (weighted ones, where means are "
@@ -27,7 +27,7 @@ class Microaggregation(RecordMethod):
     )
 
     def guarantees(self) -> tuple[Guarantee[RecordFiles], ...]:
-        """k-anonymity of each group of variables, and l-diversity if min_diversity is above 1."""
+        """Promise k-anonymity of each group of variables, and l-diversity if min_diversity is above 1."""
         specification, method = self.specification, self.specification.method
         region = () if specification.region is None else (specification.region,)
         groups = tuple(Group(each.name, tuple(each.variables), region) for each in specification.clusterings)
@@ -58,7 +58,7 @@ class Microaggregation(RecordMethod):
                 frame, reports[group.name] = protect_by_microaggregation(
                     job, frame, strata, pattern, group, screened.scales, screened, release_id
                 )
-            else:  # a run loads the strategies that it needs
+            else:  # a run imports only the strategies that it needs
                 from microguard.pipelines.records.protect_by_frequency import protect_by_frequency
 
                 frame, reports[group.name] = protect_by_frequency(job, frame, group, release_id)

@@ -1,8 +1,8 @@
-"""Common parts of perturbations: a keyed key for each record, draws that depend on it, records written once.
+"""Common parts of perturbations: a key for each record, draws that depend on the key, records written once.
 
 A draw depends on the agency's key and the content of a record, so that neither the order of rows nor
-partitions, cores or retries change it. Records with equal content are numbered: each has draws of its own,
-and as they are interchangeable any numbering gives the same release.
+partitions, cores or retries change it. Records with equal content are numbered, so that each has its own
+draws. Because such records are interchangeable, every numbering gives the same release.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Perturbation(RecordMethod):
         Parameters
         ----------
         keyed : DataFrame
-            The records with `RECORD`, different in each.
+            The records with `RECORD`, which is unique.
         screened : ValidatedInput
             Statistics of the records.
         secret : bytes
-            Key of the draws. It travels with the task and is in no plan that Spark shows.
+            Key of the draws. It is sent with the task and does not appear in a query plan.
         written : callable
-            Writes a frame down under a name, and returns it as it was written: for frames of several uses.
+            Writes a frame under a name and returns the written frame; for frames that are used several times.
         """
 
     def protect(
@@ -92,7 +92,7 @@ def content_and_number(frame: DataFrame, published: Sequence[str]) -> Column:
 
 
 def with_record_key(frame: DataFrame, published: Sequence[str], secret: bytes) -> DataFrame:
-    """Add `RECORD`, a keyed hash of the content of each record and its number."""
+    """Add `RECORD`, a keyed hash of the content and number of each record."""
     return frame.withColumn(RECORD, keyed_hash(content_and_number(frame, published), secret))
 
 

@@ -20,13 +20,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Most categories of a variable: a matrix has the square of it.
+#: Maximum number of categories of a variable: the size of a matrix is the square of this number.
 MOST_CATEGORIES = 2_000
 _MOVED = "__moved"
 
 
 class Pram(Perturbation):
-    """Move values of nominal variables between categories."""
+    """Change values of nominal variables at random to other categories (post-randomisation)."""
 
     limits = (
         "Values were moved between categories by transition probabilities. Tables of several variables are "
@@ -36,10 +36,10 @@ class Pram(Perturbation):
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
     ) -> DataFrame:
-        """Move the values of each quasi-identifier by its matrix; missing values stay missing."""
+        """Change the values of each quasi-identifier by a transition matrix; missing values stay missing."""
         names = self.specification.quasi_identifiers
         categories = _categories(keyed, names)
-        # With the same draws, two releases with other matrices would exclude categories of each record.
+        # With equal draws, two releases with different matrices would exclude categories of each record.
         secret = hmac.digest(secret, repr((self.parameters, categories)).encode(), "sha256")
         matrices = {name: self._matrix(name, counts) for name, counts in categories.items()}
         known = {name: pa.array(list(counts), pa.string()) for name, counts in categories.items()}

@@ -1,8 +1,8 @@
-"""Rank swapping on Spark: ranks of the whole file by counts of value ranges, exchanges by a join on ranks.
+"""Rank swapping on Spark: ranks are computed from counts of value ranges, and a join on ranks swaps values.
 
-The exchanges are drawn over ranks, on the driver, four bytes a record and variable, by a key that depends on
-all values of the variable. They travel to each worker, which holds those of all variables. Equal values are
-ranked by the keyed number of their record.
+The driver draws the swaps over ranks (four bytes for each record and variable), with a key that depends on
+all values of the variable. The swaps of all variables are sent to each worker. Equal values are ranked by the
+keyed number of their record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Records of a range of values that one task ranks, about; the result does not depend on it.
+#: Approximate number of records in a range of values that one task ranks; the result does not depend on it.
 RANGE_RECORDS = 250_000
 
 #: Name of the ranks in the work folder.
@@ -31,7 +31,7 @@ _RANKS = "ranks"
 
 
 class RankSwapping(Perturbation):
-    """Exchange values of numeric variables between records of near ranks."""
+    """Swap values of numeric variables between records of near ranks."""
 
     limits = (
         "Values were exchanged between records, each variable by itself: every value is that of some "
@@ -41,7 +41,7 @@ class RankSwapping(Perturbation):
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
     ) -> DataFrame:
-        """Exchange the values of each quasi-identifier; missing values stay where they are."""
+        """Swap the values of each quasi-identifier; missing values stay in place."""
         names = self.specification.quasi_identifiers
         values = [
             f.struct(
@@ -71,8 +71,8 @@ class RankSwapping(Perturbation):
     def _with_partners(self, ranked: DataFrame, names: Sequence[str], secret: bytes) -> DataFrame:
         """Return record, variable and the rank whose value the record gets."""
         assert isinstance(self.parameters, RankSwappingParameters)
-        # Two files with the same exchanges of ranks would disclose each other: who knows the exchanges of one
-        # knows them all.
+        # Two files with equal swaps of ranks would disclose each other: a reader who knows the swaps of one
+        # file knows those of the other.
         content = f.bit_xor(f.xxhash64("v", "rank")).alias("content")
         drawn = {}
         for row in ranked.groupBy("i").agg(f.count(f.lit(1)).alias("records"), content).collect():
@@ -91,7 +91,7 @@ class RankSwapping(Perturbation):
 
 
 def _ranked(tall: DataFrame, records: int) -> DataFrame:
-    """Add the rank of each value among those of its variable, from 0: `i`, `x`, `v`, `rank` by record."""
+    """Add the rank of each value within its variable, from 0; columns `i`, `x`, `v` and `rank` by record."""
     parts = records // RANGE_RECORDS
     if parts:
         shares = [(part + 1) / (parts + 1) for part in range(parts)]
@@ -117,9 +117,9 @@ def _ranked(tall: DataFrame, records: int) -> DataFrame:
 
 
 def _in_ranges(tall: DataFrame, limits: Mapping[int, np.ndarray]) -> DataFrame:
-    """Add `range`: the number of limits of its variable that are below a value.
+    """Add `range`: the number of range limits of the variable that are below the value.
 
-    The limits are values of records: they travel with the task and are in no plan that Spark shows.
+    The limits are values of records: they are sent with the task and do not appear in a query plan.
     """
 
     def below(variables: pa.Array, values: pa.Array) -> pa.Array:

@@ -1,7 +1,8 @@
 """Recoding on Spark: key combinations are counted once, and the search runs on their counts in the driver.
 
-A hierarchical variable has the levels of its file, from the one that the specification names; every variable
-can also be suppressed altogether. All records are published at the same levels, except suppressed ones.
+A hierarchical variable has the levels of its file, starting at the level that the specification names. Every
+variable can also be suppressed completely. All records are published at the same levels, except suppressed
+ones.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: The counts of more combinations do not fit into the driver.
+#: Maximum number of combinations whose counts fit into the driver.
 MOST_KEYS = 5_000_000
 _GONE = "__gone"
 #: Name of the protected records in the work folder.
@@ -35,7 +36,7 @@ _TARGET = "recoded"
 
 
 class RecodingMethod(Coarsening):
-    """Publish each variable at one level of its hierarchy, and suppress the combinations that remain rare."""
+    """Publish each variable at one level of its hierarchy, and suppress the remaining rare combinations."""
 
     limits = (
         "All values of a variable are published at one level of its hierarchy. A variable without any value "
@@ -69,12 +70,12 @@ class RecodingMethod(Coarsening):
         return protected, {group.name: reports}
 
     def _counts(self, frame: DataFrame) -> pa.Table:
-        """Count the finest combinations, in their order.
+        """Count the finest combinations, in a fixed order.
 
         Raises
         ------
         InputRejected
-            If they are too many.
+            If there are too many combinations.
         """
         keys = self.keys()
         counted = frame.groupBy(*[each.alias(name) for name, each in keys.items()]).agg(
@@ -90,7 +91,7 @@ class RecodingMethod(Coarsening):
         return counts.sort_by([(name, "ascending") for name in keys])
 
     def _search(self, counts: pa.Table, steps: list[list[dict[str, str]]]) -> Recoding:
-        """Search the levels; the finest values of a variable are numbered in their order."""
+        """Search the levels; the finest values of each variable are numbered in ascending order."""
         specification, columns, ladders = self.specification, [], []
         for j, levels in enumerate(steps):
             finest = list(levels[0])
@@ -119,7 +120,7 @@ class RecodingMethod(Coarsening):
         paths: Mapping[str, Mapping[str, Sequence[str]]],
         levels: Sequence[int],
     ) -> DataFrame:
-        """Return the records at their levels; records whose keys are in `gone` lose all values."""
+        """Return the records at their published levels; records whose keys are in `gone` lose all values."""
         keys, changed = self.keys(), {}
         # Spark Connect infers no schema from a table without rows.
         kinds = t.StructType([t.StructField(name, t.StringType()) for name in keys])
@@ -138,7 +139,7 @@ class RecodingMethod(Coarsening):
 def _steps(values: pa.ChunkedArray, paths: Mapping[str, Sequence[str]] | None) -> list[dict[str, str]]:
     """Return for each level the category of each finest value; at the last level all are missing.
 
-    A value that is missing in the source stays so at each level.
+    A value that is missing in the source is missing at each level.
     """
     finest = sorted(set(values.to_pylist()))
     levels = [
@@ -149,7 +150,9 @@ def _steps(values: pa.ChunkedArray, paths: Mapping[str, Sequence[str]] | None) -
 
 
 def _height(paths: Mapping[str, Sequence[str]]) -> int:
-    """Return the number of levels of the hierarchy, or 1 without one; the level above has no values."""
+    """Return the number of levels of the hierarchy, or 1 without a hierarchy; one further level has no
+    values.
+    """
     return len(next(iter(paths.values()))) if paths else 1
 
 
@@ -160,7 +163,7 @@ def _numbers(level: Mapping[str, str], finest: Sequence[str]) -> list[int]:
 
 
 def _refuse_numbers(frame: DataFrame, names: Sequence[str]) -> None:
-    """Refuse hierarchical codes that are no text, as their parents may not be numbers.
+    """Refuse hierarchical codes that are not text, because their parents may not be numbers.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from microguard.schemas.specification.table_input import table_of
 
 
 class ControlledRounding(TableMethod):
-    """Rounded tables: every total is the sum of its parts."""
+    """Tables by controlled rounding: every total is the sum of its parts."""
 
     def guarantee(self) -> RoundedTable:
         """Promise multiples of the base that add up."""

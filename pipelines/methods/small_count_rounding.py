@@ -1,4 +1,4 @@
-"""Small count rounding: counts below the base go to 0 or the base, other counts stay."""
+"""Small count rounding: counts below the base become 0 or the base; other counts are not changed."""
 
 from __future__ import annotations
 

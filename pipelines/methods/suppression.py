@@ -1,4 +1,4 @@
-"""Cell suppression: sensitive cells have no value, and others with them at least cost."""
+"""Cell suppression: withhold sensitive cells, and further cells at least cost."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from microguard.sdc.suppression import Suppression, suppress
 
 
 class CellSuppression(CellMethod):
-    """Tables with suppressed cells: published values are the true ones."""
+    """Tables with suppressed cells: published values are true values."""
 
     def __init__(self, specification: Specification, parameters: Parameters | None = None) -> None:
         super().__init__(specification, parameters)
         self.limits = (absent_cells(specification, table_of(specification)),)
 
     def guarantee(self) -> SuppressedTable:
-        """Promise intervals as wide as the levels against every attacker that can be counted."""
+        """Promise intervals as wide as the levels against every kind of attacker that can be counted."""
         table = table_of(self.specification)
         attackers = table.attackers if table.contributors_known else ("outsider",)
         return SuppressedTable(attackers, by_number=table.source == "cells" and len(attackers) > 1)
 
     def protect(self, problem: CellProblem, key: bytes) -> Suppression:
-        """Find the cells to suppress."""
+        """Select the cells to suppress."""
         table = table_of(self.specification)
         assert problem.suppression is not None
         return suppress(

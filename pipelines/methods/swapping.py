@@ -1,10 +1,10 @@
 """Targeted record swapping on Spark: tasks decide which units exchange their geography.
 
-A unit is a household, or a record where there are none. Risk is counted by record and area. The coarsest
-level, and levels that nest in no other, take units of the whole file: those at risk and a keyed sample of
-donors. All other levels are decided by area of the coarsest level, in one task each. A geography of one level
-is decided in one place. There and in the tasks only keys, numbers of areas and hashes of categories are seen:
-some 100 bytes a unit.
+A unit is a household, or a record without households. Risk is counted by record and area. At the coarsest
+level, and at levels that are not nested in another level, swaps are decided for the whole file: for the units
+at risk and a keyed sample of donors. At all other levels, one task decides the swaps within each area of the
+coarsest level. A geography with one level is decided in one place. Deciding needs only keys, numbers of areas
+and hashes of categories: about 100 bytes for each unit.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from pyspark.sql import types as t
 
 #: Profile variable of households: their number of records, unless a published column has this name.
 HOUSEHOLD_SIZE = "household_size"
-#: Donors of the coarsest level for each unit at risk, and the least number of them.
+#: Number of donors at the coarsest level for each unit at risk, and minimum number of donors.
 DONORS, LEAST_DONORS = 100, 20_000
 _UNIT, _SIZE, _TAKEN = "__unit", "__size", "__taken"
-#: Number of a combination of areas, of another one that a unit has, of that after its exchange, and of the
-#: coarsest area.
+#: Columns with the number of a unit's combination of areas, of another one in it, of the one swapped to;
+#: and with the coarsest area.
 _PLACE, _OTHER, _NEW, _COARSEST = "__place", "__other", "__new", "__coarsest"
 #: Name of the protected records in the work folder.
 _TARGET = "protected"
-#: Stands for a missing value, as no text file has it in a value.
+#: Text that stands for a missing value; text files never contain it in a value.
 _MISSING = "\x1e"
-#: Units are numbered by keyed whole numbers below this one.
+#: Units are numbered by keyed integers below this number.
 _NUMBERS = 1 << 60
-#: Exchanged units; Spark Connect infers no schema from a table without rows.
+#: Schema of swapped units: Spark Connect infers no schema from a table without rows.
 _EXCHANGED = t.StructType(
     [
         t.StructField(_UNIT, t.LongType()),
@@ -60,7 +60,7 @@ _EXCHANGED = t.StructType(
 
 
 class TargetedRecordSwapping(RecordMethod):
-    """Exchange the geography of units at risk with that of similar units."""
+    """Swap the geography of units at risk with that of similar units."""
 
     limits = (
         "Counts by the exchanged areas are perturbed. Variables that describe an area, and are published as "
@@ -78,12 +78,12 @@ class TargetedRecordSwapping(RecordMethod):
 
     @property
     def _areas(self) -> tuple[str, ...]:
-        """Return the variable of each level, in the order of their exchange."""
+        """Return the variable of each level, in the order of the swaps."""
         return tuple(areas[-1] for areas in self._swapping.levels)
 
     @property
     def _above(self) -> list[int]:
-        """Return the level within whose areas each level is exchanged, -1 for the whole file."""
+        """Return the level within whose areas each level is swapped, -1 for the whole file."""
         levels = self._swapping.levels
         return [levels.index(areas[:-1]) if areas[:-1] else -1 for areas in levels]
 
@@ -102,14 +102,14 @@ class TargetedRecordSwapping(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Decide the exchanges, and write the records with their new areas to files once.
+        """Decide the swaps, and write the records with their new areas to files once.
 
         Raises
         ------
         InputRejected
             If a household is in several areas.
         GateRefused
-            If no unit is exchanged though some are at risk, the rate asks for it, or risks are supplied.
+            If no unit is swapped although some are at risk, the rate is above 0, or risks are supplied.
         """
         place = job.areas.staging_area(release_id, "resume")
         names = [f"__new{i}" for i in range(len(self._areas))]
@@ -138,7 +138,7 @@ class TargetedRecordSwapping(RecordMethod):
         return place.read(job.spark, _TARGET).select(*[column(n) for n in frame.columns]), {}
 
     def _changed(self, frame: DataFrame) -> list[Column]:
-        """Return the columns of a frame with the new areas of exchanged units."""
+        """Return the columns of a frame with the new areas of swapped units."""
         new = {name: f.col(f"__new{i}") for i, name in enumerate(self._areas)}
         return [
             (
@@ -152,7 +152,7 @@ class TargetedRecordSwapping(RecordMethod):
         ]
 
     def _refuse_unmoved(self, units: DataFrame) -> None:
-        """Refuse to publish unchanged records, unless none is at risk by k and the rate is 0."""
+        """Refuse to publish unchanged records, unless no unit is at risk by k and the rate is 0."""
         flags = [f.col(f"__risk{i}") for i in range(len(self._areas))]
         at_risk = units.where(reduce(or_, flags)).count()
         if not (at_risk or self._swapping.rate or self._swapping.risk_values):
@@ -227,7 +227,7 @@ class TargetedRecordSwapping(RecordMethod):
         return keyed.join(rare, on=same, how="left").withColumns(none), flags
 
     def _exchanges(self, units: DataFrame, levels: np.ndarray, job: Job) -> pa.Table:
-        """Return exchanged units with the number of their new areas; `levels` are those of each number."""
+        """Return swapped units with the number of their new areas; `levels` has the areas of each number."""
         above, rate = self._above, self._swapping.rate
         depth = len(above)
         if len(self._swapping.geography) == 1:
@@ -265,7 +265,7 @@ class _Places:
     table : Table
         Number of each combination, and its areas as text.
     levels : (places, levels) int32 array
-        Number of each area; one of the same name in another area above it has another number.
+        Number of each area; areas of the same name in different higher areas have different numbers.
     """
 
     table: pa.Table
@@ -307,7 +307,7 @@ def _place_schema(areas: Sequence[str]) -> t.StructType:
 def _exchanged(
     table: pa.Table, levels: np.ndarray, above: Sequence[int], exchanged: range, rate: float
 ) -> pa.Table:
-    """Decide the exchanges of some units; return the exchanged units with the numbers of their new areas."""
+    """Decide the swaps of some units; return the swapped units with the numbers of their new areas."""
     table = table.sort_by(_UNIT)
     names = table.column_names
 
@@ -326,19 +326,19 @@ def _exchanged(
 
 
 def _hash_of_all(text: Column) -> Column:
-    """Return a hash of the texts of a group as a multiset: sums, which need no list and no order."""
+    """Return a hash of the texts of a group as a multiset: a sum, which needs neither a list nor an order."""
     hashed = f.xxhash64(text)
     halves = (f.shiftright(hashed, 32), hashed.bitwiseAND(f.lit(0xFFFFFFFF)))
     return f.xxhash64(*map(f.sum, halves))
 
 
 def _text(name: str) -> Column:
-    """Return a value as text; a missing one is a category of its own."""
+    """Return a value as text; a missing value is a separate category."""
     return f.coalesce(column(name).cast("string"), f.lit(_MISSING))
 
 
 def _number(identity: Column, secret: bytes) -> Column:
-    """Return a keyed whole number in [0, `_NUMBERS`); the key is in no plan that Spark shows."""
+    """Return a keyed integer in [0, `_NUMBERS`); the key does not appear in a query plan."""
 
     def numbers(texts: pa.Array) -> pa.Array:
         keys = [unit_key(text, secret) for text in texts.to_pylist()]

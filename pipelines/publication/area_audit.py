@@ -1,8 +1,8 @@
 """Audit all releases of an evidence area together, before a release is published and on request.
 
-The audit itself (`pipelines.audit.joint`) shares no code with what it audits. Here is which releases it is
-given: every one that readers may have seen, by populations. Releases belong to one population if they have
-one source, or if fingerprints show that their sources have the same records.
+The audit itself (`pipelines.audit.joint`) shares no code with the code that it audits. This module selects
+the releases for the audit: all releases that readers may have seen, grouped by population. Releases belong to
+one population if they have the same source, or if fingerprints show that their sources have the same records.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from microguard.pipelines.audit.joint.exposure import AreaExposure
     from microguard.pipelines.audit.joint.releases import Release, TableLayout
 
-#: Folder of the evidence area with results of earlier audits (hidden, thus not stored where that is an object
-#: store), and file in the evidence of a release.
+#: Folder of the evidence area with results of earlier audits (hidden, so that object stores do not get it),
+#: and file of the audit in the evidence of a release.
 KEPT, EXPOSURE = ".joint", "joint_area.json"
-#: Stated in that file if a steward accepted what the audit counts.
+#: Text in that file if a steward accepted the disclosure that the audit counted.
 ACCEPTED = 'publish.successive = "accept"'
-#: Largest noise of a cell where neither manifest nor specification states it.
+#: Assumed largest noise of a cell if neither manifest nor specification states it.
 _NOISE = 5
 _REMEDY = "Restore the evidence area from its back-up."
 
@@ -43,26 +43,26 @@ def area_exposure(areas: Areas) -> AreaExposure:
     Raises
     ------
     AreaNotThere, FileDamaged
-        If the public area of a release is not at its place.
+        If the public area of a release is missing at its place.
     """
     entries = _ever_public(areas)
     return _exposure(areas, entries, _populations(areas, entries), None)
 
 
 def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse a release that discloses more together with earlier ones of its population than these alone.
+    """Refuse a release that, together with earlier ones of its population, discloses more than these alone.
 
-    What the audit counted is written to the evidence of the release. If a steward accepted it, that file
-    says so, and nothing is refused.
+    The result of the audit is written to the evidence of the release. If a steward accepted the disclosure,
+    the file states this, and the release is not refused.
 
     Parameters
     ----------
     entry : Entry
         The release, whose evidence is complete.
     areas : Areas
-        With the evidence area locked.
+        The areas; the evidence area must be locked.
     staged : Path
-        Its verified files.
+        Folder with the verified files of the release.
     manifest : mapping
 
     Raises
@@ -95,7 +95,7 @@ def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Ma
 
 
 def _ever_public(areas: Areas) -> list[Entry]:
-    """Return the first line of each release that was ever public."""
+    """Return the first ledger line of each release that was ever public."""
     first: dict[str, Entry] = {}
     for entry in Ledger(areas).entries():
         if entry.event == "published" or (entry.event == "abandoned" and "://" in entry.public):
@@ -104,7 +104,7 @@ def _ever_public(areas: Areas) -> list[Entry]:
 
 
 def _is_audited(entry: Entry) -> bool:
-    """Return whether a release has evidence that the audit reads: tables, and records of a series."""
+    """Return whether a release has evidence that the audit reads: it is a table, or records of a series."""
     return entry.identity.get("content") == "table" or SERIES in entry.identity
 
 
@@ -181,7 +181,7 @@ def _release(
 
 
 def _layout(specification: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> TableLayout:
-    """Return how the cells of a table are read, from the specification in the ledger and the manifest."""
+    """Return how to read the cells of a table, from the specification in the ledger and the manifest."""
     from microguard.pipelines.audit.joint.releases import COUNT, TableLayout
 
     table: Mapping[str, Any] = specification.get("table", {})

@@ -1,10 +1,11 @@
-"""Compare the identity of the public area at a place with the identity that the ledger knows.
+"""Compare the identity of the public area at a place with the identity in the ledger.
 
-A path or an address does not show which area is behind it: the folder may not be mounted, may have been
-moved, or may be a copy. Each area therefore has an identity file (`IDENTITY`), which is written once, before
-the first line of the ledger that names it. An area of a version without identities gets one as soon as a run
-with the lock sees a published release of the ledger there: release ids are keyed hashes, which only this area
-or a copy of it can have. A torn identity file is written again on the same evidence, a missing one is not.
+A path or an address does not prove which area is there: the folder may not be mounted, may have been moved,
+or may be a copy. Each area therefore has an identity file (`IDENTITY`), which is written once, before the
+first line of the ledger that names it. An area of an earlier version has no identity. It gets one when a run
+with the lock finds a published release of the ledger there: release ids are keyed hashes, which only this
+area or a copy of it can have. On the same evidence a damaged identity file is written again, but a missing
+one is not.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from microguard.schemas.errors import MicroguardError
 
 
 class AreaNotThere(MicroguardError):
-    """The public area that the ledger knows is not at its place; the state of its releases is unknown."""
+    """The ledger's public area is missing at its place, so the state of its releases is unknown."""
 
     exit_code = 1
 
 
 def known_area(areas: Areas) -> str | None:
-    """Compare the public area with the one that the ledger knows at its place.
+    """Compare the public area with the area that the ledger has for its place.
 
     Returns
     -------
     str or None
-        Its identity; None if it has none that can be read and may get one, because nothing was published
-        there yet or the releases of an earlier version are there.
+        The identity of the area. None if it has no readable identity and may get one, because nothing was
+        published there yet or the releases of an earlier version are there.
 
     Raises
     ------
     AreaNotThere
-        If the area of the ledger is not mounted, was moved, or is another one.
+        If the area of the ledger is not mounted, was moved, or was replaced by another area.
     FileDamaged
         If the identity file cannot be read and no release proves which area this is.
     """
@@ -48,7 +49,7 @@ def known_area(areas: Areas) -> str | None:
     except FileDamaged as error:
         damage = error
     ever = {each.area for each in here} - {""}
-    if found in ({expected} if expected else ever):  # an area that was declared lost may be found again
+    if found in ({expected} if expected else ever):  # an area that was declared lost may have been recovered
         return found
     elsewhere = {each.area: each.public for each in entries if not is_in(each, areas.public)}
     if found in elsewhere and found not in ever:
@@ -63,7 +64,7 @@ def known_area(areas: Areas) -> str | None:
 
 
 def require_area(areas: Areas) -> str:
-    """Return the identity of the public area: the one that the ledger knows, or a new one.
+    """Return the identity of the public area: that in the ledger, or a new one.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def _entries(areas: Areas) -> list[Entry]:
 
 
 def _expected(here: list[Entry]) -> str:
-    """Return the identity in the newest line about this place; "" if it has none or the area is lost."""
+    """Return the identity in the newest line about this place; "" if there is none or the area is lost."""
     return here[-1].area if here else ""
 
 

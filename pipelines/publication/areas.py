@@ -1,7 +1,7 @@
-"""The places where a run may write: the public area and the evidence area.
+"""The areas in which a run may write: the public area and the evidence area.
 
-Whatever is not yet verified is in the evidence area, in folders of mode 0700. The evidence area also holds
-the key of the release ids, the ledger and the lock, which one run at a time can hold.
+Unverified data stays in the evidence area, in folders of mode 0700. The evidence area also has the key of the
+release ids, the ledger and the lock, which only one run at a time can hold.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     from microguard.pipelines.publication.storage.mirror import MirroredFolder
 
-#: Files of a release's folder: evidence and page. Files of the area: the index page and the ledger.
+#: File names in the folder of a release: evidence and page. File names in the area: the index page and the
+#: ledger.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
 MANIFEST_COPY = "published_manifest.json"
 _SESSION, _INPUT = "session-", "input"
@@ -50,7 +51,7 @@ _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 
 
 class AreaBusy(MicroguardError):
-    """Another run holds the lock of this place."""
+    """Raised if another run holds the lock of an area."""
 
     exit_code = 1
 
@@ -66,7 +67,7 @@ class Areas:
     evidence : Path
         For the agency only: evidence of each release, ledger, key, work folders.
     mirror : MirroredFolder or None
-        If the evidence area is an object store: the storage of `evidence`, which is then a private copy.
+        The storage, if the evidence area is an object store; `evidence` is then a private copy.
     """
 
     public: PublicArea
@@ -80,14 +81,14 @@ class Areas:
 
     @classmethod
     def from_places(cls, public: str | Path, evidence: str | Path) -> Areas:
-        """Return the areas at two places; update the private copy of evidence in an object store."""
+        """Return the areas at two places; if evidence is in an object store, update its private copy."""
         area, address = public_area(public), address_of(evidence)
         if address is None:
             return cls(area, Path(evidence))
         if f"{address}/".startswith(f"{area.name}/"):
             raise _inside_public()
         mirror = stored_evidence(address)
-        with suppress(AreaBusy), hold(mirror.folder):  # otherwise a run of this machine keeps it up to date
+        with suppress(AreaBusy), hold(mirror.folder):  # else a run on this machine keeps the copy up to date
             mirror.fetch()
         return cls(area, mirror.folder, mirror)
 
@@ -113,7 +114,7 @@ class Areas:
 
     @property
     def identity(self) -> str:
-        """Return an identity that no other evidence area has, even at the same path of another machine."""
+        """Return an identity that no other evidence area has, even with the same path on another machine."""
         if self.mirror is not None:
             return self.mirror.address
         path = private_folder(self.evidence) / "area"
@@ -127,7 +128,9 @@ class Areas:
 
     @property
     def ledger(self) -> Path:
-        """Return the path of the ledger: all publications and withdrawals, one JSON object a line."""
+        """Return the path of the ledger, which has one JSON object a line for each publication and
+        withdrawal.
+        """
         return self.evidence / LEDGER
 
     def work(self, release_id: str, purpose: str) -> Path:
@@ -136,7 +139,7 @@ class Areas:
         Raises
         ------
         SpecificationError
-            If users other than the owner can enter an existing one.
+            If users other than the owner can enter an existing folder.
         """
         private_folder(self.evidence)
         for folder in (
@@ -158,7 +161,7 @@ class Areas:
         Parameters
         ----------
         folder : Path, optional
-            Folder for the frames that are fetched; by default the private work folder of this purpose.
+            Folder for the frames that are fetched; by default the private work folder of `purpose`.
         """
         folder = self.work(release_id, purpose) if folder is None else folder
         if self.mirror is None:
@@ -168,7 +171,7 @@ class Areas:
         return PartListStagingArea(self.mirror.storage, f"{WORK}/{release_id}/{purpose}", folder)
 
     def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
-        """Return a frame of the Parquet files in folders of the evidence area, read by tasks."""
+        """Return a frame of the Parquet files in folders of the evidence area; tasks read the files."""
         if self.mirror is not None:
             from microguard.pipelines.publication.staging.part_lists import fetched
 
@@ -186,8 +189,8 @@ class Areas:
     def session(self) -> Iterator[Path]:
         """Create a private scratch folder and remove it when the run ends; call this with the lock held.
 
-        Scratch folders of killed runs (spilled records, standard error of the JVM) are removed first: while
-        this run holds the lock, none of those runs is alive.
+        Scratch folders of killed runs (spilled records, standard error of the JVM) are removed first. No
+        other run is alive while this run holds the lock.
         """
         for name in self.unfinished():
             if name.startswith(_SESSION):
@@ -199,18 +202,18 @@ class Areas:
             self.forget_work(name)
 
     def forget_session(self) -> None:
-        """Remove the files that this process has written with `session_staging`."""
+        """Remove the files that this process wrote to its `session_staging` area."""
         self.forget_work(f"{_SESSION}{os.getpid()}")
 
     def session_staging(self) -> StagingArea:
-        """Return a private staging area for the input, which `forget_input` and `session` remove."""
+        """Return a private staging area for the input; `forget_input` and `session` remove it."""
         return self.staging_area(f"{_SESSION}{os.getpid()}", _INPUT)
 
     def forget_input(self) -> None:
-        """Remove the input from the staging area of this process, whose scratch folder may be in use."""
+        """Remove the input from this process's staging area, whose scratch folder may still be in use."""
         session = f"{_SESSION}{os.getpid()}"
         self.forget_work(f"{session}/{_INPUT}")
-        with suppress(OSError):  # it has a scratch folder
+        with suppress(OSError):  # the process has a scratch folder
             (self.evidence / WORK / session).rmdir()
 
     def unfinished(self) -> list[str]:
@@ -231,12 +234,12 @@ class Areas:
             yield
 
     def keep(self) -> None:
-        """Make the content of the evidence area durable; call this before anything relies on it."""
+        """Make the content of the evidence area durable; call this before another write relies on it."""
         if self.mirror is not None:
             self.mirror.keep()
 
     def key(self) -> bytes:
-        """Return the secret key of the release ids; create it with mode 0600 if there is none."""
+        """Return the secret key of the release ids; create the key with mode 0600 if there is none."""
         if self.mirror is not None:
             return required_key(self.public.folder, "evidence")
         return key_of(key_file() or self.evidence / "key", self.public.folder)
@@ -248,7 +251,7 @@ class Areas:
 
 
 def areas_of(specification: Specification) -> Areas:
-    """Return the areas of a specification, which can be written and overlap no other specification's.
+    """Return the areas of a specification; they must be writable and overlap no other specification's areas.
 
     Raises
     ------

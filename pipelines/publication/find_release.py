@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FoundRelease:
-    """A release by id, with its public area, and its evidence area if that was found.
+    """A release with its id, its public area, and its evidence area if known.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class FoundRelease:
     public : PublicArea
     evidence : str or None
     as_current : bool
-        Whether an area or a specification was named, and not the release itself.
+        Whether the user named an area or a specification instead of the release itself.
     """
 
     release_id: str
@@ -39,7 +39,7 @@ class FoundRelease:
     as_current: bool = False
 
     def areas(self) -> Areas:
-        """Return both areas.
+        """Return both areas of the release.
 
         Raises
         ------
@@ -69,9 +69,9 @@ def find_release(named: str, *, gone: bool = False) -> FoundRelease:
     Raises
     ------
     SpecificationError
-        If it names no release.
+        If the argument names no release.
     AreaNotThere
-        If it names the current release of an area that is not at its place.
+        If the argument names the current release of an area that is missing at its place.
     FileDamaged
     """
     release = _at_address(named) if "://" in named else _at_path(Path(named), gone)
@@ -115,10 +115,10 @@ def _at_path(path: Path, gone: bool) -> FoundRelease | None:
 
 
 def _gone(path: Path) -> FoundRelease | None:
-    """Return the release that a ledger nearby has at this missing folder, or as half withdrawn here."""
+    """Return the release that a ledger nearby has at this missing folder, or has as half withdrawn here."""
     place = path.resolve()
     if not path.exists():
-        with suppress(LedgerDamaged):  # raised below if nothing is found
+        with suppress(LedgerDamaged):  # raised by `_first_near` if nothing is found
             release = _in_folder(place.name, place.parent)
             if release.evidence is not None:
                 return release
@@ -146,7 +146,7 @@ def half_withdrawn(ledger: Ledger, public: PublicArea) -> list[str]:
 
 
 def _at_address(address: str) -> FoundRelease | None:
-    """Return a release of an object store, by the address of itself, of its area or of its evidence."""
+    """Return a release in an object store, given the address of itself, its area or its evidence."""
     from microguard.pipelines.publication.storage.storage import storage_at
 
     area = public_area(address)
@@ -196,7 +196,7 @@ def _in_folder(release_id: str, public: Path) -> FoundRelease:
 
 
 def _evidence_near(public: Path, release_id: str) -> str | None:
-    """Return the evidence area in a folder around the public area whose ledger knows the release."""
+    """Return the evidence area, in a folder around the public area, whose ledger knows the release."""
     return _first_near(public, lambda areas: str(areas.evidence) if _knows(areas, release_id) else None)
 
 
@@ -216,7 +216,7 @@ def _first_near(public: Path, find: Callable[[Areas], T | None]) -> T | None:
     for areas in _areas_near(public):
         try:
             result = find(areas)
-        except LedgerDamaged as error:  # it may be the ledger of another public area
+        except LedgerDamaged as error:  # the ledger may belong to another public area
             damage = error
         else:
             if result is not None:
@@ -229,11 +229,11 @@ def _first_near(public: Path, find: Callable[[Areas], T | None]) -> T | None:
 def _areas_near(public: Path) -> Iterator[Areas]:
     """Return the public area together with each evidence area in the folders around it.
 
-    Others may remove folders there meanwhile, at which `Path.glob` would fail.
+    Other processes may remove folders there meanwhile, which would make `Path.glob` fail.
     """
     for root in public.parents[:NEARBY_LEVELS]:
         for pattern in (LEDGER, f"*/{LEDGER}", f"*/*/{LEDGER}"):
             found = glob(pattern, root_dir=root, include_hidden=True)
             for ledger in sorted(root / path for path in found):
-                with suppress(SpecificationError):  # inside the public area: not an evidence area
+                with suppress(SpecificationError):  # inside the public area: no evidence area
                     yield Areas.from_places(public, ledger.parent)

@@ -1,11 +1,11 @@
 """The identity of a release: everything that determines its content. The release id is a keyed hash of it.
 
 Limits of the gate, counts of the population, an agency's own suite, paths and the version of this package are
-not part of it: the same input with another limit or a newer version is the same release. If this package
-changes published values, `METHOD` changes. Versions of other packages that can change values are part of it
-(`SOFTWARE`), because nobody knows which version of a solver does. Keys with their default value are left out,
-so that a key added later does not change earlier ids. A number of decimals that follows from the data counts
-like a given one, unless it is the earlier default.
+not part of the identity: the same input with another limit or a newer version is the same release. If a
+change of this package alters published values, `METHOD` changes. Versions of other packages that can alter
+values are part of the identity (`SOFTWARE`), because it is unknown which versions of a solver do. Keys with
+their default value are left out, so that a key added later does not change earlier ids. A number of decimals
+derived from the data counts like a specified one, unless it is the earlier default.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.schemas.method_registry import third_party_version
 from microguard.schemas.specification.model import Specification
 
-#: Changes when, and only when, the same input and specification give another release than before.
+#: Version that changes if, and only if, the same input and specification give another release than before.
 METHOD = 27
-#: Sections of which only some keys determine what is published, and these keys.
+#: Sections in which only some keys determine the published content, with these keys.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
     "series": ("pool",),
 }
-#: Versions of the packages that determine values; missing in earlier identities, see `same_job`.
+#: Versions of the packages that determine values; earlier identities lack them, see `same_job`.
 SOFTWARE = "software"
-#: Kind of the series, of a release in a series.
+#: Key with the kind of the series, for a release in a series.
 SERIES = "series"
-#: Sections that only measure and permit: they are no part of the identity.
+#: Sections that only measure and permit; they are not part of the identity.
 PERMISSIONS = ("quality", "population")
 
 
@@ -42,7 +42,7 @@ def identity(screened: ValidatedInput, specification: Specification, content: st
     specification : Specification
         With the defaults that depend on the input.
     content : str
-        ``records`` or ``table``: what is published.
+        ``records`` or ``table``: the kind of content that is published.
     """
     return {
         "content": content,
@@ -57,7 +57,7 @@ def identity(screened: ValidatedInput, specification: Specification, content: st
 
 
 def _input_files(specification: Specification) -> dict[str, str]:
-    """Return the checksums of files that are input, too; their readers report a missing one."""
+    """Return the checksums of further input files; their readers report missing files."""
     table = specification.table
     files = (
         {}
@@ -73,7 +73,7 @@ def _input_files(specification: Specification) -> dict[str, str]:
 
 
 def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
-    """Return the package of a third-party method, whose version is part of the identity, or nothing."""
+    """Return the package and version of a third-party method, which are part of the identity, or nothing."""
     if specification.table is None:
         package = third_party_version("records", specification.method.name)
     else:

@@ -1,7 +1,7 @@
 """The secret key of release ids and of source fingerprints.
 
-It is a file that only its owner can read, in the evidence area or at the path in `KEY_VARIABLE`. Whoever
-knows the key can test guesses about the input. No protection relies on the seed being unknown.
+The key is a file that only its owner can read, in the evidence area or at the path in `KEY_VARIABLE`. Anyone
+who knows the key can test guesses about the input. No protection relies on the secrecy of the seed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 
 
 def key_file() -> Path | None:
-    """Return the key file that the environment names; None if it names none."""
+    """Return the key file that the environment variable names; None if the variable is not set."""
     named = os.environ.get(KEY_VARIABLE)
     return Path(expanded(named)) if named else None
 
 
 def required_key(public: Path | None, place: str) -> bytes:
-    """Return the key for a place in an object store, which never holds the key itself.
+    """Return the key for a place in an object store; the store never contains the key itself.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def key_of(path: Path, public: Path | None) -> bytes:
             "a specification. Choose another file."
         )
     try:
-        if path != key_file():  # a folder that the environment names is not created: it may be a typing error
+        if path != key_file():  # not created if missing: the variable may have a typing error
             private_folder(path.parent)
         key = key_at(path)
     except OSError as error:
@@ -101,5 +101,5 @@ def key_at(path: Path) -> bytes:
 
 
 def key_name(key: bytes) -> str:
-    """Return a hash that distinguishes keys and reveals none."""
+    """Return a hash that distinguishes keys and does not disclose them."""
     return hmac.new(key, b"name of the key of sketches", hashlib.sha256).hexdigest()[:16]

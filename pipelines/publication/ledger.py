@@ -1,11 +1,11 @@
 """The ledger of an evidence area: a write-ahead log of publications and withdrawals.
 
-Two releases made from the same records can be differenced. A second release under the same name is therefore
-refused unless a steward has accepted both.
+The difference of two releases made from the same records can disclose values. A second release under the same
+name is therefore refused unless a steward has accepted both.
 
 Each change of the public area has a line before it and a line after it: ``intended`` and ``published`` for a
 publication, ``withdrawing`` and ``withdrawn`` for a withdrawal. A release that needs approval is ``waiting``
-until it is intended or ``rejected``. A run that reads the first line of a pair without the second finishes
+until it is intended or ``rejected``. A run that finds the first line of a pair without the second completes
 the change.
 """
 
@@ -26,11 +26,11 @@ from microguard.schemas.errors import GateRefused, MicroguardError
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
 NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})
-#: Last events of releases that are no longer in the public area.
+#: Last events of releases that are not in the public area any more.
 GONE: frozenset[Event] = frozenset({"withdrawn", "abandoned"})
 
 
-#: Release id -> areas to whose ledger this process added a line about it; read when a signal is answered.
+#: Release id -> areas to whose ledger this process added a line about the release; read at a signal.
 _WRITTEN: dict[str, Areas] = {}
 
 
@@ -46,15 +46,16 @@ class Entry:
     identity : dict
         What determines the content of the release (`pipelines.publication.identity`).
     public : str
-        Path or address of the public area; "" in lines of the first version, which had one area a ledger.
+        Path or address of the public area; "" in lines of the first version, in which each ledger had one
+        area.
     area : str
         Identity of the public area (`pipelines.publication.area_identity`); "" in lines of versions without
         identities, of releases that were never public, and after the area was declared lost.
     accept : dict
         Limits on disclosure that a steward allowed to be exceeded: name -> reason and steward.
     by, note : str
-        Who approved or rejected, and why; "" without approval. A note without a person is written by
-        microguard itself, for example by retention.
+        Who approved or rejected the release, and why; "" without approval. A note without a person comes from
+        microguard itself, for example from retention.
     keep : int or None
         How many releases of the name stay published, this one included; None for all.
     successive : str
@@ -83,17 +84,19 @@ class Entry:
 
 
 class LedgerDamaged(FileDamaged):
-    """The ledger has a line that microguard did not write; nothing can be published until it is restored."""
+    """Raised if the ledger has a line that microguard did not write; until it is restored, nothing is
+    published.
+    """
 
 
 class Ledger:
-    """The lines of an evidence area's ledger, which are appended and never rewritten."""
+    """The lines of an evidence area's ledger: lines are appended and never rewritten."""
 
     def __init__(self, areas: Areas) -> None:
         self._areas = areas
 
     def entries(self) -> list[Entry]:
-        """Return all lines, oldest first, except a last line that a crash cut off.
+        """Return all lines, oldest first, except a last line that a crash left incomplete.
 
         Raises
         ------
@@ -103,9 +106,9 @@ class Ledger:
         return entries_of(self._areas.evidence)
 
     def append(self, entry: Entry) -> None:
-        """Add a line in place of one that was cut off, and make it and all evidence durable.
+        """Append a line, replacing an incomplete last line, and make the ledger and all evidence durable.
 
-        Pages about the state before are removed first, so that no crash leaves a page that is not true.
+        Pages that show the earlier state are removed first, so that a crash leaves no outdated page.
         """
         _WRITTEN[entry.release_id] = self._areas
         for page in (self._areas.record(entry.release_id) / PAGE, self._areas.evidence / INDEX):
@@ -137,18 +140,18 @@ class Ledger:
         alive: dict[str, Entry] = {}
         for entry in self.entries():
             if entry.event == "published":
-                alive.pop(entry.release_id, None)  # one that was published again counts from its last line
+                alive.pop(entry.release_id, None)  # published again: counts from its last line
                 alive[entry.release_id] = entry
             elif entry.event in ("abandoned", "withdrawing", "withdrawn"):
                 alive.pop(entry.release_id, None)
         return [entry for entry in alive.values() if name is None or entry.name == name]
 
     def unfinished(self) -> list[Entry]:
-        """Return the releases that a run was publishing or withdrawing when it died."""
+        """Return the releases for which a run died while it published or withdrew them."""
         return [entry for entry in self.latest().values() if entry.event in ("intended", "withdrawing")]
 
     def ever_published(self, name: str) -> list[str]:
-        """Return the ids of all releases of a name that readers may have seen, also the withdrawn ones."""
+        """Return the ids of all releases of a name that readers may have seen, withdrawn ones included."""
         seen = [
             entry.release_id
             for entry in self.entries()
@@ -157,18 +160,20 @@ class Ledger:
         return list(dict.fromkeys(seen))
 
     def pending(self, name: str | None = None) -> list[Entry]:
-        """Return the releases (of one name, or all) that wait for approval, oldest first."""
+        """Return the releases (of one name, or all) that are pending approval, oldest first."""
         latest = self.latest().values()
         return [each for each in latest if each.event == "waiting" and name in (None, each.name)]
 
     def refuse_successive(self, name: str, release_id: str, accepted: bool) -> None:
-        """Refuse a second, different release of a name, because two releases can be differenced.
+        """Refuse a second, different release of a name, because the difference of two releases can disclose
+        values.
 
         Raises
         ------
         GateRefused
-            If another release of this name is published and no steward accepted both; if the public area
-            holds releases that the ledger does not know, or has as withdrawn; or if it serves another name.
+            If another release of this name is published and no steward accepted both; if the public area has
+            releases that the ledger does not know or has as withdrawn; or if its current release has another
+            name.
         """
         self._refuse_other_name(name)
         self._refuse_returned(release_id)
@@ -184,7 +189,7 @@ class Ledger:
             )
 
     def refuse_unknown(self, release_id: str = "") -> None:
-        """Refuse to continue a series if the public area holds releases that this ledger does not know.
+        """Refuse to continue a series if the public area has releases that this ledger does not know.
 
         Raises
         ------
@@ -203,7 +208,7 @@ class Ledger:
         return set(self._areas.public.releases()) - {entry.release_id for entry in self.entries()}
 
     def _refuse_returned(self, release_id: str) -> None:
-        """Refuse to publish if withdrawn releases are visible again, for example from a back-up."""
+        """Refuse to publish if withdrawn releases are visible again, for example restored from a back-up."""
         gone = {entry.release_id for entry in self.latest().values() if entry.event in GONE} - {release_id}
         returned = sorted(gone & set(self._areas.public.releases()))
         if returned:
@@ -215,7 +220,9 @@ class Ledger:
             )
 
     def _refuse_other_name(self, name: str) -> None:
-        """Refuse a second name in one area: its current.json would lead readers of the first to it."""
+        """Refuse a second name in one area: current.json would direct readers of the first name to the
+        second.
+        """
         for entry in self.published():
             if entry.name != name and self._areas.public.exists(entry.release_id):
                 raise GateRefused(
@@ -266,14 +273,16 @@ def _parsed(lines: list[bytes]) -> Iterator[Entry]:
 
 
 def public_area_of(entry: Entry, areas: Areas) -> Areas:
-    """Return the areas of an entry: several public areas can share one evidence area."""
+    """Return the areas of an entry; several public areas can share one evidence area."""
     if is_in(entry, areas.public):
         return areas
     return replace(areas, public=public_area(entry.public))
 
 
 def is_in(entry: Entry, public: PublicArea) -> bool:
-    """Return whether an entry is about this public area, also if its path is now a symbolic link to it."""
+    """Return whether an entry belongs to this public area, even if its path is now a symbolic link to the
+    area.
+    """
     if entry.public in ("", public.name):
         return True
     return "://" not in entry.public and os.path.realpath(entry.public) == public.name

@@ -1,7 +1,7 @@
 """The public manifest: guarantees, limits, and the content of the files.
 
-It has no number that was computed from original values, except measures in ``publish.disclose``, and neither
-the seed nor a fingerprint of the input.
+The manifest has no number computed from original values, except measures in ``publish.disclose``. It has
+neither the seed nor a fingerprint of the input.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def manifest(
     guarantees : sequence of Guarantee
         In the order of `written.counts`.
     limits : sequence of str
-        What the guarantees and the method do not cover.
+        Statements of what the guarantees and the method do not cover.
     disclosed : mapping
         Measures against the original that a steward allows to be public; rounded here to two digits.
     successor : bool
@@ -89,7 +89,7 @@ def manifest(
 
 
 def _layout(contract: Contract) -> dict[str, Any]:
-    """Return the description of a layout of files that differs from the default."""
+    """Return the description of the file layout if it differs from the default."""
     layout: dict[str, Any] = {}
     if contract.partition_by is not None:
         layout["partitioned_by"] = contract.partition_by

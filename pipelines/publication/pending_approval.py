@@ -1,4 +1,4 @@
-"""Releases that wait for approval: verified and staged in the evidence area, published once approved."""
+"""Releases that are pending approval: verified and staged in the evidence area, published once approved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from microguard.pipelines.publication.stored_evidence import STAGING, WAITING
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.schemas.errors import GateRefused, SpecificationError
 
-#: Note of the ledger about a release that was withdrawn to be made again.
+#: Note in the ledger about a release that was withdrawn in order to be made again.
 DAMAGED = "its files in the public area were damaged"
 
 
@@ -30,7 +30,7 @@ class PendingRelease:
     Attributes
     ----------
     staged : StagedFiles
-        With the checksums under which the files were verified.
+        Staged files with the checksums of their verification.
     manifest : mapping
     entry : Entry
     accepted : bool
@@ -44,7 +44,7 @@ class PendingRelease:
 
 
 def submit_for_approval(waiting: PendingRelease, areas: Areas) -> bool:
-    """Keep a verified release in its evidence folder, and write to the ledger that it waits.
+    """Move a verified release to its evidence folder, and record in the ledger that it is pending approval.
 
     A release that is made again because its published files were damaged is withdrawn first: until a person
     approves it, readers must not find the damaged files.
@@ -70,12 +70,12 @@ def submit_for_approval(waiting: PendingRelease, areas: Areas) -> bool:
 
 
 def pending_release(areas: Areas, release_id: str) -> PendingRelease:
-    """Read a release that waits for approval.
+    """Read a release that is pending approval.
 
     Raises
     ------
     SpecificationError
-        If it does not wait.
+        If the release is not pending approval.
     """
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "waiting":
@@ -98,7 +98,7 @@ def is_visible(areas: Areas, release_id: str) -> bool:
 
 
 def is_pending(areas: Areas, release_id: str) -> bool:
-    """Return whether a release waits, cannot be seen by readers, and has the staged files as verified."""
+    """Return whether a release is pending, invisible to readers, and has the staged files as verified."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "waiting" or is_visible(areas, release_id):
         return False
@@ -107,7 +107,7 @@ def is_pending(areas: Areas, release_id: str) -> bool:
 
 
 def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
-    """Refuse a release of a series while another one waits: approving both would fork the series.
+    """Refuse a release of a series while another one is pending: approving both would fork the series.
 
     Raises
     ------
@@ -126,7 +126,8 @@ def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
 def require_earlier_stated(pending: PendingRelease, areas: Areas) -> None:
     """Refuse a manifest that was written before another release of the name was published.
 
-    It does not state that copies of the other one, withdrawn since or not, can be differenced with this one.
+    Such a manifest does not warn that this release can be compared with copies of the other one, even if the
+    other one was withdrawn since.
 
     Raises
     ------

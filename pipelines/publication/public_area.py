@@ -1,7 +1,7 @@
-"""The public area: where readers look for releases.
+"""The public area: the place where readers find releases.
 
 A release is visible as a whole or not at all. One small file, ``current.json``, names the release to read.
-The files are kept by a `storage`: a folder or an object store.
+A `storage` stores the files: a folder or an object store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 class PublicArea:
-    """Releases by id, and which of them is current.
+    """Releases by id, and the id of the current release.
 
     Parameters
     ----------
@@ -45,16 +45,16 @@ class PublicArea:
 
     @property
     def name(self) -> str:
-        """Return the absolute path or the address, as the ledger keeps it."""
+        """Return the absolute path or the address, as written in the ledger."""
         return self.storage.name
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder of the area, which the table formats need; None in an object store."""
+        """Return the folder of the area, which the table formats need; None for an object store."""
         return self.storage.folder
 
     def require_writable(self) -> None:
-        """Refuse a place that cannot be written, before hours of work are spent on it.
+        """Refuse a place that cannot be written before hours of computation.
 
         Raises
         ------
@@ -83,7 +83,9 @@ class PublicArea:
         return identity
 
     def begin(self, identity: str) -> None:
-        """Create the place, and give it an identity unless it has one; of two writers the first succeeds."""
+        """Create the place and give it an identity if it has none; the first of two concurrent writers
+        succeeds.
+        """
         self.storage.make()
         try:
             self.identity()
@@ -93,23 +95,23 @@ class PublicArea:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the area, which exists; wait for another run that is publishing there."""
+        """Lock the existing area; wait for another run that is publishing there."""
         with self.storage.lock():
             found = self.storage.get(CURRENT)
             self._version = None if found is None else found.version
             yield
 
     def place(self, release_id: str) -> str:
-        """Return the path or address of a release, for its readers."""
+        """Return the path or address at which readers find a release."""
         return str(self.release(release_id)) if self.folder is not None else f"{self.name}/{release_id}"
 
     def release(self, release_id: str) -> Path:
-        """Return the folder of a release, in an area that is a folder."""
+        """Return the folder of a release in an area that is a folder."""
         assert self.folder is not None
         return self.folder / release_id
 
     def releases(self) -> list[str]:
-        """Return the ids of all releases in the area, also of those that no ledger knows."""
+        """Return the ids of all releases in the area, including releases that no ledger knows."""
         return list(filter(self.exists, self.storage.prefixes()))
 
     def exists(self, release_id: str) -> bool:
@@ -117,27 +119,27 @@ class PublicArea:
         return self.storage.exists(f"{release_id}/{MANIFEST}")
 
     def is_whole(self, release_id: str) -> bool:
-        """Return whether a release has exactly the bytes that its manifest names."""
+        """Return whether a release has exactly the bytes that its manifest describes."""
         return self._whole_files(release_id) is not None
 
     def put(
         self, release_id: str, source: Path, checksums: Mapping[str, str], manifest: Mapping[str, Any]
     ) -> None:
-        """Make a release visible, whole and durable, with its manifest; equal files stay as they are.
+        """Make a complete release visible and durable, with its manifest; equal files are not replaced.
 
         Parameters
         ----------
         source : Path
             Private folder with the files.
         checksums : mapping of file name to str
-            SHA-256 under which the files were verified.
+            SHA-256 of the files when they were verified.
         manifest : mapping
             Written with the checksums and sizes of all files.
 
         Raises
         ------
         ProtectionFailed
-            If a file that arrived is not the file that was verified.
+            If a copied file differs from the file that was verified.
         AreaTaken
         """
         files = {
@@ -147,8 +149,8 @@ class PublicArea:
         }
         content = json.dumps({**manifest, "files": files}, indent=2).encode()
         if self._whole_files(release_id) == dict(checksums):
-            # Put by a run whose ledger was lost: readers keep the very files they have. What is promised of
-            # them is what was counted now.
+            # A run whose ledger was lost has put these files: readers keep exactly the files they have. The
+            # manifest states what was counted now.
             self.storage.put(f"{release_id}/{MANIFEST}", content)
             return
         self.remove(release_id)
@@ -162,12 +164,12 @@ class PublicArea:
             ) from None
 
     def remove(self, release_id: str) -> None:
-        """Remove a release, or what a killed run left of one.
+        """Remove a release, or the part of it that a killed run left.
 
         Raises
         ------
         OSError, MicroguardError
-            If a part of it stays.
+            If a part of the release could not be removed.
         """
         self.storage.remove_tree(release_id, MANIFEST)
 
@@ -189,7 +191,7 @@ class PublicArea:
         return str(parse_json(found.content, what, remedy, "release_id")["release_id"])
 
     def set_current(self, release_id: str | None) -> None:
-        """Lead readers to a release, or to none, in one step; call this with the area locked.
+        """Make a release, or none, the current one in one step; call this with the area locked.
 
         Raises
         ------
@@ -211,7 +213,7 @@ class PublicArea:
             ) from None
 
     def reading(self, release_id: str) -> AbstractContextManager[Path]:
-        """Return a folder with the files of a release, for as long as they are read."""
+        """Return a folder with the files of a release; the files stay available inside the context."""
         return self.storage.local_tree(release_id)
 
     def _whole_files(self, release_id: str) -> dict[str, str] | None:

@@ -1,11 +1,11 @@
-"""Publish a release in a fixed order, and finish or undo publications that stopped half-way.
+"""Publish a release in a fixed order, and finish or undo publications that were interrupted.
 
 1. Write the line ``intended`` to the ledger, and an entry to the shared ledger.
-2. Copy the staged files, compare their checksums again and make them durable; the release appears as a whole
-   (`PublicArea.put`).
+2. Copy the staged files, compare their checksums again and make them durable; the release becomes visible as
+   a whole (`PublicArea.put`).
 3. Commit the release to the table of the format, in the folder or in a catalogue, and audit the table.
 4. Write the line ``published`` to the ledger.
-5. Lead readers to the release (``current.json``).
+5. Make the release the current one (``current.json``).
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def publish(
 ) -> str:
     """Move a verified release to the public area and make it current.
 
-    With the public area and the shared ledger locked, it compares the releases that are published there, and
-    those of the same records, once more: a run with another evidence area may have published meanwhile.
+    While it holds the locks of the public area and the shared ledger, it checks once more for releases of the
+    same name or the same records: a run with another evidence area may have published meanwhile.
 
     Parameters
     ----------
     staged : StagedFiles
-        Verified and accepted by the gate.
+        Staged files that were verified and accepted by the gate.
     manifest : mapping
         Written as ``manifest.json``, with the checksums of all files. Its ``format`` names the table format.
     areas : Areas
-        With the evidence area locked.
+        The areas; the evidence area must be locked.
     entry : Entry
         Line for the ledger; its event and time are set here.
     accepted : bool
@@ -68,12 +68,12 @@ def publish(
         If another release of the name, or of the same records, is published and was not accepted, or if all
         releases of the evidence area together disclose more than before (`area_audit`).
     AreaNotThere
-        If the public area is not the one that the ledger knows.
+        If the public area is not the one in the ledger.
     AreaTaken
-        If another run took the public area over; the release is withdrawn again.
+        If another run took over the lock of the public area; the release is withdrawn again.
     ProtectionFailed
         If a copied file is not the file that was staged and verified, or the table of the format does not
-        hold the records of the files.
+        have the records of the files.
     """
     ledger = Ledger(areas)
     begin_area(areas)
@@ -87,7 +87,7 @@ def publish(
         refuse_conflicts(entry, areas)
         ledger.append(replace(entry, event="intended", at=now()))
         try:
-            if shared is not None:  # after the line: a run that follows a kill then knows the entry
+            if shared is not None:  # after the line, from which a run after a kill knows the entry
                 shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
             areas.keep_manifest(staged.release_id)
@@ -95,7 +95,7 @@ def publish(
         except Exception:
             remove_release(entry, areas, "abandoned")
             raise
-        require_area(areas)  # if another area is mounted now, the release was written to another place
+        require_area(areas)  # if another area is mounted now, the release was written to a wrong place
         ledger.append(replace(entry, event="published", at=now()))
         try:
             areas.public.set_current(staged.release_id)
@@ -108,7 +108,7 @@ def publish(
 
 
 def _require_area_still(areas: Areas, release_id: str) -> None:
-    """Raise an error if the area of a published release disappeared while readers were led to it.
+    """Raise an error if the area of a published release disappeared while the release was made current.
 
     Raises
     ------
@@ -126,10 +126,10 @@ def _require_area_still(areas: Areas, release_id: str) -> None:
 def finish_what_died(areas: Areas) -> set[str]:
     """Finish or undo the work of killed runs; the evidence area must be locked.
 
-    A release that was intended and not published is removed; if a person had approved it, it waits for
+    A release that was intended but not published is removed; if a person had approved it, it is pending
     approval again. A withdrawal is completed. The newest published release becomes current, and releases that
     have expired (`pipelines.publication.retention`) are withdrawn. Releases of other public areas that share
-    the evidence area are skipped until their area is there.
+    the evidence area are skipped while their area is missing.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def finish_what_died(areas: Areas) -> set[str]:
     Raises
     ------
     AreaNotThere
-        If the public area is not the one that the ledger knows.
+        If the public area is not the one in the ledger.
     FileDamaged
         If ``current.json`` is damaged and the ledger does not know all releases of the area.
     """
@@ -171,7 +171,7 @@ def finish_what_died(areas: Areas) -> set[str]:
 
 
 def _is_there(area: Areas, areas: Areas) -> bool:
-    """Return whether a public area that shares the evidence area is at its place; `areas` itself is."""
+    """Return whether another public area with the same evidence area is at its place; `areas` itself is."""
     try:
         if area != areas:
             settle_area(area)
@@ -182,12 +182,12 @@ def _is_there(area: Areas, areas: Areas) -> bool:
 
 
 def _mend_current(areas: Areas) -> None:
-    """Write a damaged current.json again, if this ledger knows all releases of the area.
+    """Rewrite a damaged current.json if this ledger knows all releases of the area.
 
     Raises
     ------
     FileDamaged
-        If it does not.
+        If the area has releases that the ledger does not know.
     """
     try:
         areas.public.current()
@@ -213,12 +213,12 @@ def _lead_readers(name: str, areas: Areas) -> None:
 
 
 def published_already(areas: Areas, release_id: str) -> bool:
-    """Return whether a release is published and has its manifest and exactly the files of it.
+    """Return whether a release is published with exactly its manifest and files.
 
     Raises
     ------
     AreaNotThere
-        If it cannot be seen because its area is not at its place.
+        If the release cannot be checked because its area is missing at its place.
     """
     if release_id not in {entry.release_id for entry in Ledger(areas).published()}:
         return False

@@ -1,4 +1,4 @@
-"""Read the staged records back: count the guarantees, and compare the files with what was staged."""
+"""Read the staged records back, count the guarantees, and compare the files with the staged records."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Written:
     ----------
     records : int
     counts : tuple of Count
-        One of each guarantee, in their order.
+        One count for each guarantee, in the order of the guarantees.
     as_staged : bool
-        Whether the files, the CSV file included, hold exactly the records that were staged.
+        Whether the files, the CSV file included, have exactly the staged records.
     as_declared : bool
         Whether every file has exactly the columns and types of the contract.
     others_as_read : bool
-        Whether the columns that protection does not touch hold, record by record, what the input holds.
+        Whether the columns that protection does not change equal the input, record by record.
     derived_contradicted : int
-        Number of records whose derived columns are not what `[derived]` computes from the others.
+        Number of records whose derived columns differ from the results of `[derived]` on the other columns.
     """
 
     records: int
@@ -69,10 +69,10 @@ def verify_written(
     specification: Specification,
     guarantees: Sequence[Guarantee[RecordFiles]],
 ) -> Written:
-    """Read the staged files back and count, and compare the untouched columns with the `original` ones.
+    """Read the staged files back and count; compare the unchanged columns with the `original` ones.
 
     `protected` holds the staged records and, in addition, the unit that k counts. Without `original`, the
-    staged records are the input, and the files hold them if they are `as_staged`.
+    staged records are the input, so that `as_staged` also covers the comparison with the input.
     """
     others = () if original is None else original.names
     frame = staged.records(spark)
@@ -110,10 +110,10 @@ def _contradicted(frame: DataFrame, staged: Staged, specification: Specification
 
 
 class StagedRecords(RecordFiles):
-    """Records read by tasks.
+    """Records that Spark tasks read.
 
-    A count of classes counts also the values of sensitive variables, and the first one sums the hashes of
-    column lists, in the same pass.
+    Counting classes also counts the values of sensitive variables in the same pass. The first count also sums
+    the hashes of column lists.
     """
 
     def __init__(
@@ -123,16 +123,16 @@ class StagedRecords(RecordFiles):
         private: ProtectedUnits | None = None,
         sensitive: Sequence[str] = (),
     ) -> None:
-        """Show a frame as a relation.
+        """Make a frame available to queries as a relation.
 
         Parameters
         ----------
         frame : DataFrame
         of : sequences of str
-            Lists of columns for `contents`.
+            Lists of columns whose hashes `contents` returns.
         private : ProtectedUnits, optional
         sensitive : sequence of str
-            Variables whose values `fewest_values` will be asked for.
+            Variables that will be passed to `fewest_values`.
         """
         self.columns = {name: f"c{position}" for position, name in enumerate(frame.columns)}
         self.floating = frozenset(
@@ -163,13 +163,13 @@ class StagedRecords(RecordFiles):
         return sizes_in(rows)
 
     def fewest_values(self, variables: Sequence[str], counted: str, withheld: Sequence[str] = ()) -> int:
-        """Count the distinct values of a variable in each class; return the least."""
+        """Return the smallest number of distinct values of a variable in any class."""
         known = None if withheld else self._fewest.get((tuple(variables), counted))
         return super().fewest_values(variables, counted, withheld) if known is None else known
 
     def contents(self) -> tuple[tuple[int, int], ...]:
         """Return the number of rows and the sum of hashes of each list of columns (`engine.row_hash`)."""
-        if self._row is None:  # no guarantee counted classes
+        if self._row is None:  # if no guarantee has counted classes yet
             sums = ", ".join(f"sum({name})" for name in self._sums)
             ((rows, *totals),) = self.query(f"SELECT count(*), {sums} FROM {{records}}")
             self._row = {
@@ -180,13 +180,13 @@ class StagedRecords(RecordFiles):
 
 
 class ProtectedUnits:
-    """Protected records with their household or unit, which k counts and which is not published."""
+    """Protected records with their household or unit, which is counted for k but not published."""
 
     def __init__(self, frame: DataFrame, counted: str) -> None:
         self._frame, self._counted = frame, counted
 
     def fewest_units(self, variables: Sequence[str]) -> int:
-        """Count the distinct units of each class; return the least."""
+        """Return the smallest number of distinct units in any class."""
         units = f.count_distinct(column(self._counted)).alias("units")
         classes = self._frame.groupBy(*[column(name) for name in variables]).agg(units)
         row = classes.agg(f.min("units")).first()
@@ -194,7 +194,7 @@ class ProtectedUnits:
 
 
 def _csv_holds(staged: Staged, for_each: ForEach) -> bool:
-    """Return whether the CSV file, if there is one, has the records of the other files in their order."""
+    """Return whether the CSV file, if any, has the records of the other files in the same order."""
     contract = staged.contract
     parts = [partial(record_batches, part, contract) for part in csv_parts(staged.microdata)]
     return not contract.csv or holds(staged.folder / CSV, parts, contract.plain, staged.csv_ends, for_each)

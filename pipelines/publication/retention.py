@@ -1,8 +1,8 @@
 """Retention: keep only the newest releases of a name published (``publish.keep``).
 
-The ledger line of a publication holds the number of releases to keep, so that a run after a kill can finish
-the retention from the ledger alone. Copies that readers have made cannot be withdrawn: the ledger and the
-audit of a source therefore still count withdrawn releases.
+The ledger line of a publication states the number of releases to keep, so that the run after a kill can
+finish the retention from the ledger alone. Copies that readers have made cannot be withdrawn: the ledger and
+the audit of a source therefore still count withdrawn releases.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from microguard.pipelines.publication.withdrawal import withdraw_release
 
 @dataclass(frozen=True)
 class Retained:
-    """The result of retention; the new release is published whether or not older ones could be withdrawn.
+    """The result of retention; the new release stays published even if older ones could not be withdrawn.
 
     Attributes
     ----------
@@ -31,7 +31,9 @@ class Retained:
     left: tuple[str, ...]
 
     def added_to(self, outcome: CommandResult) -> CommandResult:
-        """Return the result of a publishing verb, with the releases that were, or were not, withdrawn."""
+        """Return the result of a publishing verb with added statements on the withdrawn and remaining
+        releases.
+        """
         if self.left:
             outcome = outcome.with_note(
                 f"Not withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "
@@ -57,7 +59,7 @@ def retain(areas: Areas, name: str) -> Retained:
         try:
             with areas.public.lock():
                 withdraw_release(entry, areas)
-        except Exception:  # the new release is published: an error would say otherwise
+        except Exception:  # not raised: the new release is published all the same
             left.append(entry.release_id)
         else:
             withdrawn.append(entry.release_id)
@@ -67,8 +69,8 @@ def retain(areas: Areas, name: str) -> Retained:
 def expired_releases(areas: Areas, name: str) -> list[Entry]:
     """Return the releases of a name that retention withdraws, oldest first, as ledger lines with the reason.
 
-    The newest publication decides how many stay. The current release always stays. Releases of the name in
-    another public area are left alone.
+    The newest publication determines the number of releases to keep. The current release is always kept.
+    Releases of the name in another public area are not withdrawn.
     """
     newest = [entry for entry in Ledger(areas).published(name) if is_in(entry, areas.public)]
     if not newest or newest[-1].keep is None:

@@ -1,9 +1,9 @@
-"""Refuse a second release of the same job that other package versions would compute.
+"""Refuse a second release of the same job if it was computed with other package versions.
 
 The versions of the packages that determine values belong to the identity of a release
-(`pipelines.engine.versions`). A release of the same input and specification by other versions may have other
-values, and comparing the two discloses more than either. `publish.successive` accepts releases of other
-input, and does not apply here.
+(`pipelines.engine.versions`). A release of the same input and specification computed with other versions may
+have other values, and comparing both releases discloses more than either alone. `publish.successive` accepts
+releases of other input and does not apply here.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from microguard.schemas.specification.model import Specification
 
 
 def ids_of_job(areas: Areas, made_from: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the release id of a job, and its id in versions that did not include versions of packages."""
+    """Return the release id of a job, and its id in earlier versions, which ignored package versions."""
     return areas.release_id(made_from), areas.release_id(_without_software(made_from))
 
 
 def refuse_same_job(
     areas: Areas, made_from: Mapping[str, Any], specification: Specification, release_id: str
 ) -> None:
-    """Refuse a second release of the same input and specification by other software.
+    """Refuse a second release of the same input and specification computed with other software versions.
 
     Parameters
     ----------
     made_from : mapping
         Identity of the release to be made.
     specification : Specification
-        As it was read.
+        The specification as read from its file.
     release_id : str
         Id of the release to be made: a damaged release of this id is made again.
 
     Raises
     ------
     GateRefused
-        If a release of the same job is published, or waits for approval, that was computed with other
-        versions, or with the earlier default of decimals.
+        If a release of the same job, computed with other versions or with the earlier default of decimals, is
+        published or pending approval.
     """
     ledger, name = Ledger(areas), specification.release.name
     ours = json.loads(json.dumps(made_from))

@@ -1,4 +1,4 @@
-"""Write a release to the private staging folder: only published columns of the input."""
+"""Write a release to the private staging folder, with only the published columns of the input."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StagedFiles:
     Attributes
     ----------
     checksums : mapping of file name to checksum
-        Of every file as it was written: only files with these checksums may be published.
+        Checksum of every file when it was written: only files with these checksums may be published.
     """
 
     release_id: str
@@ -57,7 +57,8 @@ class StagedFiles:
         Parameters
         ----------
         written : mapping of file name to checksum
-            Of files that were hashed when they were written; the others are read for their checksums.
+            Checksums of files that were hashed while they were written; all other files are read for their
+            checksums.
         """
         found = {path.relative_to(folder).as_posix() for path in folder.rglob("[!.]*") if path.is_file()}
         others = sorted(found - set(written))
@@ -74,13 +75,13 @@ class Staged:
     files : StagedFiles
     contract : Contract
     content : (int, int)
-        Number of records and sum of row hashes, before they were written.
+        Number of records and sum of row hashes, computed before the records were written.
     place : StagingArea
-        Where tasks read the records, under the name `RECORDS`.
+        Area from which tasks read the records, under the name `RECORDS`.
     formulas : tuple of str
         Columns of the CSV file with text that a spreadsheet would run as a formula.
     csv_ends : tuple of int
-        Where the parts of the CSV file end.
+        Positions in the CSV file where its parts end.
     schema : StructType or None
         Columns as Spark reads them; None to infer them from the files.
     """
@@ -104,7 +105,7 @@ class Staged:
         return record_files(self.folder)
 
     def records(self, spark: SparkSession) -> DataFrame:
-        """Return a frame of the columns of the contract, read by tasks."""
+        """Return a frame with the columns of the contract; tasks read it."""
         frame = self.place.read(spark, RECORDS, self.schema)
         return frame.select([column(name) for name in self.contract.names])
 
@@ -119,20 +120,20 @@ def stage(
 ) -> Staged:
     """Write the protected records and tables to the staging folder of a release.
 
-    Rows are distributed and ordered by a hash of the published row alone, so that their order reveals
-    nothing about the input. Files have the input's types, none of its metadata, and statistics and
-    dictionaries of published values only.
+    Rows are distributed and ordered by a hash of the published row alone, so that their order discloses
+    nothing about the input. Files have the types of the input but none of its metadata; their statistics and
+    dictionaries are those of published values only.
 
     Parameters
     ----------
     frame : DataFrame
-        Exactly the published columns.
+        Frame with exactly the published columns.
     contract : Contract
     tables : mapping of table to its cells
     areas : Areas
     release_id : str
     records : int
-        Of the frame: determines the number of files.
+        Number of records of the frame; it determines the number of files.
     """
     folder = areas.work(release_id, "staging")
     shutil.rmtree(folder)
@@ -167,7 +168,7 @@ def record_files(folder: Path) -> list[Path]:
 def _write_files(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> WrittenParts:
-    """Write files of at most about `most` records each, with the result of `_encode` for each file."""
+    """Write files of at most about `most` records each; return the result of `_encode` for each file."""
     columns = [column(each) for each in contract.names]
     ordered = (
         with_hash(frame, contract.names)
@@ -185,7 +186,7 @@ def _write_files(
 def _encode(
     batches: Iterable[pa.RecordBatch], schema: bytes, categories: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[pa.Table, str]]:
-    """Encode the records of a file, in a task, with the types of the contract; say number and hash sum."""
+    """Encode the records of a file in a task with the contract's types; return number and hash sum."""
     records = list(batches)
     if records:
         table = pa.Table.from_batches(records)
@@ -194,7 +195,7 @@ def _encode(
 
 
 def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:
-    """Write the cells of each table in the types of the records, with plain values for dictionaries."""
+    """Write the cells of each table with the types of the records, decoding dictionaries."""
     folder.mkdir()
     for table, name in zip(tables, table_files(list(tables)), strict=True):
         cells = tables[table]
@@ -206,7 +207,7 @@ def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract
 
 
 def table_files(tables: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the file names of tables: a number, then the variables as far as a file name can hold them."""
+    """Return the file names of tables: a number, then as many of the variables as a file name can hold."""
     names = []
     for position, table in enumerate(tables, start=1):
         readable = "_by_".join("".join(c if c.isalnum() else "_" for c in name) for name in table)

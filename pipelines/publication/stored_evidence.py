@@ -1,7 +1,7 @@
-"""An evidence area in an object store: a run works in a private copy on its machine, which is mirrored.
+"""An evidence area in an object store: a run works in a private local copy, which is mirrored to the store.
 
-Scratch files and finished blocks of a run stay local. Everything else is stored together with each line of
-the ledger, so that no line refers to evidence that the store does not have.
+Scratch files and finished blocks of a run stay local. All other files are stored together with each line of
+the ledger, so that no line refers to evidence that is missing in the store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEY = "key"
 
 
 def address_of(place: str | Path) -> str | None:
-    """Return the address of an evidence area; None for a folder that is no private copy."""
+    """Return the address of an evidence area; None for a folder that is not a private copy."""
     if "://" in str(place):
         return str(place).rstrip("/")
     marker = Path(place) / ADDRESS
@@ -39,7 +39,7 @@ def stored_evidence(address: str) -> MirroredFolder:
     Raises
     ------
     SpecificationError
-        If it cannot be reached, or no private copy can be made.
+        If the store cannot be reached, or no private copy can be made.
     """
     from microguard.pipelines.publication.storage.mirror import MirroredFolder
     from microguard.pipelines.publication.storage.storage import storage_at
@@ -73,7 +73,9 @@ def _copies() -> Path:
 
 
 def _is_stored(folder: Path, name: str) -> bool:
-    """Return whether a file is mirrored: no hidden file and no work, except that of a pending release."""
+    """Return whether a file is mirrored: neither hidden files nor work files, except those of a pending
+    release.
+    """
     first, *rest = name.split("/")
     if first == WORK and len(rest) > 2 and rest[1] == STAGING:
         return (folder / rest[0] / WAITING).is_file()
@@ -81,7 +83,7 @@ def _is_stored(folder: Path, name: str) -> bool:
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether people read a file: pages and evidence of releases, not the state of a series."""
+    """Return whether human readers need a file: pages and evidence of releases, not the state of a series."""
     return name.endswith((".html", ".json", ".css", "blocks.parquet")) and not name.startswith(
         ("series/", ".")
     )

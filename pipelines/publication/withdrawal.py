@@ -1,6 +1,6 @@
 """Withdraw a release from the public area, in steps that a later run can finish.
 
-The ledger gets the line that a release is gone only after the release is missing from its area.
+The ledger line ``withdrawn`` is written only after the release is missing from its area.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from microguard.pipelines.publication.ledger import Entry, Event, Ledger
 
 
 def withdraw_release(entry: Entry, areas: Areas) -> None:
-    """Withdraw a release that is in the area; call this with both areas locked.
+    """Withdraw a release from its public area; call this with both areas locked.
 
     Raises
     ------
@@ -27,15 +27,15 @@ def withdraw_release(entry: Entry, areas: Areas) -> None:
 
 
 def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
-    """Remove a release after the ledger has its first line; parts of it may be gone already.
+    """Remove a release once the ledger has its first line; parts of the release may already be removed.
 
-    First ``current.json`` names the published release before it, or is deleted. Then the release is removed
-    from the tables of the formats and from the area, and the ledger gets the line `event`.
+    First ``current.json`` is set to the previous published release, or is deleted. Then the release is
+    removed from the tables of the formats and from the area, and the line `event` is written to the ledger.
 
     Raises
     ------
     AreaNotThere
-        If the area of the ledger is not at its place; a later run finishes the removal.
+        If the area of the ledger is missing at its place; a later run finishes the removal.
     """
     identity = require_area(areas)
     if areas.public.current() == entry.release_id:
@@ -47,7 +47,7 @@ def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
 
 
 def release_before(entry: Entry, areas: Areas) -> str | None:
-    """Return the last other release of the same name that is published and visible; None if there is none."""
+    """Return the latest other release of the same name that is published and visible, else None."""
     others = [
         each.release_id
         for each in Ledger(areas).published(entry.name)

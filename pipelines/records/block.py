@@ -1,8 +1,8 @@
-"""Protect one block: cluster its records and replace them by their cluster's representatives.
+"""Protect one block: cluster its records and replace their values by representatives of the clusters.
 
 Records become points in units that all blocks share, and the method clusters them. Representatives are
 rounded to the type of their column, and the loss is measured on the rounded values. A block that fails
-reports a status without values, because an exception would travel through Spark with its text.
+reports a status without values, because Spark would pass on the text of an exception.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
 from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Names of columns next to a record whose representatives are chosen jointly: its cluster, and, followed by
-#: the position of a nominal variable, its original value.
+#: Names of columns that are added to a record whose representatives are chosen jointly: its cluster and,
+#: followed by the position of a nominal variable, its original value.
 CLUSTER, BEFORE = "__cluster", "__before"
-#: Factor above the number of clusters of any block: the number of a cluster in the file is its block times
-#: this, plus its label.
+#: Number that exceeds the number of clusters of any block: the number of a cluster in the file is its block
+#: times this, plus its label.
 CLUSTERS_OF_A_BLOCK = 1 << 31
 
-#: Method that protects a block if the requested method fails on it.
+#: Fallback method for a block on which the requested method fails.
 FALLBACK = "mdav"
 
-#: Largest block whose records are all compared for the bound of the whole file, in records and in differences
-#: of coordinates (some seconds).
+#: Size of the largest block whose records are all compared for the bound of the whole file, in records and in
+#: coordinate differences (some seconds).
 BOUND_RECORDS, BOUND_WORK = 20_000, 2 * 10**10
 
 
 def clusterable(block: pa.Table, clustering: BlockConfig) -> bool:
-    """Return whether records have the units and sensitive values that one cluster needs."""
+    """Return whether records have enough units and sensitive values for one cluster."""
     try:
         _diversity(block, clustering)
     except ImpossibleProtection:
@@ -63,13 +63,13 @@ def protect_block(
 ) -> tuple[pa.Table, dict[str, Any], Moments | None]:
     """Protect one block; return its protected records, its report, and its moments (None without numbers).
 
-    A block that cannot be protected comes back without records and with a status: "too few" if it has fewer
-    units, "too few values" if it has fewer values of a sensitive variable than every cluster needs.
+    A block that cannot be protected is returned without records and with a status: "too few" if it has fewer
+    units than every cluster needs, "too few values" if it has fewer values of a sensitive variable.
 
     Parameters
     ----------
     margins : (n,) float array, optional
-        Distance within which the block of the plan has no other record, if this is a part of one.
+        Distance within which the block of the plan has no other record, if the given block is a part of it.
     """
     start = time.monotonic()
     report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
@@ -93,13 +93,13 @@ def protect_block(
         report["file_bound"] = _global_bound(block, points, clustering, certificate["lower_bound"], margins)
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
-    except SdcError as error:  # its messages never hold a value
+    except SdcError as error:  # messages of this error never contain a value
         unsupported = isinstance(error, InvalidParameter)
         report |= {
             "status": "unsupported" if unsupported else "failed",
             "why": f"{type(error).__name__}: {error}",
         }
-    except Exception as error:  # the text may hold a value; its type does not
+    except Exception as error:  # the text may contain a value of a record; the type does not
         report |= {"status": "failed", "why": type(error).__name__}
     report["seconds"] = time.monotonic() - start
     if report["status"] != "done":
@@ -110,8 +110,7 @@ def protect_block(
 def _labels(
     points: Points, diversity: Diversity | None, block: int, clustering: BlockConfig
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the cluster of each record and its certificate; read them if an earlier run finished the
-    block."""
+    """Return the cluster of each record and the certificate; read them if an earlier run solved the block."""
     if points.alike:
         certificate = {
             "algorithm": "none",
@@ -198,7 +197,7 @@ def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
 
 
 def _withheld(block: pa.Table, clustering: BlockConfig) -> bool:
-    """Return whether the sensitive values of the block are withheld: it has none."""
+    """Return whether the sensitive values of the block are withheld, which means that it has none."""
     return clustering.withholds and all(block[name].null_count == len(block) for name in clustering.sensitive)
 
 
@@ -210,7 +209,7 @@ def _sensitive_codes(block: pa.Table, name: str, clustering: BlockConfig) -> np.
 
 
 def sensitive_codes(values: pa.ChunkedArray, apart: float) -> np.ndarray:
-    """Return (n, 1 or 2) codes of sensitive values; numbers that are close share a code in one column."""
+    """Return (n, 1 or 2) codes of sensitive values; close numbers share a code in at least one column."""
     if apart > 0.0:
         return close_codes(numbers(values), CLOSE, apart)
     return spelled_codes(values)[:, np.newaxis]
@@ -219,13 +218,13 @@ def sensitive_codes(values: pa.ChunkedArray, apart: float) -> np.ndarray:
 def _merged_by_share(
     block: pa.Table, points: Points, labels: np.ndarray, clustering: BlockConfig
 ) -> np.ndarray:
-    """Merge clusters until no unit has too large a share of one."""
+    """Merge clusters until no unit has too large a share of any cluster."""
     sampling_weights = clustering.sampling_weights
     return labels if sampling_weights is None else sampling_weights.merge(block, points.expand(), labels)
 
 
 def _merged(certificate: Mapping[str, Any], points: Points, labels: np.ndarray) -> dict[str, Any]:
-    """Return the certificate of merged clusters: a new objective under the same lower bound."""
+    """Return the certificate of merged clusters: a new objective with the same lower bound."""
     weights = np.ones(len(points)) if points.record_weights is None else points.record_weights
     objective = sum_of_squares(points.expand(), weights, labels)
     gap = None
@@ -247,12 +246,12 @@ def _weights(block: pa.Table, clustering: BlockConfig) -> np.ndarray | None:
 
 
 def _units(block: pa.Table, clustering: BlockConfig) -> int:
-    """Count the distinct units (records, households) of a block that k counts."""
+    """Count the distinct units (records or households) of a block, as k counts them."""
     return len(block) if clustering.counted is None else len(block[clustering.counted].unique())
 
 
 def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: BlockConfig) -> pa.Table:
-    """Replace the variables of each cluster by its representatives."""
+    """Replace the values of each cluster by its representatives."""
     asked, sampling_weights, coordinates = (
         clustering.representative,
         clustering.sampling_weights,
@@ -293,7 +292,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
 
 
 def _mean_protection(block: pa.Table, clustering: BlockConfig) -> MeanProtection:
-    """Return how the means of the block's clusters are rounded and moved."""
+    """Return how the means of the block's clusters are rounded and shifted."""
     deviations = {name: scale.deviation for name, scale in clustering.coordinates.scales.items()}
     sampling = clustering.sampling_weights
     owners = None if sampling is None else sampling.owners(block)
@@ -303,7 +302,7 @@ def _mean_protection(block: pa.Table, clustering: BlockConfig) -> MeanProtection
 def _with_clusters(
     protected: pa.Table, block: pa.Table, labels: np.ndarray, clustering: BlockConfig
 ) -> pa.Table:
-    """Add the cluster number and the original nominal values, for representatives chosen together later."""
+    """Add the cluster number and the original nominal values, from which representatives are chosen later."""
     cluster = block[BLOCK][0].as_py() * CLUSTERS_OF_A_BLOCK + labels.astype(np.int64)
     protected = protected.append_column(CLUSTER, pa.array(cluster))
     for place, name in enumerate(clustering.nominal):
@@ -321,7 +320,7 @@ def _moments(before: pa.Table, after: pa.Table, clustering: BlockConfig) -> Mome
 def _clusters(
     block: pa.Table, protected: pa.Table, labels: np.ndarray, clustering: BlockConfig
 ) -> dict[str, Any]:
-    """Report the clusters as published: number, dominance, diversity; no value of a record."""
+    """Report numbers, dominance and diversity of the published clusters, without values of records."""
     n, k = clustering.dominance
     numeric = [name for name in clustering.numeric if not block[name].null_count]
     counts: dict[str, Any] = {
@@ -346,9 +345,9 @@ def _clusters(
 def _p_percent(
     block: pa.Table, protected: pa.Table, labels: np.ndarray, name: str, clustering: BlockConfig
 ) -> tuple[int, int]:
-    """Count clusters whose total the p % rule forbids, and those of them whose mean still discloses it.
+    """Count clusters whose total the p % rule forbids, and those of them whose mean still discloses a value.
 
-    None are counted where the variable is no magnitude, or clusters publish no mean.
+    The counts are 0 if the variable is not a magnitude, or if clusters publish no mean.
     """
     if clustering.representative not in MEANS or not is_magnitude(
         clustering.coordinates.scales[name].deviation, block[name].type
@@ -372,8 +371,9 @@ def _global_bound(
 ) -> float | None:
     """Bound the loss of these records in any clustering of the whole file; None for too large a block.
 
-    None with weights, too: a light neighbour far away costs a heavy record hardly anything. A bound that the
-    method proved (`lower_bound`) holds where nothing was cut off.
+    Also None with weights, because a distant neighbour with a small weight hardly adds to the cost of a
+    record with a large weight. If the file is not cut, the bound that the method proved (`lower_bound`) is
+    valid.
     """
     if points.record_weights is not None:
         return None

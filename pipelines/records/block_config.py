@@ -19,27 +19,27 @@ class BlockConfig:
     Attributes
     ----------
     secret : int
-        Seed of what nobody may compute again: how means are moved that the p % rule forbids.
+        Seed of secret draws: the shifts of means that the p % rule forbids.
     k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
     parameters : Parameters, optional
-        Of the algorithm, if the specification gives any.
+        Parameters of the algorithm, if the specification sets any.
     plan : Plan
-        The blocks, and the scales of the numeric variables, whose order is that of the moments.
+        The blocks and the scales of the numeric variables; moments have the order of the scales.
     nominal : tuple of str
         Nominal variables of the clustering, ordinal and hierarchical ones among them.
     dominance : tuple of (int, float)
-        The (n, k) rule that clusters are counted by.
+        The (n, k) rule with which clusters are counted.
     resume : (StagingArea, str), optional
-        Where finished blocks are kept, and below which name.
+        Storage of finished blocks, and the prefix of their names.
     jointly : bool
-        Whether nominal representatives are chosen for the whole file later: clusters and values before are
-        kept next to the records then.
+        Whether nominal representatives are chosen later for the whole file; if so, clusters and original
+        values are stored with the records.
     close : mapping of sensitive variable to float
-        Of numbers, how far apart they may be to count as one value.
+        Largest difference of two numbers that count as one value.
     withholds : bool
         Whether the values of whole blocks may be withheld, which then need not be diverse.
     sampling_weights : SamplingWeights or None
-        How the records weigh, and whose they are; None where all count alike.
+        Weights and units of the records; None if all records count equally.
     """
 
     secret: int
@@ -67,7 +67,7 @@ class BlockConfig:
         return self.plan.coordinates
 
     def share(self, records: int) -> float:
-        """Return the share of the run's records that this block has; a search gets this share of the work."""
+        """The share of the run's records in this block, and so the share of the work for its search."""
         return min(1.0, records / self.plan.records)
 
     @property

@@ -1,8 +1,9 @@
 """Cut a block again in its task if it exceeds the maximum number of records.
 
-Trees are grown on samples, and cut by the content of records: a leaf is too large if the sample does not show
-how many records it has, or if too many records are equal in everything that is published. A task has all
-records of its block in their total order, so that the cut depends on neither partitions nor order.
+The cut trees are grown on samples and cut by the content of records. A leaf may be too large if the sample
+underestimates its number of records, or if too many records are equal in all published columns. A task has
+all records of its block in a total order, so that its cut depends neither on partitions nor on the order of
+rows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class BlockPart:
     Attributes
     ----------
     records : pyarrow.Table
-        With a block number of their own.
+        Records of the part, with their own block number.
     margins : (n,) float array
         Distance within which the block has no record of another part.
     """
@@ -37,10 +38,10 @@ class BlockPart:
 
 
 def cut_to_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[BlockPart]:
-    """Cut a block in halves until no part has more records than `Plan.most`.
+    """Split a block in halves until no part has more records than `Plan.most`.
 
-    A part stays whole if one of its halves had fewer units or sensitive values than a cluster needs. The
-    first part keeps the number of the block; the others have numbers that no block of the plan has.
+    A part is not split if one of its halves would have fewer units or sensitive values than a cluster needs.
+    The first part keeps the number of the block; the others have numbers that no block of the plan has.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def cut_to_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[BlockPart
         yield BlockPart(block, np.full(len(block), np.inf))
         return
     points = clustering.coordinates.points(block)
-    rounding = TREE_GRID * math.sqrt(points.shape[1])  # both records of a pair, by half a step each
+    rounding = TREE_GRID * math.sqrt(points.shape[1])  # each of the two records may differ by half a step
     number, place = block[BLOCK][0].as_py(), block.column_names.index(BLOCK)
     for position, (rows, margins) in enumerate(_parts(block, points, clustering)):
         own = pa.array(np.full(len(rows), number + position * plan.blocks, np.int64))
@@ -63,7 +64,7 @@ def cut_to_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[BlockPart
 def _parts(
     block: pa.Table, points: np.ndarray, clustering: BlockConfig
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows of each part, and their distances to the nearest cut."""
+    """Return the rows of each part, and the distance of each record to the nearest cut."""
     open_parts = [(np.arange(len(block)), np.full(len(block), np.inf))]
     while open_parts:
         rows, margins = open_parts.pop()

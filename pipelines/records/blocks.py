@@ -3,8 +3,8 @@
 A stratum is a region with a pattern of missing values; no block crosses it. A stratum that is too large for
 one block is cut by a tree of median cuts on local first principal components. The driver grows the tree on a
 sample that is drawn by the content of the records. Means and scales are computed from sums of integers. The
-result does not depend on the order of records, files or partitions. Tasks cut blocks again that have more
-records than they may have (`block_cuts`).
+result does not depend on the order of records, files or partitions. Tasks split blocks that have more records
+than the maximum (`block_cuts`).
 """
 
 from __future__ import annotations
@@ -36,21 +36,23 @@ from pyspark.sql import types as t
 
 BLOCK = "__block"
 _PARTITION, _OF_BLOCK = "__partition", "__of_block"
-#: Names of columns of a stratum: the block of its first leaf, and the position of its tree.
+#: Names of columns of a stratum: number of the block of its first leaf, and position of its tree.
 _FIRST, _TREE, _LEAF = "__first", "__tree", "__leaf"
 
-#: Records of the sample that trees are grown on: for each block, and at least and at most over all strata.
+#: Number of records in the sample on which trees are grown: per block, and minimum and maximum over all
+#: strata.
 SAMPLED_PER_BLOCK, LEAST_SAMPLED, MOST_SAMPLED = 1_000, 100_000, 2_000_000
-#: The largest of m leaves has at most 1 + SPREAD * sqrt(2 ln m / s) times the records of the mean one if that
-#: has s records of the sample: like the largest of m normal deviations. Measured were 0.56 to 0.92 for 64 to
-#: 16,384 leaves of log-normal records, and 1.15 for 15,657 leaves of tied ones.
+#: The largest of m leaves has at most 1 + SPREAD * sqrt(2 ln m / s) times the records of the mean one if the
+#: mean leaf has s records of the sample, like the largest of m normal deviations. Measured values of SPREAD
+#: were 0.56 to 0.92 for 64 to 16,384 leaves of log-normal records, and 1.15 for 15,657 leaves of tied
+#: records.
 SPREAD = 1.25
 #: Target number of records of a shuffle partition, and minimum number of blocks in it, because small blocks
 #: cost more per record.
 PARTITION_RECORDS = 50_000
 PARTITION_BLOCKS = 5
-#: Maximum number of coordinates of a block, where each category of a nominal variable has one for every
-#: record (half a GiB; a method holds a few copies).
+#: Maximum number of coordinates of a block; each category of a nominal variable adds one coordinate to every
+#: record (half a GiB; a method needs a few copies).
 MOST_NUMBERS = 1 << 26
 
 
@@ -61,7 +63,7 @@ class Plan:
     Attributes
     ----------
     strata : pyarrow.Table
-        ``region`` (where there is one), `PATTERN`, ``records``, ``__first`` (block of the first leaf) and
+        ``region`` (if there is one), `PATTERN`, ``records``, ``__first`` (block of the first leaf) and
         ``__tree`` (position in `trees`, -1 for none), sorted by region and pattern.
     trees : tuple of CutTree
     coordinates : Coordinates
@@ -77,21 +79,21 @@ class Plan:
     most: int = MOST_NUMBERS
 
     def without_trees(self, blocks: set[int], lacking_values: Set[int] = frozenset()) -> Plan:
-        """Return the plan with the strata of these blocks left whole; block numbers stay.
+        """Return the plan without trees for the strata of these blocks; block numbers do not change.
 
         Parameters
         ----------
         blocks : set of int
             Blocks with fewer units or values than every cluster needs.
         lacking_values : set of int
-            Those of them that lack values of a sensitive variable only.
+            Blocks in `blocks` that only lack values of a sensitive variable.
 
         Raises
         ------
         InputRejected
-            A stratum that is whole already has fewer values of a sensitive variable than are asked for.
+            If a stratum without a tree has fewer values of a sensitive variable than required.
         ProtectionFailed
-            One that is whole already has too few units: it had enough when they were counted.
+            If a stratum without a tree has too few units, although it had enough when they were counted.
         """
         tree = self.strata[_TREE].to_numpy().copy()
         spoilt = sorted({self._stratum_of(block) for block in blocks})
@@ -114,15 +116,14 @@ class Plan:
         return replace(self, strata=self.strata.set_column(place, _TREE, pa.array(tree)))
 
     def reach(self, block: int, records: pa.Table) -> np.ndarray:
-        """Return, for records of a block, a distance within which the stratum has no record of another
-        block."""
+        """Return for each record a distance within which the stratum has no record of another block."""
         stratum = self._stratum_of(block)
         tree = self.strata[_TREE][stratum].as_py()
         if tree < 0:
             return np.full(len(records), np.inf)
         leaf = block - self.strata[_FIRST][stratum].as_py()
         points = self.coordinates.points(records)
-        rounding = TREE_GRID * math.sqrt(points.shape[1])  # both records of a pair, by half a step each
+        rounding = TREE_GRID * math.sqrt(points.shape[1])  # each of the two records may differ by half a step
         return np.maximum(self.trees[tree].margins(points, leaf) - rounding, 0.0)
 
     def _stratum_of(self, block: int) -> int:
@@ -130,7 +131,7 @@ class Plan:
 
     @property
     def records(self) -> int:
-        """Number of records of all blocks."""
+        """Return the number of records of all blocks."""
         return int(np.sum(self.strata["records"].to_numpy()))
 
     def sizes(self) -> np.ndarray:
@@ -157,7 +158,7 @@ def plan(
     Parameters
     ----------
     domains : mapping of nominal variable to int
-        About how many values it has.
+        Estimated number of values of the variable.
     """
     numeric = {name: all_scales[name] for name in group.variables if name in specification.numeric}
     nominal = [name for name in group.variables if name in specification.nominal]
@@ -199,8 +200,8 @@ def plan(
 def leaves_of(sizes: np.ndarray, most: int) -> tuple[np.ndarray, float]:
     """Return the number of blocks of each stratum, and the share of records to sample for their trees.
 
-    A tree that is grown on all records has leaves of one size. Leaves of a sample differ in size, so that
-    more of them are asked for.
+    A tree that is grown on all records has leaves of equal size. The leaves of a tree grown on a sample
+    differ in size, so that more leaves are needed.
 
     Parameters
     ----------
@@ -221,14 +222,15 @@ def leaves_of(sizes: np.ndarray, most: int) -> tuple[np.ndarray, float]:
 
 
 def records_within_memory(plain: int, domains: Sequence[int]) -> int:
-    """Return the most records of a block whose coordinates are at most `MOST_NUMBERS` numbers.
+    """Return the maximum number of records of a block with at most `MOST_NUMBERS` coordinates.
 
     Parameters
     ----------
     plain : int
-        Columns of points that are one number a record.
+        Number of columns of points with one number for each record.
     domains : sequence of int
-        Categories of each further variable: one number a record each, of those that a block can hold.
+        Number of categories of each further variable; each category that a block can contain adds one number
+        to a record.
     """
 
     def numbers(records: int) -> int:
@@ -248,7 +250,7 @@ def blocked(
         Accepted records with `PATTERN`.
     chosen : Plan
     names : list of str
-        Columns whose content orders the records (all that are published).
+        Columns by whose content the records are sorted (all published columns).
     mask : int
         Bits of the pattern that belong to this clustering.
     specification : Specification
@@ -281,7 +283,7 @@ def blocked(
 
 
 def block_and_hash(blocks: int) -> Column:
-    """Combine the block number and the first bits of the hash, so that a sort compares one number."""
+    """Combine the block number and the first bits of the hash, so that the sort compares a single number."""
     bits = 63 - blocks.bit_length()
     hashed = f.shiftright(f.col(HASH), 64 - bits) + f.lit(1 << (bits - 1))
     return f.shiftleft(f.col(BLOCK), bits) + hashed
@@ -295,7 +297,7 @@ def _variables(chosen: Plan) -> list[str]:
 def _with_stratum(
     spark: SparkSession, frame: DataFrame, chosen: Plan, mask: int, specification: Specification
 ) -> DataFrame:
-    """Add `first` and `tree` of the record's stratum, and the constants of its scales."""
+    """Add `first` and `tree` of the record's stratum, and its scales as constants."""
     lookup, constants = chosen.strata.drop_columns(["records"]), scale_constants(chosen.coordinates.scales)
     if len(lookup) == 1:
         of_stratum = {name: f.lit(lookup[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
@@ -313,8 +315,9 @@ def _with_stratum(
 
 
 def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
-    """Assign consecutive blocks to partitions of up to `capacity` records; return the partitions and their
-    number."""
+    """Assign consecutive blocks to partitions of up to `capacity` records; return partitions and their
+    number.
+    """
     partition = np.zeros(len(sizes), np.int32)
     current, filled = 0, 0.0
     for block, size in enumerate(sizes):
@@ -326,7 +329,7 @@ def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
 
 
 def _leaf(chosen: Plan) -> Callable[..., pa.Array]:
-    """Return an Arrow function: the leaf of each record in its stratum's tree, 0 without a tree."""
+    """Return an Arrow function for the leaf of each record in its stratum's tree, 0 without a tree."""
     trees, coordinates, names = chosen.trees, chosen.coordinates, _variables(chosen)
 
     def leaf(tree: pa.Array, key: pa.Array, *values: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Checkpoints: finished steps in the staging area, used again only if nothing of them changed."""
+"""Checkpoints: finished steps in the staging area, which are used again only if they are unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write_checkpoint(spark: SparkSession, place: StagingArea, name: str, reports
 
 
 def read_checkpoint(spark: SparkSession, place: StagingArea, name: str) -> list[Any] | None:
-    """Return the reports of a finished frame; None if it is not finished or was changed since."""
+    """Return the reports of a finished frame; None if it is unfinished or was changed later."""
     try:
         with place.open(_seal(name)) as file:
             content = json.loads(file.read())

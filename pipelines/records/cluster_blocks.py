@@ -1,5 +1,5 @@
-"""Protect by microaggregation in tasks: the only call of the methods from Spark, with Arrow tables in and
-out.
+"""Protect by microaggregation in tasks, with Arrow tables as input and output; only this module calls the
+methods from Spark.
 
 Each block arrives whole, sorted by its content.
 """
@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 def cluster_blocks(
     batches: Iterable[pa.RecordBatch], clustering: BlockConfig, schema: t.StructType
 ) -> Iterator[tuple[pa.Table, str]]:
-    """Protect the blocks of a partition; yield each with its report, then the moments of all.
+    """Protect the blocks of a partition; yield each block with its report, then the moments of all blocks.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def cluster_blocks(
 
 
 def _within_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[tuple[pa.Table, np.ndarray | None]]:
-    """Return a block, or the parts of one that is too large, each with its margins."""
+    """Return a block, or the parts of a block that is too large, with the margins of each."""
     if len(block) <= clustering.plan.most:
         yield block, None
         return
@@ -66,7 +66,7 @@ def _within_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[tuple[pa
 
 
 def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.StructType:
-    """Return the schema of protected records: the blocked columns, and those stored with them."""
+    """Return the schema of protected records: the blocked columns, and columns that are stored with them."""
     beside: list[tuple[str, t.DataType]] = []
     if clustering.jointly:
         types = {entry.name: entry.dataType for entry in blocked}
@@ -77,7 +77,7 @@ def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.Struct
 
 
 def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Split batches that are sorted by block into one table a block; a block may span batches."""
+    """Split batches that are sorted by block into one table for each block; a block may span batches."""
     parts: list[pa.RecordBatch] = []
     current = None
     for batch in batches:

@@ -1,8 +1,8 @@
 """Protect frequencies block by block in tasks, by an algorithm that solves integer programs.
 
-These algorithms are for some hundred records at a time. A block is a run of similar key combinations of one
-region. Its chi-square is that of its own records, and its bound holds given the blocking. The report of the
-whole file states a bound that holds for every method.
+These algorithms can solve some hundred records at a time. A block is a run of similar key combinations of one
+region. The chi-square of a block is that of its own records, and its bound holds given the blocking. The
+report of the whole file states a bound that holds for every method.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.nominal.similarity import Similarity
 from pyspark.sql import SparkSession
 
-#: Algorithm that protects a block if the requested algorithm fails on it.
+#: Fallback algorithm for a block on which the requested algorithm fails.
 FALLBACK = "local-search"
 #: Every nominal algorithm that a specification may name.
 METHODS: dict[str, FrequencyAlgorithm] = {**FREQUENCY, **SAFE}
@@ -61,19 +61,19 @@ def solved_by_block(
     Parameters
     ----------
     task : ProtectionTask
-        Of the whole file, with its control tables; names of them are text.
+        Task of the whole file, with its control tables; their names are text.
 
     Returns
     -------
     counts : (m,) int64 array
         0 or at least k, with the total of each block kept.
     reports : list of dict
-        One a block, in order, and one of the whole file.
+        One report for each block, in order, and one for the whole file.
 
     Raises
     ------
     InvalidParameter
-        Where the algorithm cannot carry what was asked for: no block can be protected.
+        If the algorithm does not support the settings, so that no block can be protected.
     """
     frequencies = task.frequencies
     blocks = cut(frequencies, task.k, most)
@@ -117,8 +117,8 @@ def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[s
 def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
     """Return the positions of the key combinations of each block: runs within a region of at least k records.
 
-    Combinations follow each other by the variable of the smallest domain first, so that those of a
-    block agree on as many variables as they can.
+    Combinations are sorted by the variable with the smallest domain first, so that those of a block agree in
+    as many variables as possible.
     """
     by_domain = np.argsort(frequencies.domain_sizes, kind="stable")
     regions = frequencies.region_of()
@@ -142,10 +142,10 @@ def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
 
 
 def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the counts and the report of one block; an error is reported by its type, never by its text.
+    """Return the counts and the report of one block; the report states the type of an error, never its text.
 
-    What the algorithm cannot carry for any block comes back as a status, with the counts as they were: an
-    exception would pass through Spark, and end the run as one that nobody expected.
+    If the algorithm does not support the settings, the status says so and the counts are unchanged. An
+    exception would pass through Spark and end the run as an unexpected error.
     """
     start = time.monotonic()
     report: dict[str, Any] = {
@@ -174,7 +174,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
         counts = solution.counts
         _check(task, counts)
         report |= proved(solution, tables.chi2(counts), OF_BLOCK)
-    except InvalidParameter as error:  # such a message holds no value
+    except InvalidParameter as error:  # messages of this error contain no value
         return task.frequencies.counts, report | {"status": "unsupported", "why": str(error)}
     except Exception as error:
         block = ProtectionTask(task.frequencies, task.k, tables, effort="fast", seed=task.seed)
@@ -210,7 +210,7 @@ def _check(task: Task, counts: np.ndarray) -> None:
 def _tables_of_block(
     tables: Sequence[tuple[Hashable, ...]], frequencies: FrequencyVector
 ) -> tuple[tuple[Hashable, ...], ...]:
-    """Return the control tables without the region, which is the same in all of a block."""
+    """Return the control tables without the region, which is constant within a block."""
     without = [tuple(name for name in table if name in frequencies.names) for table in tables]
     return tuple(dict.fromkeys(table for table in without if table))
 

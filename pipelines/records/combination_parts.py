@@ -2,8 +2,8 @@
 
 Tasks write the partitions and search them stage by stage (`sdc.nominal.partitions`). The driver holds the
 cells that partitions share (those of tables without the region) and the regions. Codes, counts and
-reassignments are in the files of the partitions only. The partitions follow from the key combinations of the
-regions in their order, so the result is the same for any number of tasks.
+reassignments are in the files of the partitions only. The partitions are determined by the key combinations
+of the regions, in order, so that the result is the same for any number of tasks.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ from microguard.sdc.nominal.similarity import Similarity
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-#: Values that are read at a time.
+#: Number of values that are read at a time.
 _ROWS = 200_000
 _PART = "__part"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The key combinations of a file, and how they are cut into partitions of regions.
+    """The key combinations of a file, and their assignment to partitions of regions.
 
     Attributes
     ----------
     place : StagingArea
     source : str
-        What `write_combinations` wrote there.
+        Name of the frame that `write_combinations` wrote there.
     names : tuple of str
         The variables.
     keys : dict of str to pyarrow array
         Values of the region, if any, and of each variable, in the order of codes; by column of the file.
     part_of_region : (regions,) int64 array
-    distances : mapping of name to Distance, or None where every mismatch costs the same
+    distances : mapping of name to Distance, or None if every mismatch costs the same
     """
 
     place: StagingArea
@@ -82,7 +82,7 @@ class Layout:
         Raises
         ------
         ProtectionFailed
-            A region with fewer than k records.
+            If a region has fewer than k records.
         """
         columns = [f"v{i}" for i in range(len(keys_of(group, specification)))]
         keys = {name: categories_of(_pieces(place, source, name)) for name in columns}
@@ -105,7 +105,7 @@ class Layout:
 
     @property
     def by_region(self) -> bool:
-        """Whether there is a region."""
+        """Whether the key combinations have a region."""
         return len(self.keys) > len(self.names)
 
     @property
@@ -144,7 +144,7 @@ class CombinationParts:
     layout : Layout
     asked : PartitionRequest
     files : PartFiles
-    finished : stages of parts that are done
+    finished : stages of partitions that are already finished
     """
 
     spark: SparkSession
@@ -163,7 +163,7 @@ class CombinationParts:
         Raises
         ------
         ProtectionFailed
-            If two combinations have one digest, or a part has no combination.
+            If two combinations have the same digest, or a partition has no combination.
         """
         files = PartFiles(place, name)
         source = layout.place.read(spark, layout.source)
@@ -195,11 +195,11 @@ class CombinationParts:
         return index
 
     def shared_state(self, part: int) -> SharedState:
-        """Return the part of the shared cells that a partition contributes."""
+        """Return the part of the shared state that a partition contributes."""
         return self.files.held(part)
 
     def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
-        """Run one stage of the search on each partition, a task each; return the moves tried."""
+        """Run one stage of the search, with one task for each partition; return the number of tried moves."""
         asked, files, moving = self.asked, self.files, len(portions)
         tasks = [(part, self._stage.get(part), errors) for part, errors in portions.items()]
 
@@ -222,7 +222,7 @@ class CombinationParts:
         return sum(tried)
 
     def change(self, part: int) -> np.ndarray:
-        """Return the changes of the last stage of a partition in its shared cells."""
+        """Return the changes of the shared cells by the last stage of a partition."""
         return self.files.change(part, self._stage[part])
 
     def finish(self, moves: str) -> list[dict[str, Any]]:
@@ -231,7 +231,7 @@ class CombinationParts:
         Raises
         ------
         ProtectionFailed
-            Counts that are not protected, or not those of the records.
+            If counts are not protected, or do not add up to the number of records.
         """
         layout, files, k = self.layout, self.files, self.asked.k
 
@@ -261,7 +261,7 @@ class CombinationParts:
 
 
 def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Compute, in a task, the codes of the values and the partition of each key combination."""
+    """Compute in a task the codes of the values and the partition of each key combination."""
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -276,7 +276,7 @@ def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.R
 
 
 def _written(layout: Layout, asked: PartitionRequest, files: PartFiles) -> Callable[[pa.Table], pa.Table]:
-    """Write, in a task, a partition with its index."""
+    """Write in a task a partition with its index."""
 
     def task(rows: pa.Table) -> pa.Table:
         number = rows[_PART][0].as_py()
@@ -288,7 +288,7 @@ def _written(layout: Layout, asked: PartitionRequest, files: PartFiles) -> Calla
 
 
 def _pieces(place: StagingArea, source: str, name: str) -> Iterator[pa.Array]:
-    """Read a column of the key combinations in pieces, in the order of the files."""
+    """Read a column of the key combinations in pieces, in file order."""
     for part in place.parts(source):
         with pq.ParquetFile(place.file(source, part)) as file:
             for batch in file.iter_batches(_ROWS, columns=[name]):

@@ -58,9 +58,9 @@ class Combinations:
     categories : tuple of pyarrow arrays
         Value of each code, by variable.
     digests : (m, 2) int64 array
-        What records find their combination by.
+        Digests by which records are joined to their combination.
     similarity : Similarity or None
-        How far combinations are apart; None where every mismatch costs the same.
+        Distances between combinations; None if every mismatch costs the same.
     """
 
     frequencies: FrequencyVector
@@ -72,8 +72,7 @@ class Combinations:
 def write_combinations(
     frame: DataFrame, group: Group, specification: Specification, place: StagingArea, name: str
 ) -> int:
-    """Count the records of each key combination, and write the counts to the staging area; return their
-    number."""
+    """Count the records of each key combination, write the counts to staging, and return their number."""
     values = {name: f"v{i}" for i, name in enumerate(keys_of(group, specification))}
     combined = frame.groupBy(*[column(name).alias(alias) for name, alias in values.items()])
     counted = combined.agg(f.count(f.lit(1)).alias(COUNT))
@@ -84,7 +83,7 @@ def write_combinations(
 def combinations(place: StagingArea, source: str, group: Group, specification: Specification) -> Combinations:
     """Read all key combinations; a missing value is one more category, the last.
 
-    They are read column by column, so that values are never held next to their codes.
+    The columns are read one by one, so that values and codes are not in memory at the same time.
     """
     names = list(group.variables)
     keys = keys_of(group, specification)
@@ -124,7 +123,7 @@ def in_order(
     Raises
     ------
     ProtectionFailed
-        Two rows of one combination.
+        If two rows have the same combination.
     """
     frequencies, place = collapse(codes, domain_sizes, names, regions=regions, counts=counts)
     if len(frequencies) != len(counts):
@@ -156,8 +155,8 @@ def protected_counts(
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
     """Protect the counts of all key combinations; return them with block reports.
 
-    The recommended search and SAFE work on the errors of the whole file at once; every other algorithm
-    is one of the papers' and runs block by block in tasks.
+    The recommended search and SAFE work on the errors of the whole file at once. All other algorithms come
+    from published papers and run block by block in tasks.
 
     Raises
     ------
@@ -181,7 +180,7 @@ def protected_counts(
         )
         safe = method.name == "safe"
         name = _safe(method.algorithm, method.effort) if safe else chosen(method.algorithm, task)
-        # for these methods "auto" chooses by the size of the file
+        # for these methods, "auto" depends on the size of the file
         fits = method.algorithm == "auto" and not safe
         whole = METHODS[name].whole_file or fits
         if not whole:

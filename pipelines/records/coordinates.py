@@ -17,7 +17,7 @@ from microguard.pipelines.intake.fixed_point import Scale
 from microguard.sdc.clusters.cost_matrix import CostMatrix
 from microguard.sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
 
-#: Coordinates for trees are multiples of this power of two.
+#: Coordinates for trees are rounded to multiples of this power of two.
 TREE_GRID = 2.0**-32
 
 
@@ -31,12 +31,12 @@ class Coordinates:
     categories : mapping of nominal variable to pyarrow.Array
         Categories that get an indicator (in trees only; inside a block every category has one).
     weights : mapping of variable to float
-        What multiplies the squared distance in a variable; 1 where it has none.
+        Factor of the squared distance in a variable; 1 by default.
     orders : mapping of ordinal variable to its categories, lowest first
     trees : mapping of hierarchical variable to its paths
         Each category with its ancestors, finest first.
     costs : mapping of variable to CostMatrix
-        Of the nominal ones whose mismatches have prices.
+        Cost matrices of nominal variables whose mismatches have different costs.
     """
 
     scales: Mapping[str, Scale]
@@ -66,27 +66,30 @@ class Coordinates:
         return len(next(iter(self.trees[name].values()))) if name in self.trees else 1
 
     def ordinal(self, name: str, values: pa.ChunkedArray) -> np.ndarray:
-        """Return the coordinates of an ordinal variable, (n, steps): its weight is the distance of its
-        ends."""
+        """Return the coordinates of an ordinal variable, (n, steps); its weight is the distance of the two
+        ends.
+        """
         order = self.orders[name]
         return ordinal_coordinates(ranks_of(values, order), len(order)) * math.sqrt(self.weight(name))
 
     def priced(self, name: str, values: pa.ChunkedArray, whole: bool = False) -> np.ndarray:
-        """Return the coordinates of a variable with a cost matrix: its weight is the largest cost.
+        """Return the coordinates of a variable with a cost matrix; its weight is the largest cost.
 
-        Those of all categories where the points of several tables are to be compared (`whole`).
+        With `whole`, all categories have coordinates, so that points of several tables can be compared.
         """
         matrix = self.costs[name]
         among = np.arange(len(matrix.mismatches)) if whole else None
         return matrix.coordinates(matrix.rows(values), among) * math.sqrt(self.weight(name))
 
     def points(self, table: pa.Table) -> np.ndarray:
-        """Return the coordinates for trees: missing numbers are at the mean, a mismatch costs its weight.
+        """Return the coordinates for trees: missing numbers get the mean, a category mismatch costs its
+        weight.
 
         Numbers are rounded to multiples of `TREE_GRID`, so that their last bits do not decide between equal
-        projections. Ordinal variables have a single one, along the line between the ends of their order,
-        hierarchical ones those of their finest level: so no two points are farther apart than their records.
-        Those with a cost matrix have the same as in a block.
+        projections. Ordinal variables have a single coordinate, along the line between the ends of their
+        order; hierarchical variables have the coordinates of their finest level. Therefore two points are
+        never farther apart than their records. Variables with a cost matrix have the same coordinates as in a
+        block.
         """
         numeric = np.rint(np.nan_to_num(self.weighted(table), nan=0.0) / TREE_GRID) * TREE_GRID
         indicators = []

@@ -1,6 +1,6 @@
-"""The process that Spark forks its Python workers from; Spark starts it by its module name.
+"""The process from which Spark forks its Python workers; Spark starts this module by name.
 
-It starts no threads, because threads do not survive a fork.
+The process starts no threads, because threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def load() -> None:
 def leave_archives() -> None:
     """Remove archives from the import path if a folder has pyspark.
 
-    Before each task a worker lets Python forget what it knows of the path (``importlib.invalidate_caches``),
-    upon which Python 3.11 reads the contents of each archive again for each package in it: of pyspark's zip,
-    and of Spark's core jar, which Spark puts on the path: more work than most tasks are.
+    Before each task a worker clears Python's import caches (``importlib.invalidate_caches``). Python 3.11
+    then reads the list of contents of each archive again for each package in it. The archives are pyspark's
+    zip and Spark's core jar, which Spark adds to the path. Reading them takes longer than most tasks.
     """
     whole = list(sys.path)
     archives = {entry for entry in whole if entry.endswith((".zip", ".jar"))}
@@ -43,7 +43,8 @@ def leave_archives() -> None:
 def port_alone() -> Iterator[None]:
     """Redirect the output of imports, because Spark reads the port from standard output.
 
-    `sys.stdout` has it afterwards; for compiled code, descriptor 1 stays standard error.
+    Afterwards `sys.stdout` is the original standard output; for compiled code, descriptor 1 stays standard
+    error.
     """
     pipe = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -59,5 +60,5 @@ if __name__ == "__main__":
 
         with suppress(Exception):  # the first task reports the error of a failed import
             load()
-    gc.freeze()  # after each task a worker collects garbage, for which it would look at all that was loaded
+    gc.freeze()  # after each task a worker collects garbage, and would traverse all loaded objects
     manager()

@@ -1,4 +1,4 @@
-"""Solved blocks in the staging area, so that a run that died resumes with the blocks that are left."""
+"""Solved blocks in the staging area: a run that died resumes with the remaining blocks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class FinishedBlock:
     name : str
     records, k : int
     diversity : Diversity or None
-        What is read is believed where it is a clustering of so many records, k or more in each cluster, which
-        are diverse.
+        A file is accepted only if it has a clustering of this number of records into diverse clusters of at
+        least k.
     """
 
     place: StagingArea
@@ -39,7 +39,7 @@ class FinishedBlock:
     def of(
         cls, points: Points, diversity: Diversity | None, seed: int, block: int, task: BlockConfig
     ) -> FinishedBlock | None:
-        """Return the file of a block; None without a place for files."""
+        """Return the file of a block; None if the run has no place for such files."""
         if task.resume is None:
             return None
         content = hashlib.blake2b(np.ascontiguousarray(points.values).tobytes(), digest_size=16)
@@ -70,6 +70,6 @@ class FinishedBlock:
         return labels, certificate | {"resumed": True}
 
     def write(self, labels: np.ndarray, certificate: dict[str, Any]) -> None:
-        """Write labels and certificate in one step."""
+        """Write labels and certificate atomically."""
         codes, text = labels.astype(np.int32), json.dumps(certificate)
         self.place.save(self.name, lambda file: np.savez(file, labels=codes, certificate=text))

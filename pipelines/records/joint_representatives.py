@@ -1,7 +1,7 @@
 """Choose the nominal representatives of all clusters of a file jointly, by the errors of the control tables.
 
 The mode of a cluster drops every rare value in every cluster, and the errors add up (Cost 2023, Example
-5.1.2). Tasks keep the original values of each cluster. Here each cluster gets one of its own key
+5.1.2). Tasks store the original values of each cluster. This module gives each cluster one of its own key
 combinations, so that k, diversity and the numeric variables do not change.
 """
 
@@ -22,7 +22,7 @@ from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Maximum number of records for which the clusters of a file are collected for one search; larger files
+#: Maximum number of records for which the clusters of a file are collected for a joint search; larger files
 #: publish modes.
 MOST_RECORDS = 500_000
 _REGION = "__region"
@@ -34,7 +34,7 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
     Raises
     ------
     ProtectionFailed
-        Where cells are to be kept, and there are too many records to choose.
+        If cells must be preserved, but there are too many records for a joint search.
     """
     if specification.method.representative not in BY_CONTROL_TABLES or not _tables(group, specification):
         return False

@@ -1,7 +1,6 @@
 """Files of the partitions of key combinations: arrays in the staging area.
 
-A file is written in one step and never written again with other content, so that a retried task finds the
-same state.
+A file is written atomically and never replaced by other content, so that a retried task finds the same state.
 """
 
 from __future__ import annotations
@@ -78,12 +77,11 @@ class PartFiles:
         return CellIndex(tables, tuple(arrays[f"keys{t}"] for t in range(len(tables))), arrays["original"])
 
     def write_held(self, number: int, held: SharedState, original: np.ndarray) -> None:
-        """Write the positions of a partition's cells among those of the file, and the file's original
-        counts."""
+        """Write the positions of a partition's cells among those of the file, and the original counts."""
         self._write(f"{number}-held", places=held.places, records=held.records, original=original)
 
     def held(self, number: int) -> SharedState:
-        """Read the part of the shared cells that a partition contributes."""
+        """Read the part of the shared state that a partition contributes."""
         arrays = self._read(f"{number}-held")
         return SharedState(arrays["places"], arrays["records"])
 

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Points:
-    """Records of a block as points; the squared distance of two is the cost of clustering them together.
+    """Records of a block as points; the squared distance of two points is the cost of clustering them
+    together.
 
     Attributes
     ----------
     values : (n, p) float array
-        Coordinates, their weights within them, then codes, of which only equality counts.
+        Coordinates, which include their weights, then codes, which are only compared for equality.
     mismatches : (q,) float array
-        What a mismatch of each of the last q columns, the codes, costs; a hierarchical variable has one for
-        each level of its tree.
+        Cost of a mismatch in each of the last q columns, the codes; a hierarchical variable has one column
+        for each level of its tree.
     record_weights : (n,) float array or None
-        What multiplies the squared distances of each record; None where all count alike.
+        Factor of the squared distances of each record; None if all records count equally.
     numeric_names : tuple of str
         Numeric variables, whose coordinates come first.
     """
@@ -45,7 +46,7 @@ class Points:
         nominal: tuple[str, ...],
         record_weights: np.ndarray | None = None,
     ) -> Points:
-        """Build the points of a block; numeric variables that are missing in all of it are left out."""
+        """Build the points of a block; leave out numeric variables that are missing in all its records."""
         numeric = coordinates.weighted(block)
         present = ~np.isnan(numeric).all(axis=0) if len(numeric) else np.ones(numeric.shape[1], dtype=bool)
         names = tuple(name for name, there in zip(coordinates.scales, present, strict=True) if there)
@@ -78,7 +79,7 @@ class Points:
 
     @property
     def alike(self) -> bool:
-        """Whether all records are equal, so that one cluster loses nothing."""
+        """Whether all records are equal, so that a single cluster has no loss."""
         return not self.values.shape[1] or bool((self.values == self.values[0]).all())
 
     @property
@@ -88,7 +89,7 @@ class Points:
 
     @property
     def weights(self) -> np.ndarray:
-        """Factor of the squared distance of each column, (p,); coordinates include theirs already."""
+        """Factor of the squared distance of each column, (p,); coordinates already include their factor."""
         return np.concatenate([np.ones(self.values.shape[1] - len(self.mismatches)), self.mismatches])
 
     @property
@@ -99,8 +100,9 @@ class Points:
         return int(np.count_nonzero(~self.nominal)) + indicators
 
     def expand(self) -> np.ndarray:
-        """Return coordinates with one indicator a category, so that a mismatch has its cost as squared
-        distance."""
+        """Return coordinates with an indicator for each category; a mismatch has its cost as squared
+        distance.
+        """
         indicators = [
             (codes[:, None] == np.arange(codes.max() + 1)) / np.sqrt(2.0) * np.sqrt(cost)
             for codes, cost in zip(self.values[:, self.nominal].T, self.mismatches, strict=True)

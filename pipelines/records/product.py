@@ -1,4 +1,4 @@
-"""The product "records": microdata, protected by cluster or by combination."""
+"""The product "records": microdata protected by clusters or by frequencies of key combinations."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Records:
         )
 
     def _refuse_other_units(self, before: DataFrame, after: DataFrame) -> None:
-        """Refuse a method of a third party that changed what k counts, which is not in the files.
+        """Refuse a third-party method that changed the unit that k counts, which is not in the files.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Records:
             )
 
     def compare(self, screened: ValidatedInput, protected: Comparison) -> Comparison:
-        """Return the protected records next to the original ones."""
+        """Return the protected records together with the original ones."""
         return protected
 
     def stage(self, job: Job, protected: Comparison, release_id: str) -> Staged:
@@ -126,7 +126,7 @@ class Records:
         return stage(frame, self.contract, protected.tables_after, job.areas, release_id, protected.records)
 
     def read_back(self, job: Job, protected: Comparison, staged: Staged) -> Written:
-        """Count the classes on the files as they were written."""
+        """Count the classes on the published files."""
         original = None if protected.records_before is None else protected.screened.untouched
         published = protected.protected
         return verify_written(job.spark, staged, original, published, self.specification, self.guarantees)
@@ -159,7 +159,7 @@ class Records:
         disclosed: Mapping[str, float],
         successor: bool,
     ) -> Mapping[str, Any]:
-        """Guarantee, limits, columns."""
+        """Return guarantee, limits and columns for the manifest."""
         return manifest(
             self.specification,
             release_id,

@@ -36,15 +36,15 @@ from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certifi
 from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 
-#: Number of key combinations above which the file is searched in parts; up to it, one process has enough
-#: memory.
+#: Number of key combinations above which the file is searched in partitions; below, the memory of one process
+#: is enough.
 MOST_IN_ONE = 1_000_000
 
 
 def protect_by_frequency(
     job: Job, frame: DataFrame, group: Group, release_id: str
 ) -> tuple[DataFrame, BlockReports]:
-    """Protect one clustering by frequency; return the records, written once, and the reports."""
+    """Protect one clustering by frequency; return the records, which are written once, and the reports."""
     specification = job.specification
     place, target = job.areas.staging_area(release_id, "resume"), f"protected-{group.name}"
     reports = read_checkpoint(job.spark, place, target)
@@ -63,7 +63,7 @@ def _protected(job: Job, frame: DataFrame, group: Group, place: StagingArea) -> 
     """Write the reassignments, and return the reports."""
     specification = job.specification
     source, parts = f"combinations-{group.name}", f"parts-{group.name}"
-    place.remove(parts)  # remove the parts of a run that died
+    place.remove(parts)  # remove partitions of a run that died
     with job.progress.stage("block"):
         number = write_combinations(frame, group, specification, place, source)
         layout = None if number <= MOST_IN_ONE else _layout(place, source, group, specification)
@@ -91,7 +91,7 @@ def _moves_of(group: Group) -> str:
 
 
 def _layout(place: StagingArea, source: str, group: Group, specification: Specification) -> Layout | None:
-    """Return the partitions of the key combinations; None if the method or a table needs them all at once."""
+    """Return the partitions of the key combinations; None if the method or a table needs all at once."""
     if specification.strategy(group) != "frequency" or specification.method.algorithm not in (
         "auto",
         LOCAL_SEARCH,

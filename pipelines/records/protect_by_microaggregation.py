@@ -29,7 +29,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
 from pyspark.sql import DataFrame
 
-#: Modules that only nominal variables need.
+#: Modules that only runs with nominal variables need.
 _JOINT = "microguard.pipelines.records.joint_representatives"
 
 
@@ -43,14 +43,14 @@ def protect_by_microaggregation(
     screened: ValidatedInput,
     release_id: str,
 ) -> tuple[DataFrame, BlockReports]:
-    """Protect one clustering; strata whose trees leave a leaf with too few units or values are solved whole.
+    """Protect one clustering; strata with a leaf of too few units or values are solved as one block.
 
     Parameters
     ----------
     strata : pyarrow.Table
         Records by region and by the bits `pattern` of the missing pattern.
     screened : ValidatedInput
-        For what is known of its variables.
+        Provides the statistics of the variables.
     """
     specification, records = job.specification, int(pc.sum(strata["records"]).as_py() or 0)
     with job.progress.stage("block"):
@@ -69,7 +69,7 @@ def protect_by_microaggregation(
     )
     whole = specification.publish.series != "register"  # a register protects new records only
     apart = closeness(frame, specification, screened.untouched.ranges if whole else None)
-    planned = chosen.blocks  # tasks may cut some blocks again
+    planned = chosen.blocks  # tasks may split some blocks
     while True:
         resume = place, finished_blocks
         secret = secret_seed(screened, specification)
@@ -88,7 +88,7 @@ def protect_by_microaggregation(
             reports = checkpoint[1]
         protection = collected(reports, len(task.numeric))
         if not protection.too_few:
-            if checkpoint is None:  # only now, so that the next run solves failed blocks again
+            if checkpoint is None:  # written last, so that the next run solves failed blocks again
                 write_checkpoint(job.spark, place, target, [counted_by, reports])
             protected = place.read(job.spark, target, schema)
             if jointly:
@@ -101,12 +101,12 @@ def protect_by_microaggregation(
 def closeness(
     frame: DataFrame, specification: Specification, ranges: Mapping[str, Range] | None = None
 ) -> Mapping[str, float]:
-    """Return how far apart sensitive numbers may be to count as one value, if classes must be diverse.
+    """Return the largest difference of sensitive numbers that count as one value, if classes must be diverse.
 
     Parameters
     ----------
     ranges : mapping of variable to its `Range`, optional
-        Of the frame; otherwise they are computed.
+        Ranges of the variables in the frame; by default computed.
     """
     if specification.method.min_diversity == 1:
         return {}
@@ -119,23 +119,21 @@ def closeness(
 def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
     """Return a secret seed for draws that conceal values from attackers who know the method.
 
-    It follows from the content of the whole input: whoever would try them all must know the values that they
-    are after.
+    The seed is computed from the content of the whole input: an attacker who wants to compute it must already
+    know the values.
     """
     drawn = hashlib.blake2b(f"{specification.release.seed}/{screened.fingerprint}".encode(), digest_size=8)
     return int.from_bytes(drawn.digest(), "big")
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
-    """Return the columns that distinguish records: published columns, the unit that k counts, and the unit
-    key.
-    """
+    """Return the columns that distinguish records: published columns, the unit k counts, and the unit key."""
     hidden = (specification.counted, UNIT)
     return [name for name in frame.columns if name in specification.published or name in hidden]
 
 
 def _represented(job: Job, protected: DataFrame, group: Group, place: StagingArea) -> DataFrame:
-    """Choose the representatives of all clusters together, and write the records once."""
+    """Choose the representatives of all clusters jointly, and write the records once."""
     target = f"represented-{group.name}"
     if read_checkpoint(job.spark, place, target) is None:
         with job.progress.stage("reconcile"):
@@ -155,7 +153,7 @@ def _clustering_task(
     close: Mapping[str, float],
     sampling_weights: SamplingWeights | None,
 ) -> BlockConfig:
-    diverse = specification.method.min_diversity > 1  # sensitive values decide about clusters
+    diverse = specification.method.min_diversity > 1  # sensitive values influence the clusters
     return BlockConfig(
         secret=secret,
         k=specification.release.k,

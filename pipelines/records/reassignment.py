@@ -1,9 +1,9 @@
 """Reassignments: records of a key combination that take the values of another one.
 
-The records of a key combination are ordered by content. The first ones keep their values, and the others take
-those of the key combinations that their surplus flows to. Flows are written once to the staging area and
-joined to the records by key combination. No task holds more of the answer than the key combinations of its
-own records.
+The records of a key combination are ordered by content. The first records keep their values; the surplus
+records get the values of the key combinations to which they flow. Flows are written once to the staging area
+and joined to the records by key combination. A task needs only the flows of the key combinations of its own
+records.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _RANK = "__rank"
 _ABOVE, _LAST = "__above", "__last"
 #: Digest of the key combination from which records are reassigned.
 _LEFT = ("__left0", "__left1")
-#: Number of reassignments whose values are decoded and written at once.
+#: Number of reassignments whose values are decoded and written at a time.
 _ROWS = 200_000
 
 
 def carried_back(frame: DataFrame, group: Group, specification: Specification, moves: DataFrame) -> DataFrame:
-    """Give each record the values of the key combination that it is reassigned to.
+    """Give each record the values of the key combination to which it is reassigned.
 
     Parameters
     ----------
     moves : DataFrame
-        What `write_moves` wrote.
+        The frame written by `write_moves`.
     """
     names, keys = list(group.variables), keys_of(group, specification)
     published = [name for name in frame.columns if name in specification.published]
@@ -74,10 +74,10 @@ def moves_schema(categories: Sequence[pa.Array]) -> t.StructType:
 def write_moves(
     place: StagingArea, name: str, number: int, collapsed: Combinations, counts: np.ndarray
 ) -> Part:
-    """Write the flows between key combinations: one row a flow, with the values that its records take.
+    """Write the flows between key combinations: one row for each flow, with the values that its records get.
 
-    Of a combination's records those that stay have the lowest ranks, then its flows follow in the order of
-    the combinations they go to.
+    The records that keep their combination have the lowest ranks. The flows follow in the order of their
+    target combinations.
 
     Parameters
     ----------
@@ -120,5 +120,5 @@ def _own(name: str, kind: t.DataType) -> Column:
 
 
 def _taken(position: int) -> str:
-    """Name the column of the values that a reassignment gives to a variable."""
+    """Name the column of the values that a variable gets by a reassignment."""
     return f"__taken{position}"

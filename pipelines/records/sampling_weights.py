@@ -1,11 +1,12 @@
 """Sampling weights in clusters: the weight of each record in a mean or in a mode.
 
-The weight is published as it is. So no record may have too large a share of a mean or a vote; `sdc` has the
-rules. They read published weights alone, so that merged clusters and trimmed weights reveal no
+The weight is published unchanged. Therefore no record may have too large a share of a mean or a vote; `sdc`
+has the rules. The rules use published weights only, so that merged clusters and trimmed weights disclose no
 value.
 
-If k counts units or households, their records have one share, weighted or not: a class of twelve records of
-one unit and one each of two others holds three units, and its mean is the first one's.
+If k counts units or households, the records of a unit have one common share, weighted or not. Otherwise, a
+class of three units could have twelve records of the first unit and one record of each other unit: its mean
+would be about that of the first unit.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ class SamplingWeights:
     Attributes
     ----------
     name : str or None
-        Its variable; None where every record counts for one.
+        Variable of the weight; None if all records have weight 1.
     mean : float
-        Of all records: weights are counted in units of it, so that sums over records stay sums of records.
+        Mean weight of all records. Weights are divided by it, so that sums of weights have the size of
+        numbers of records.
     k : int
     counted : str or None
-        What k counts, where it is not records: whose weights are one share.
+        Unit that k counts, if not records; the weights of a unit are one share.
     """
 
     name: str | None
@@ -49,7 +51,7 @@ class SamplingWeights:
         specification: Specification,
         mean_weights: Mapping[str, float],
     ) -> SamplingWeights | None:
-        """Return how the clusters of a clustering use weights and units; None without either.
+        """Return how the clusters of a clustering use weights and units; None without both.
 
         Parameters
         ----------
@@ -62,13 +64,13 @@ class SamplingWeights:
         return cls(name, mean_weights[name], specification.release.k, specification.counted)
 
     def weights(self, records: pa.Table) -> np.ndarray:
-        """Return the weights of records, (n,), 1 on average over the file."""
+        """Return the weights of records, (n,), whose average over the file is 1."""
         if self.name is None:
             return np.ones(len(records))
         return numbers(records[self.name]) / self.mean
 
     def merge(self, block: pa.Table, points: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Merge clusters until no unit has too large a share of one, if merging achieves that."""
+        """Merge clusters until no unit has too large a share of any, if merging achieves this."""
         return spread(points, labels, self.weights(block), largest_share(self.k), self.owners(block))
 
     def mean_weights(self, block: pa.Table, labels: np.ndarray) -> np.ndarray:
@@ -81,7 +83,7 @@ class SamplingWeights:
         return trimmed(self.weights(block), labels, most, self.owners(block))
 
     def owners(self, block: pa.Table) -> np.ndarray | None:
-        """Return the owner of each record, (n,), whose records are one share; None if every record is its
-        own.
+        """Return the owner of each record, (n,); records of one owner are one share. None if all owners
+        differ.
         """
         return None if self.counted is None else category_codes(block[self.counted])

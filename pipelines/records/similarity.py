@@ -1,9 +1,9 @@
 """Distances between key combinations, by the weights, orders, trees and cost matrices of a specification.
 
-As in clusters of records: the ends of an order, two codes of a tree without a common ancestor, and the
-largest entry of a cost matrix are as far apart as two nominal values, and so is a missing value from every
-other. Distances are whole numbers, sixtieths of the lightest variable, because the proofs of the partition
-need integers.
+The distances follow the same rules as in clusters of records. The following pairs are as far apart as two
+different nominal values: the ends of an order, two codes of a tree without a common ancestor, the pair with
+the largest entry of a cost matrix, and a missing and any other value. Distances are integers, in sixtieths of
+the variable with the smallest weight, because the proofs for a partition need integers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from microguard.sdc.nominal.distances import Costs, Distance, Hierarchical, Nomi
 from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.similarity import Similarity
 
-#: Parts of a mismatch in the lightest variable: thirds, quarters, fifths, sixths are whole numbers of them.
+#: Number of units of a mismatch in the variable with the smallest weight: divisible by 3, 4, 5 and 6.
 PARTS = 60
 #: Maximum total cost of all variables, because distances are stored in 16 bits.
 _MOST = 30_000
@@ -28,12 +28,13 @@ _MOST = 30_000
 def similarity(
     frequencies: FrequencyVector, values: Sequence[Sequence[str | None]], specification: Specification
 ) -> Similarity | None:
-    """Return the distances between the key combinations of a clustering; None if every mismatch costs the
+    """Return the distances between the key combinations of a clustering; None if all mismatches cost the
     same.
 
     Parameters
     ----------
-    values : per variable of the frequencies, its values as text in the order of their codes; None is missing
+    values : for each variable of the frequencies, its values as text in the order of their codes; None is
+    missing
     """
     asked = distances([str(name) for name in frequencies.names], specification)
     return None if asked is None else Similarity.of(frequencies, values, asked)
@@ -55,7 +56,7 @@ def distances(names: Sequence[str], specification: Specification) -> dict[Hashab
         cost = max(1, round(weights[name] * scale))
         if name in orders:
             last = len(orders[name]) - 1
-            cost = max(cost, last)  # so that neighbours have a distance above 0 in an order of any length
+            cost = max(cost, last)  # keeps the distance of neighbours above 0 in an order of any length
             positions: dict[Hashable, int] = {
                 category: round(cost * rank / last) for rank, category in enumerate(orders[name])
             }
@@ -78,9 +79,7 @@ def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
 
 
 def _prices(matrix: CostMatrix, cost: int) -> Costs:
-    """Return the cost matrix in whole numbers with the maximum `cost`, which is also the distance of a
-    missing value.
-    """
+    """Return the cost matrix as integers with the maximum `cost`, also the distance of a missing value."""
     whole = np.maximum(1, np.rint(matrix.mismatches * cost)).astype(np.int64)
     np.fill_diagonal(whole, 0)
     return Costs((*matrix.categories, None), whole)

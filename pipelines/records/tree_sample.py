@@ -1,6 +1,6 @@
-"""Draw the sample of large strata that the trees of blocks are grown on.
+"""Draw the sample of large strata on which the trees of blocks are grown.
 
-The sample depends on the contents of the records, and neither on their order nor on the units of numbers.
+The sample depends on the content of the records, not on their order or the units of numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
+#: Number of categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
 TREE_CATEGORIES = 64
 
 
@@ -34,7 +34,7 @@ def sample_strata(
 ) -> tuple[pa.Table, np.ndarray]:
     """Draw a sample of the large strata by a hash of the content; return it and the stratum of each record.
 
-    A sample of a part of the records depends on the origin of numbers, and not on their unit.
+    A sample of some of the records depends on the origin of numbers but not on their unit.
     """
     published = [name for name in frame.columns if name in specification.published]
     keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
@@ -49,9 +49,9 @@ def sample_strata(
 
 
 def without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
-    """Return numeric variables in millionths of their deviation, whose hash does not depend on the unit.
+    """Return numeric variables in millionths of their standard deviation, whose hash is independent of units.
 
-    The frame has the columns `scale_constants`. A constant variable is 0.
+    The frame must have the columns of `scale_constants`. A constant variable becomes 0.
     """
     return {
         name: f.rint(
@@ -64,7 +64,7 @@ def without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
 
 
 def scale_constants(scales: Mapping[str, Scale]) -> dict[str, float]:
-    """Return means and deviations of variables that are not constant, as `without_units` names them."""
+    """Return means and deviations of variables that are not constant, with the names `without_units` uses."""
     constants: dict[str, float] = {}
     for i, scale in enumerate(scales.values()):
         if scale.deviation > 0:
@@ -73,7 +73,7 @@ def scale_constants(scales: Mapping[str, Scale]) -> dict[str, float]:
 
 
 def frequent(values: pa.ChunkedArray) -> pa.Array:
-    """Return the most frequent categories of a sample, sorted; ties are broken by value."""
+    """Return the most frequent categories of a sample, sorted; ties are decided by value."""
     counted = pa.TableGroupBy(pa.table({"value": values}), "value").aggregate([("value", "count")])
     ranked = counted.sort_by([("value_count", "descending"), ("value", "ascending")]).slice(
         0, TREE_CATEGORIES
@@ -82,17 +82,18 @@ def frequent(values: pa.ChunkedArray) -> pa.Array:
 
 
 def _lot(scales: Mapping[str, Scale]) -> Column:
-    """Return a hash for the sample that does not depend on units: of `HASH` and of scaled numbers.
+    """Return a hash for the sample, computed from `HASH` and scaled numbers, so independent of units.
 
-    Numbers are divided by their deviation, with 24 significant bits. One outlier can leave all other records
-    in one millionth of the deviation: by these they are distinct, and not drawn all or none.
+    Numbers are divided by their deviation, with 24 significant bits. One outlier can put all other records
+    within one millionth of the deviation. The significant bits still distinguish them, so that they are not
+    all drawn or all omitted.
     """
     numbers = [
         (column(name).cast("double") / f.col(f"__deviation{i}")).cast("float")
         for i, (name, scale) in enumerate(scales.items())
         if scale.deviation > 0
     ]
-    # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
+    # A hash other than the tie-breaking key: the keys of the sample must cover the whole range of keys.
     return f.xxhash64(f.shiftright(f.col(HASH), EXACT_BITS), *numbers, f.lit("sample"))
 
 

@@ -1,8 +1,8 @@
-"""The series "append": each update is a file of new records only, which is protected separately.
+"""The series "append": each update is a file of new records only, protected independently of earlier ones.
 
-Nothing that is published changes: a release has the records of its update, and the manifest of the newest one
-names all updates that make the whole. A record whose unit an earlier update published, withdrawn or not, is
-rejected, so that no unit is in two classes.
+Published records never change. A release has the records of its update, and the manifest of the newest
+release names all updates of the series. A record is rejected if an earlier update, withdrawn or not,
+published its unit: so no unit is in two classes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Append(Series):
     ----------
     specification : Specification
     rebase : bool
-        Without effect: the records of each update are protected by themselves.
+        Has no effect: the records of each update are always protected independently.
     """
 
     def __init__(self, specification: Specification, *, rebase: bool = False) -> None:
@@ -57,7 +57,7 @@ class Append(Series):
         Raises
         ------
         GateRefused
-            If it is no longer known which units an update has.
+            If the units of an earlier update are no longer known.
         """
         earlier = [job.areas.record(each) / MEMBERS / UNITS for each in self.published(job)]
         lost = [path.parents[1].name for path in earlier if not path.exists()]
@@ -93,16 +93,16 @@ class Append(Series):
         return product.protect(job, replace(screened, frame=keyed), release_id)
 
     def counts(self, counts: Counts) -> Counts:
-        """Store the counts for the history; no record waits and none is retained."""
+        """Store the counts for the history; in this series no record waits and none is retained."""
         self._counts = {"units": counts.input, "published": counts.published, "comers": counts.published}
         return counts
 
     def update_counts(self) -> dict[str, int]:
-        """Return the counts of the update."""
+        """Return the counts of this update."""
         return self._counts
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the manifest entry of the update, with the releases of which the series consists."""
+        """Return the manifest entry of the update, with all releases of the series."""
         return {
             "kind": "append",
             "night": self._number,
@@ -133,7 +133,9 @@ class Append(Series):
 
 
 def _resumed(work: StagingArea, published: list[str]) -> StagingArea:
-    """Return the staging area; empty it if it was begun after other updates, which rejected other units."""
+    """Return the staging area; empty it if its data were made after other updates, which rejected other
+    units.
+    """
     text, begun_after = "\n".join(published).encode(), None
     with suppress(FileNotFoundError), work.open(_EARLIER) as file:
         begun_after = file.read()

@@ -1,4 +1,4 @@
-"""Class creation: newly clustered units that are published with equal values form one class."""
+"""Class creation: newly clustered units that are published with equal values become one class."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def with_classes(protected: DataFrame, keys: list[str], settings: SeriesSettings
     Parameters
     ----------
     protected : DataFrame
-        `UNIT`, `VERSION`, `ORIGIN` and the published columns, protected.
+        `UNIT`, `VERSION`, `ORIGIN` and the published columns after protection.
     keys : list of str
-        Region and protected variables: records that are equal in them form a class.
+        Region and protected variables: records with equal values of these keys form a class.
     settings : SeriesSettings
     number : int
-        Of the update. Classes of two updates, or of units with different `ORIGIN`, are different even if
-        their values are equal.
+        Number of the update. Classes of two updates, or of units with different `ORIGIN`, are different even
+        if their values are equal.
 
     Returns
     -------
@@ -63,7 +63,9 @@ def with_classes(protected: DataFrame, keys: list[str], settings: SeriesSettings
 
 
 def _comparable(frame: DataFrame, keys: list[str]) -> list[Column]:
-    """Return the key columns as they are hashed: -0.0 is 0.0, NULL is a value like any other."""
+    """Return the key columns in the form in which they are hashed: -0.0 becomes 0.0, NULL is a value of its
+    own.
+    """
     kinds = {entry.name: entry.dataType for entry in frame.schema}
     values = content_of(keys)
     for position, name in enumerate(keys):
@@ -73,7 +75,7 @@ def _comparable(frame: DataFrame, keys: list[str]) -> list[Column]:
 
 
 def next_units(rows: DataFrame, created: DataFrame, number: int) -> DataFrame:
-    """Set the newly clustered units to present in the state.
+    """Set the status of the newly clustered units to present.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def next_units(rows: DataFrame, created: DataFrame, number: int) -> DataFrame:
     created : DataFrame
         `UNIT` and `CLASS`, from `with_classes`.
     number : int
-        Of the update.
+        Number of the update.
     """
     clustered = created.select(UNIT, f.col(CLASS).alias(_CREATED_CLASS))
     joined = rows.join(clustered, on=UNIT, how="left")
@@ -98,14 +100,14 @@ def next_units(rows: DataFrame, created: DataFrame, number: int) -> DataFrame:
 
 
 def published_records(records: DataFrame, moved: DataFrame) -> DataFrame:
-    """Return the records to publish: all records ever created, without those of suppressed classes.
+    """Return the records to publish: all records ever created, except those of suppressed classes.
 
     Parameters
     ----------
     records : DataFrame
-        Of all updates: `UNIT`, `VERSION`, `CLASS` and the published columns.
+        Records of all updates: `UNIT`, `VERSION`, `CLASS` and the published columns.
     moved : DataFrame
-        `CLASS`, once for each update that suppressed or republished it.
+        One row with `CLASS` for each update that suppressed or republished the class.
     """
     suppressed = moved.groupBy(CLASS).count().where(f.col("count") % 2 == 1).select(CLASS)
     return records.join(suppressed, on=CLASS, how="left_anti")

@@ -1,10 +1,11 @@
 """Numeric values of corrected units: a variable keeps its published value unless its whole class changed.
 
-A correction gives a unit a second record, in a class of units that were together before. If it changed one
-variable and not the others, a mean of the others is a second mean of the same values. Under other weights
-that is a second equation in the same unknowns: as many updates as a class has units determine all of them. If
-one of them changed, the difference is that unit's change. A variable therefore gets a new value only if every
-unit of the class has a value in it that none of its published records had.
+A correction gives a unit a second record. Its class has units that were in one class before. If the
+correction changes one variable only, the class mean of another variable is a second mean of the same values.
+With other weights, this is a second equation in the same unknowns: as many updates as the class has units
+determine all values. If one unit's value changed, the difference of the means discloses that change. A
+variable therefore gets a new published value only if every unit of the class has a value that none of its
+published records had.
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ from microguard.pipelines.series.settings import ORIGIN, VERSION
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-#: Key of the plan of a generation: whether its new records have hashes of their original numeric values.
+#: Key in the plan of a generation that states whether its new records have hashes of original numeric values.
 VALUES = "values"
 _VALUE, _SEEN, _UNKNOWN, _BEFORE = "__value_of", "__seen", "__unknown", "__before"
 
 
 def value(position: int) -> str:
-    """Name the column with a hash of the original value of a numeric variable, by its position."""
+    """Name the column with the hash of a numeric variable's original value, by the variable's position."""
     return f"{_VALUE}{position}"
 
 
 def is_value(name: str) -> bool:
-    """Return whether a column holds such hashes."""
+    """Return whether a column holds hashes of original values."""
     return name.startswith(_VALUE)
 
 
 def original_values(numeric: Sequence[str]) -> list[Column]:
-    """Return the hashes of the numeric variables of records before protection, a column each."""
+    """Return the hashes of the numeric variables of records before protection, one column for each."""
     return [f.xxhash64(*content_of([name])).alias(value(i)) for i, name in enumerate(numeric)]
 
 
 def with_earlier_values(
     protected: DataFrame, earlier: DataFrame, numeric: Sequence[str], keys: Sequence[str]
 ) -> DataFrame:
-    """Replace numeric values of corrected units by those published last, unless their whole class changed.
+    """Replace numeric values of corrected units by the last published ones, unless their whole class changed.
 
     Parameters
     ----------
@@ -49,10 +50,10 @@ def with_earlier_values(
         `UNIT`, `VERSION`, `ORIGIN`, `original_values` and the published columns.
     earlier : DataFrame
         The same columns of the records of all earlier updates, as they were published. Hashes are NULL if the
-        software of that time did not keep them.
+        software version of that update did not store them.
     numeric : sequence of str
     keys : sequence of str
-        Region and protected variables: records that are equal in them form a class.
+        Region and protected variables: records with equal values of these keys form a class.
     """
     again = protected.where(f.col(ORIGIN) != 0).select(UNIT)
     hashes = [value(i) for i in range(len(numeric))]
@@ -77,11 +78,11 @@ def with_earlier_values(
 
 
 def _latest(name: str) -> Column:
-    """Return the value that was published last and is not missing."""
+    """Return the last published value that is not missing."""
     return f.max_by(column(name), f.when(column(name).isNotNull(), f.col(VERSION)))
 
 
 def _new(position: int) -> Column:
-    """Return whether no published record of the unit had its value; true if the unit was never published."""
+    """Return whether no published record of the unit had this value; true if the unit was never published."""
     seen, unknown = f.col(f"{_SEEN}{position}"), f.col(f"{_UNKNOWN}{position}")
     return f.coalesce((unknown == 0) & ~f.array_contains(seen, f.col(value(position))), f.lit(True))

@@ -24,7 +24,7 @@ from microguard.pipelines.series.settings import (
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Public shares are multiples of this and of k units, so that fewer than k units make no difference.
+#: Public shares are multiples of this share and of k units, so that fewer than k units make no difference.
 PUBLIC_STEP = 0.05
 LONGEST = "longest_wait"
 
@@ -40,17 +40,18 @@ class UpdateCounts:
     published : int
         Records of the release, retained ones included.
     comers, leavers, returned : int
-        Entrants, exits, and units that are in the source again.
+        Entrants, exits, and units that returned to the source.
     corrected : int
-        Published units whose values are not those that they were clustered by.
+        Published units whose values differ from those with which they were clustered.
     born : int
         Records whose class was created or republished by this update.
     waiting, ghosts, stale : int
-        After the update: units not published yet, retained records, and present units with stale values.
+        State after the update: units not published yet, retained records, and present units with stale
+        values.
     departed : int
         Records whose class was suppressed by this update.
     longest_wait : int
-        Largest number of updates that a waiting unit has waited.
+        Largest number of updates for which a unit has waited.
     withheld : int
         New records that are published without their sensitive values (`pipelines.series.withheld_values`).
     """
@@ -71,21 +72,22 @@ class UpdateCounts:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the release would be the current one."""
+        """Whether the release would be identical to the current one."""
         return self.born == 0 and self.departed == 0
 
     @property
     def renumbered(self) -> bool:
-        """Whether units seem to have other identifiers than before.
+        """Whether the identifiers of units seem to have changed since the last update.
 
-        More units left, and more entered that were never seen, than there are known units. The same persons
-        would be published in second classes, which no audit by unit key would notice.
+        The condition is that both exits and entrants never seen before outnumber the units that are known.
+        The same persons would otherwise be published in a second class, which no audit by unit key would
+        notice.
         """
         known = self.units - self.comers
         return self.leavers > known and self.comers > known
 
     def exceeded_limits(self, settings: SeriesSettings) -> tuple[str, ...]:
-        """Return a phrase for each exceeded limit; with any of them all units must be protected again."""
+        """Return a phrase for each exceeded limit; if there is any, all units must be protected again."""
         shares = (
             ("waiting", self.waiting, self.units, settings.max_waiting),
             ("ghosts", self.ghosts, self.published, settings.max_ghosts),
@@ -106,7 +108,7 @@ def counts_by_region(units: DataFrame, number: int) -> pa.Table:
     units : DataFrame
         `STATE` and `EVENT`, from `next_units`.
     number : int
-        Of the update.
+        Number of the update.
 
     Returns
     -------
@@ -141,9 +143,10 @@ def total_counts(regions: pa.Table) -> UpdateCounts:
 
 
 def public_shares(regions: pa.Table, k: int) -> list[dict[str, Any]]:
-    """Return retained records and waiting units by region, as rounded shares of its published records.
+    """Return retained records and waiting units by region, as rounded shares of the region's published
+    records.
 
-    Fewer than `k` units count as none: the share of a small region would show that one person has left.
+    Fewer than `k` units count as 0: the share of a small region could disclose that one person has left.
     """
     return [_public(row, k) for row in regions.to_pylist() if row["published"] > 0]
 

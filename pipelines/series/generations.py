@@ -1,10 +1,10 @@
-"""Generations: the state of a series after each release, sealed, recovered after a kill, never forked.
+"""Generations: the sealed states of a series after each release, recoverable after a kill and never forked.
 
 A generation is a folder ``<evidence>/series/<name>/<number>-<release_id>`` that is created by one rename.
-``seal.json`` lists its files with their checksums and the hash of the seal before. The ledger decides which
-generation is the latest: one counts when its release is published. If a run died between sealing and
-publishing, its generation is made again. If a generation that the ledger names is missing, changed or out of
-the chain, a back-up was restored in part, and the series is refused.
+``seal.json`` lists its files with their checksums and the hash of the previous seal. The ledger decides which
+generation is the latest: a generation is valid once its release is published. If a run died between sealing
+and publishing, its generation is made again. A generation that the ledger names may be missing, changed or
+not linked to the previous seal. Then a back-up was restored in part, and the series is refused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Generation:
         Counted from 1.
     release_id : str
     seal : str
-        SHA-256 of ``seal.json``: what the next one is chained to.
+        SHA-256 of ``seal.json``; the seal of the next generation contains it.
     counts : dict
         `UpdateCounts` of its update.
     """
@@ -57,7 +57,9 @@ class Generation:
 
     @property
     def units(self) -> Path:
-        """Folder of the state of all units after the input, before classes were moved or created."""
+        """Folder of the state of all units after reading the input, before classes were suppressed or
+        created.
+        """
         return self.folder / UNITS
 
     @property
@@ -76,7 +78,7 @@ class Generation:
         return self.folder / MOVED
 
     def plan(self) -> dict[str, Any]:
-        """Read the plan that the series fixed at its start."""
+        """Read the plan that was fixed when the series began."""
         what = f"{PLAN} of the series after release {self.release_id}"
         return read_json(self.folder / PLAN, what, "Restore the evidence area from its back-up.")
 
@@ -90,7 +92,7 @@ class Generations:
         ``<evidence>/series/<name>``.
     published : sequence of str
         Ids of the releases of the series in the order of their publication, withdrawn ones included, because
-        copies of them remain.
+        readers may still have copies.
     """
 
     def __init__(self, folder: Path, published: Sequence[str]) -> None:
@@ -98,7 +100,7 @@ class Generations:
         self._published = tuple(published)
 
     def all(self) -> list[Generation]:
-        """Return the generations of all published releases, oldest first, after comparing every seal.
+        """Return the generations of all published releases, oldest first, after verifying every seal.
 
         Raises
         ------
@@ -113,12 +115,13 @@ class Generations:
         return generations
 
     def latest(self) -> Generation | None:
-        """Return the latest generation after comparing its files with their checksums; None before the first.
+        """Return the latest generation after verifying the checksums of its files; None before the first
+        release.
 
         Raises
         ------
         GateRefused
-            If the state is not the one that the ledger knows.
+            If the state differs from the one in the ledger.
         """
         generations = self.all()
         if not generations:
@@ -128,13 +131,15 @@ class Generations:
         return generations[-1]
 
     def since_begun(self) -> list[Generation]:
-        """Return the generations since the series last began, oldest first; older classes are suppressed."""
+        """Return the generations since the series last began, oldest first; classes before that are
+        suppressed.
+        """
         generations = self.all()
         begun = generations[-1].plan()["begun"] if generations else 1
         return generations[begun - 1 :]
 
     def pending(self, release_id: str) -> Path:
-        """Create an empty folder for the generation to be made; remove the folders of killed runs."""
+        """Create an empty folder for the next generation; remove the folders of killed runs."""
         private_folder(self._folder)
         for leftover in self._folder.iterdir():
             if leftover.name.split("-")[-1] not in self._published:
@@ -143,7 +148,7 @@ class Generations:
         return private_folder(folder)
 
     def seal(self, release_id: str, counts: dict[str, Any]) -> Path:
-        """Seal the pending folder; it counts once its release is published."""
+        """Seal the pending folder; the generation is valid once its release is published."""
         pending, number = self._folder / f".{release_id}", len(self._published) + 1
         generations = self.all()
         files = {
@@ -187,7 +192,7 @@ class Generations:
 
 
 def generations_of(areas: Areas, name: str) -> Generations:
-    """Return the generations of the series of a name."""
+    """Return the generations of the series with this name."""
     return Generations(areas.evidence / SERIES / name, releases_of_series(areas, name))
 
 
@@ -211,7 +216,7 @@ def _read(folder: Path, number: int, release_id: str, before: str) -> Generation
 
 
 def _compare(generation: Generation, *, past: bool) -> None:
-    """Compare files with their checksums; for a past generation only new records and moved classes."""
+    """Verify the checksums of files; for a past generation only of its new records and moved classes."""
     files = json.loads((generation.folder / SEAL).read_text(encoding="utf-8"))["files"]
     for name, expected in files.items():
         if past and not name.startswith((f"{CREATED_RECORDS}/", f"{MOVED}/")):

@@ -1,9 +1,9 @@
-"""Units whose identifiers changed between updates: an audit by unit key does not recognise them.
+"""Detect units whose identifiers changed between updates; an audit by unit key does not recognise them.
 
 The cause may be a tool that drops leading zeros or pads texts with blanks, another key of the pseudonyms, or
 another secret of the agency. The same units would be published in second classes, and the intersection of the
-two classes would disclose them. Their records show it: those of different units coincide by chance alone, and
-those of the same units coincide more often (`publication.source_fingerprints.overlap`).
+two classes would disclose them. Their records show the change: records of different units agree by chance
+only, and records of the same units agree more often (`publication.source_fingerprints.overlap`).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from microguard.schemas.errors import GateRefused
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Number of distinct records that are compared: those with the smallest hashes.
+#: Number of distinct records that are compared: the records with the smallest hashes.
 RECORDS = 4096
-#: Entrants and exits share some kinds of records by chance. Staying units must have at least this share of
-#: these kinds, relative to what their number makes expected.
+#: Entrants and exits share some kinds of records by chance. Staying units must have at least this fraction of
+#: their expected share of these kinds.
 ALSO_STAY = 0.1
-#: Logarithm of the probability that entrants and exits have records of kinds that no staying unit has,
-#: although no such kind occurs twice among entrants or among exits.
+#: Log probability below which it is no chance that entrants and exits have kinds of records that no staying
+#: unit has, although no such kind occurs twice among entrants or among exits.
 LOG_NO_TWINS = math.log(1e-2)
-#: Share of the units of the smaller release above which most units are common to both.
+#: Share of the units of the smaller release above which the releases count as having the same units.
 MOST = 0.5
 RENAMED = (
     "Units of the input that are new have the records of others that were published: they seem to have other "
@@ -85,10 +85,11 @@ def renamed(rows: DataFrame) -> bool:
 
 
 def _match_exits(rows: DataFrame) -> bool:
-    """Return whether entrants have the records of units that this update removes, but of no staying unit.
+    """Return whether entrants have the records of units that this update removes, but not of staying units.
 
-    By chance an entrant's record equals that of a staying unit as often. If entrants and exits are of kinds
-    of which no unit stays, equal records occur within both as often as between them (Cauchy-Schwarz).
+    By chance, an entrant's record equals that of a staying unit as often as that of an exit. If no staying
+    unit has such records, equal records must occur within entrants and within exits as often as between them
+    (Cauchy-Schwarz).
     """
     event, current = f.col(EVENT), ~f.col(SUPERSEDED)
     groups = {
@@ -115,9 +116,7 @@ def _match_exits(rows: DataFrame) -> bool:
 
 
 def _log_tail(hits: int, others: float, share: float) -> float:
-    """Return Chernoff's bound on the log probability of at least `hits` hits if their expected share is
-    `share`.
-    """
+    """Return Chernoff's bound on the log probability of at least `hits` hits, given the expected `share`."""
     part = hits / (hits + others)
     if part <= share:
         return 0.0
@@ -126,7 +125,7 @@ def _log_tail(hits: int, others: float, share: float) -> float:
 
 
 def _match_absent_units(rows: DataFrame) -> bool:
-    """Return whether entrants have the records of units that left at any earlier update, by their numbers."""
+    """Return whether entrants have records of units that left at an earlier update, given their numbers."""
     absent = f.col(EVENT).isin("exit", RETAINED, SUPPRESSED) & ~f.col(SUPERSEDED)
     new = f.col(EVENT) == "entrant"
     cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
@@ -141,10 +140,10 @@ def _match_absent_units(rows: DataFrame) -> bool:
 
 
 def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequence[str]) -> list[str]:
-    """Return the earlier updates with the same records as a release but without a common unit.
+    """Return the earlier updates that have the same records as a release but no unit in common.
 
-    Records are compared on the largest set of columns that both have, at least all but one: equal values of
-    fewer columns (an event of each shop, by region and kind) say nothing about the units.
+    Records are compared on the largest set of common columns, which may lack at most one column. Equal values
+    in fewer columns (an event of each shop, by region and kind) do not identify units.
     """
     sketch = SourceFingerprint.read(areas.record(release_id) / FILE)
     others = {each: SourceFingerprint.read(areas.record(each) / FILE) for each in earlier}

@@ -1,4 +1,4 @@
-"""The map of members of a release for the joint audit: the class of each unit key, without identifiers."""
+"""Write the map of members of a release for the joint audit: the class of each unit key, no identifiers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: The map in the evidence of a release, its records (a folder of Parquet files), and its lists of values.
+#: Folder of the map in the evidence of a release, folder of its records (Parquet files), and its lists of
+#: values.
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
-#: Maximum number of distinct values for which the values of a variable count as a public list, like a pay
+#: Maximum number of distinct values with which the values of a variable count as publicly known, like a pay
 #: scale.
 MOST_VALUES = 200
 
@@ -77,7 +78,7 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
 
 
 def write_value_lists(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
-    """Write the values of variables with few distinct values next to the map, as a public list.
+    """Write the values of variables with few distinct values next to the map, as publicly known lists.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def write_value_lists(frame: DataFrame, specification: Specification, release_id
         Records before protection.
     specification : Specification
     release_id : str
-        Its fingerprint shows which variables have few values, so that no others are read.
+        The fingerprint of this release shows which variables have few values; only these are read.
     areas : Areas
     """
     fingerprint = SourceFingerprint.read(areas.record(release_id) / FILE)

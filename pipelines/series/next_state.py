@@ -1,4 +1,4 @@
-"""The next state of a register: classes of new records, the state of every unit, the records to publish."""
+"""The next state of a register: classes of new records, state of every unit, records to publish."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ def next_state(
     names : list of str
         Published columns.
     place : StagingArea
-        Of the next generation.
+        Staging area of the next generation.
     earlier : sequence of Generation
-        Since the series began.
+        Generations since the series began.
     rows, moved : DataFrame
         From `update_state` and `moved_classes`.
     protected : DataFrame
         The newly clustered units.
     number : int
-        Of the update.
+        Number of the update.
     """
     republished = settings.changes == "republish"
     hashes = [value(i) for i in range(len(specification.numeric))] if republished else []
@@ -103,7 +103,7 @@ def next_state(
 
 
 def read_state(job: Job, latest: Generation, empty: DataFrame) -> DataFrame:
-    """Read `STATE` of all units from a generation; `empty` has its schema."""
+    """Read the `STATE` of all units from a generation; the frame `empty` provides the schema."""
     rows, pooled = (
         job.areas.frame(job.spark, [folder], empty.schema) for folder in (latest.units, latest.pooled)
     )
@@ -113,7 +113,7 @@ def read_state(job: Job, latest: Generation, empty: DataFrame) -> DataFrame:
 
 
 def _records_before(job: Job, earlier: Sequence[Generation], schema: t.StructType) -> DataFrame | None:
-    """Read the records of earlier updates, None if there are none; hashes that were not stored are NULL."""
+    """Read the records of earlier updates; None if there are none. Hashes that were not stored are NULL."""
     parts = []
     for kept in (True, False):
         folders = [each.created for each in earlier if each.plan().get(VALUES, False) == kept]
@@ -126,7 +126,7 @@ def _records_before(job: Job, earlier: Sequence[Generation], schema: t.StructTyp
 
 
 def empty_state(incoming: DataFrame) -> DataFrame:
-    """Return the empty state before the first update."""
+    """Return the empty state that precedes the first update."""
     kinds: dict[str, t.DataType] = {
         UNIT: t.BinaryType(),
         VERSION: t.IntegerType(),

@@ -1,7 +1,8 @@
-"""A table that is pending approval: none of its cells may have been published meanwhile with another value.
+"""Check a table that is pending approval: its cells must not have been published meanwhile with other values.
 
-A cell keeps the value it was first published with, and a pending table is not published yet. A table that was
-made meanwhile and published first did not know its values, nor whether the two add up to each other.
+A cell keeps the value with which it was first published, and a pending table is not published yet. Another
+table may be made and published in the meantime. It was made without the values of the pending table, and the
+amounts of one table may be sums of those of the other.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from microguard.pipelines.tables.published_cells import FILE
 from microguard.pipelines.tables.rescaled_duplicates import COINCIDENCE, FEWEST, REVISED
 from microguard.schemas.errors import GateRefused
 
-#: Difference up to which two ratios count as equal: published cells keep no number of rounded records.
+#: Relative difference up to which two ratios count as equal: published cells do not store how many records
+#: were rounded.
 CLOSE = 0.01
 
 
 def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Areas) -> None:
-    """Refuse to publish a table if its cells were published by others while it was pending.
+    """Refuse to publish a table if other tables published its cells while it was pending.
 
     Parameters
     ----------
     since : list of Entry
-        Published since the table was submitted for approval.
+        Releases that were published since the table was submitted for approval.
 
     Raises
     ------
@@ -53,7 +55,7 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
 
 
 def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
-    """Return whether two tables share a cell, or whether they have one source if a list of cells is lost."""
+    """Return whether two tables share a cell; if a list of cells is lost, whether they have one source."""
     cells, others = (_cells(areas, each.release_id) for each in (one, other))
     if cells is None or others is None:
         return source_of(one) == source_of(other)
@@ -70,7 +72,7 @@ def _cells(areas: Areas, release_id: str) -> list[dict[str, Any]] | None:
 
 
 def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return all keys by which a cell is recognised."""
+    """Return all keys by which a cell is recognised in other tables."""
     known: list[tuple[str, ...]] = [("name", cell["source"], cell["period"], cell["measure"], cell["codes"])]
     if cell["members"]:
         known.append(("units", cell["measure"], cell["members"]))
@@ -81,7 +83,8 @@ def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
-    """Return whether the true values of two tables have a constant ratio in all cells, such as 1,000 (euros).
+    """Return whether the true values of two tables have one constant ratio, such as 1,000 (thousands of
+    euros).
 
     Parameters
     ----------
@@ -102,7 +105,7 @@ def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -
 
 
 def _places(cell: dict[str, Any]) -> list[str]:
-    """Return the keys by which a cell is found in a table of another measure."""
+    """Return the keys by which a cell is located in a table of another measure."""
     return [cell["codes"], *([cell["members"]] if cell["members"] else [])]
 
 
@@ -111,5 +114,5 @@ def _one_ratio(pairs: np.ndarray) -> bool:
     spread = np.abs(ratios / np.median(ratios) - 1.0)
     if len(ratios) >= FEWEST:
         return bool((spread > CLOSE).sum() <= REVISED * len(ratios))
-    # One cell gives the ratio, and another may be the total of the others.
+    # One cell determines the ratio, and another may be the total of the others.
     return bool(len(ratios) > 2 and spread.max() ** (len(ratios) - 2) <= COINCIDENCE)

@@ -1,7 +1,7 @@
-"""An update that is pending approval: the conditions of its approval, and the cleanup after a rejection.
+"""Check the conditions for approving an update that is pending approval, and clean up after a rejection.
 
-A pending update was verified together with what was published before it. Its generation is sealed, and does
-not count until its release is published; a rejection leaves the state unchanged.
+A pending update was verified together with all earlier releases. Its generation is sealed but not valid until
+its release is published; a rejection leaves the state unchanged.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from microguard.schemas.errors import GateRefused
 
 
 def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
-    """Refuse to publish an update or a table if other releases were published or withdrawn since its
-    verification.
+    """Refuse to publish an update or table if releases were published or withdrawn since its verification.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def remove_state(waiting: PendingRelease, areas: Areas) -> None:
 
 
 def _since_submitted(waiting: PendingRelease, areas: Areas) -> list[Entry]:
-    """Return the releases that were published since this one was submitted for approval."""
+    """Return the releases that were published since this release was submitted for approval."""
     entries = Ledger(areas).entries()
     waits = (waiting.entry.release_id, "waiting")
     began = max(i for i, each in enumerate(entries) if (each.release_id, each.event) == waits)

@@ -1,4 +1,4 @@
-"""The plan that a register fixes at its start, the scales of its distances, and its settings."""
+"""The plan, settings and distance scales that a register fixes at its start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATE_LAYOUT = 2
 
 
 def settings_of(specification: Specification) -> SeriesSettings:
-    """Return the settings of a register; limits that its specification leaves out have their defaults."""
+    """Return the settings of a register, with defaults for limits that its specification leaves out."""
     limits = {
         name: value
         for name in ("pool", "max_waiting", "max_ghosts", "max_stale")
@@ -49,7 +49,7 @@ def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
 
 
 def refuse_other_plan(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-    """Refuse to continue a series under another plan than the one it began with.
+    """Refuse to continue a series with a plan other than that with which it began.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 def frozen_scales(
     latest: Generation | None, originals: ValidatedInput, specification: Specification
 ) -> dict[str, Scale]:
-    """Return means and scales of the numeric variables, those of the update with which the series began.
+    """Return the means and scales of the numeric variables from the update with which the series began.
 
     Parameters
     ----------

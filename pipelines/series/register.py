@@ -1,8 +1,8 @@
 """The series "register": records of units that enter, stay and leave, published again at each update.
 
-It takes the steps of all records. What differs is what is protected (units whose class this update creates),
-what is written (these, and all records of published classes), and what is required before anything is
-published: that all releases of the source together disclose nobody.
+A register runs the same steps as any product of records, with three differences. It protects only the units
+whose class this update creates. It writes these units and all records of published classes. Before
+publication it requires that all releases of the source together disclose no unit.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from microguard.sdc.measures.moments import Moments
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: All bits of a pattern: a register has one clustering, to which all of them belong.
+#: Missing pattern with all bits set: a register has one clustering with all variables.
 WHOLE_PATTERN = -1
 
 
@@ -82,7 +82,9 @@ class Register(Series):
         self._update: _Update | None = None
 
     def identity(self, job: Job) -> dict[str, Any]:
-        """Return the series and the last release, so that each update gives a new release."""
+        """Return the series and the last release as part of the identity, so that each update is a new
+        release.
+        """
         plain, ids = super().identity(job), self.published(job)
         return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
@@ -92,9 +94,10 @@ class Register(Series):
         Raises
         ------
         NothingNew
-            If the release would be the last one, and that one is public.
+            If the release would equal the last release, and that release is public.
         GateRefused
-            If the state is not the ledger's, the series began with another plan, or a limit is exceeded.
+            If the state differs from the ledger's, the series began with another plan, or a limit is
+            exceeded.
         """
         assert product.contract is not None
         specification, settings, contract = self.specification, self._settings, product.contract
@@ -170,15 +173,15 @@ class Register(Series):
         return comparison
 
     def counts(self, counts: Counts) -> Counts:
-        """Add the number of waiting units, not yet published, and of retained records."""
+        """Return the counts with the number of waiting (not yet published) units and of retained records."""
         return replace(counts, waiting=self._this.counts.waiting, ghosts=self._this.counts.ghosts)
 
     def update_counts(self) -> dict[str, Any]:
-        """Return the counts of the update."""
+        """Return the counts of this update."""
         return asdict(self._this.counts)
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the manifest entry of the update, with the shares of retained records and waiting units by
+        """Return the manifest entry of the update, with shares of retained records and waiting units by
         region.
         """
         return {
@@ -198,7 +201,7 @@ class Register(Series):
 
     @property
     def _values(self) -> list[Column]:
-        """Return hashes of numeric values before protection, if corrections of them are published again."""
+        """Return hashes of numeric values before protection if the series republishes corrected units."""
         republished = self._settings.changes == "republish"
         return original_values(self.specification.numeric) if republished else []
 
@@ -216,7 +219,7 @@ class Register(Series):
         release_id: str,
         place: StagingArea,
     ) -> DataFrame:
-        """Update the latest state by the input, or an empty one if the series begins.
+        """Update the latest state (an empty state if the series begins) by the input.
 
         Raises
         ------
@@ -237,10 +240,10 @@ class Register(Series):
         return rows
 
     def _batches(self, job: Job, arrivals: DataFrame, earlier: Sequence[Generation], number: int) -> Batches:
-        """Decide which of the new records are published without their sensitive values."""
+        """Decide which new records are published without their sensitive values."""
         specification, areas = self.specification, job.areas
         waited = None
-        if not earlier[-1].plan().get(WITHHOLDS, False):  # earlier versions let units wait for values
+        if not earlier[-1].plan().get(WITHHOLDS, False):  # in earlier versions, units waited for values
             region = (
                 f.lit(None).cast("string") if specification.region is None else column(specification.region)
             )
@@ -255,7 +258,7 @@ class Register(Series):
         return batches_of(arrivals, published, waited, specification, secret)
 
     def _arrivals(self, records: DataFrame, names: list[str]) -> DataFrame:
-        """Select the columns for the protection of new records; their history is part of their pattern."""
+        """Select the columns for the protection of new records; their pattern includes the history."""
         columns = [column(name) for name in names]
         pattern = pattern_with_history().alias(PATTERN)
         return records.select(*columns, UNIT, VERSION, ORIGIN, pattern, *self._values)
@@ -272,7 +275,7 @@ class Register(Series):
 
 @dataclass(frozen=True)
 class _Update:
-    """Additions of an update to its release: counts, `public_shares`, and its number."""
+    """Data that an update adds to its release: counts, `public_shares`, and the number of the update."""
 
     counts: UpdateCounts
     regions: list[dict[str, Any]]
@@ -301,6 +304,6 @@ def _refuse_exceeded(exceeded: tuple[str, ...]) -> None:
 
 
 def _strata(arrivals: DataFrame, specification: Specification) -> pa.Table:
-    """Count the records to protect by region and pattern, which includes the history."""
+    """Count the records to protect by region and pattern; the pattern includes the history."""
     region = [column(specification.region).alias("region")] if specification.region else []
     return arrivals.groupBy(*region, PATTERN).agg(f.count(f.lit(1)).alias("records")).toArrow()

@@ -1,7 +1,7 @@
 """Common parts of all series of records: updates in the ledger, and their joint audit.
 
-Before an update is published, all releases of its source that are or were public are audited with it, by code
-that shares nothing with the methods.
+Before an update is published, it is audited together with all releases of its source that are or were public.
+The code of the audit shares nothing with the protection methods.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 
-#: What the gate limits of a joint audit.
+#: Metrics of a joint audit that the gate limits.
 _LIMITED = ("below_k", "determined_values", "determined_sums", "close_totals", "one_value", "cells")
 
 
 class Series(Predecessor[Records]):
-    """The releases of one name that this update follows."""
+    """The series of one name that an update continues."""
 
     follows = True
 
@@ -50,8 +50,8 @@ class Series(Predecessor[Records]):
         Raises
         ------
         GateRefused
-            If the public area holds what the ledger does not know, as after a back-up was restored, or if the
-            units of the last update were named by another key.
+            If the public area has releases that the ledger does not know, for example because a back-up was
+            restored, or if the unit keys of the last update were made with another secret.
         """
         Ledger(job.areas).refuse_unknown()
         updates = self.published(job)
@@ -62,17 +62,16 @@ class Series(Predecessor[Records]):
     def audit(
         self, product: Records, job: Job, protected: Comparison, staged: Staged
     ) -> dict[MetricKey, float]:
-        """Audit the staged update with all releases of its source.
+        """Audit the staged update together with all releases of its source.
 
         Returns
         -------
         dict of MetricKey to float
-            What they disclose together, beyond what releases disclose that a steward accepted next to each
-            other.
+            Disclosure of all releases together, minus the disclosure that a steward has accepted.
         """
         release_id = staged.files.release_id
         write_members(protected.protected, self.specification, release_id, job.areas)
-        if not self.published(job):  # later updates have the values of a list that is known by then
+        if not self.published(job):  # later updates have the values of a list that this update publishes
             write_value_lists(protected.screened.frame, self.specification, release_id, job.areas)
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)
@@ -91,7 +90,9 @@ class Series(Predecessor[Records]):
             yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
 
     def manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the series and the update number of a release; later updates do not replace it."""
+        """Return the series and the update number of a release for the manifest; later updates do not replace
+        it.
+        """
         return {SERIES: self.update_in_manifest(release_id)}
 
     def write_state(self, folder: Path) -> None:
@@ -101,18 +102,18 @@ class Series(Predecessor[Records]):
 
     @abstractmethod
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the entry of the update in the manifest."""
+        """Return the entry of the update for the manifest."""
 
     @abstractmethod
     def update_counts(self) -> Mapping[str, Any]:
-        """Return the counts of the update."""
+        """Return the counts of this update."""
 
     def published(self, job: Job) -> list[str]:
-        """Return the ids of the releases of the series that were ever published, in order."""
+        """Return the ids of all releases of the series that were ever published, in order."""
         return releases_of_series(job.areas, self.specification.release.name)
 
 
 def materialise(frame: DataFrame, place: StagingArea, name: str) -> DataFrame:
-    """Write a frame and read it back, by its own schema: no file is opened to infer one."""
+    """Write a frame and read it back with its own schema, so that no file is opened to infer one."""
     place.write(frame, name)
     return place.read(frame.sparkSession, name, frame.schema)

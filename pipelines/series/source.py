@@ -43,15 +43,15 @@ from microguard.schemas.specification.model import Specification
 
 
 def source_of(specification: Specification) -> str:
-    """Return the name of the source of a release: its units."""
+    """Return the name of the source of a release: the population of its units."""
     return specification.release.source or specification.release.name
 
 
 def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
     """Return every release of the source that was ever public, oldest first.
 
-    A release of the same records belongs to the source, whatever its specification names. So does every
-    update of a series of its name, even if its specification now names another source.
+    A release of the same records belongs to the source, even if its specification names another source. Every
+    update of a series of this name belongs to it too, even if the specification now names another source.
     """
     first: dict[str, Entry] = {}
     for entry in Ledger(areas).entries():
@@ -63,24 +63,26 @@ def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
 
 
 def accepted_of(releases: Sequence[Entry]) -> list[Entry]:
-    """Return the releases, oldest first, up to the last one that a steward accepted."""
+    """Return the releases, oldest first, up to the last release that a steward accepted."""
     accepted = [i for i, entry in enumerate(releases) if entry.successive == "accept"]
     return list(releases[: accepted[-1] + 1]) if accepted else []
 
 
 def _may_be_listed(entry: Entry) -> bool:
-    """Return whether an update was abandoned in an object store, where it could be listed and read."""
+    """Return whether an abandoned update is in an object store, where readers could list and read it."""
     return entry.event == "abandoned" and SERIES in entry.identity and "://" in entry.public
 
 
 def _is_of(entry: Entry, specification: Specification) -> bool:
-    """Return whether a release is of a specification's source, or an update of a series of its name."""
+    """Return whether a release has this specification's source, or is an update of a series of its name."""
     update = SERIES in entry.identity and entry.name == specification.release.name
     return update or source_of_entry(entry) == source_of(specification)
 
 
 def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Conflict]:
-    """Return releases of the source's records under another source, also in areas that share a ledger."""
+    """Return releases of the source's records under another source name, also in areas with the same shared
+    ledger.
+    """
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
     by_id = {
@@ -99,28 +101,28 @@ def joint_exposure_of(
     period: str | None = None,
     compare_again: bool = False,
 ) -> JointExposure:
-    """Audit releases of one source together, including one that is staged.
+    """Audit the releases of one source together, including a staged release.
 
-    A release whose map of members is lost, was changed, or does not describe its published files, is not
-    compared. As long as every history has k units, only the classes that are new in a release are kept in
-    memory, so that the memory of an update does not grow with the number of earlier ones.
+    A release is not compared if its map of members is lost, was changed, or does not describe its published
+    files. As long as every history has k units, only the new classes of a release are kept in memory: the
+    memory of an update does not grow with the number of earlier updates.
 
     Parameters
     ----------
     areas : Areas
     entries : sequence of Entry
     staged : Staged, optional
-        Its map is in the evidence already.
+        The staged release; its map is in the evidence already.
     period : str or None
-        Of the staged release.
+        Period of the staged release.
     compare_again : bool
-        Compare every map with its files, also those that have not changed since they were compared, and audit
-        all classes of all releases.
+        Compare every map with its files, also maps that have not changed since their last comparison, and
+        audit all classes of all releases.
 
     Raises
     ------
     AreaNotThere, FileDamaged
-        If the public area of a release is not at its place.
+        If the public area of a release is missing at its place.
     """
     seen = _public_releases(
         areas, entries, staged, period, compare_again, None if compare_again else SeenClasses()
@@ -143,7 +145,7 @@ def _public_releases(
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _PublicReleases(areas, compare_again, with_tables, repeated)
     for entry in entries:
-        # except the release that is made again
+        # except the release that is being made again
         if staged is None or entry.release_id != staged.files.release_id:
             seen.add(entry)
     if staged is not None:
@@ -153,7 +155,7 @@ def _public_releases(
 
 @dataclass
 class _PublicReleases:
-    """The published files of a source, read release by release.
+    """The published files of a source, read one release at a time.
 
     Attributes
     ----------
@@ -162,7 +164,7 @@ class _PublicReleases:
     with_tables : bool
         Whether records are kept, to be compared with tables.
     repeated : SeenClasses or None
-        Removes from a map the classes that an earlier one has; None if every map is kept as it is.
+        Removes from a map the classes that an earlier map has; None if maps are kept unchanged.
     tables, records : dict of str to list
         Tables, and records that are compared with them, by period.
     lost : list of str
@@ -179,12 +181,11 @@ class _PublicReleases:
     lost: list[str] = field(default_factory=list)
 
     def classes(self) -> list[Classes]:
-        """Return the classes of all maps."""
+        """Return the classes of all maps of members."""
         return classes_from_members(self.maps) if self.maps else []
 
     def disclosed_cells(self) -> int:
-        """Count the cells of tables that records of the same period disclose; a release without a period is
-        compared with every one."""
+        """Count the table cells that records of the same period disclose; no period means any period."""
         return sum(
             count_disclosed_cells(tables, records)
             for of_tables, tables in self.tables.items()
@@ -193,7 +194,7 @@ class _PublicReleases:
         )
 
     def add(self, entry: Entry) -> None:
-        """Add a published release; of a withdrawn one only its map."""
+        """Add a published release; for a withdrawn release add only its map."""
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
@@ -217,10 +218,10 @@ class _PublicReleases:
                 self.lost.append(entry.release_id)
 
     def add_staged(self, staged: Staged, period: str) -> None:
-        """Add a staged release, and keep the comparison of its map for later updates."""
+        """Add a staged release, and store the comparison of its map for later updates."""
         release_id = staged.files.release_id
         members = self.areas.record(release_id) / MEMBERS
-        (members / COMPARED).unlink(missing_ok=True)  # of a killed run, whose map was different
+        (members / COMPARED).unlink(missing_ok=True)  # left by a killed run whose map was different
         if self._add(release_id, period, lambda: _staged_records(staged, _map_in(members)), None):
             keep_verified(members, staged.files.checksums, self.areas.key())
 
@@ -231,7 +232,9 @@ class _PublicReleases:
         read: Callable[[], PublishedRecords] | None,
         files: Mapping[str, str] | None,
     ) -> bool:
-        """Add a map and return whether it can be compared; `read` gives the records of a public release."""
+        """Add a map and return whether it can be compared; the callable `read` returns a public release's
+        records.
+        """
         folder = self.areas.record(release_id) / MEMBERS
         known = verified_before(folder, files, self.areas.key())
         compare = self.compare_again or known != "yes"
@@ -247,7 +250,7 @@ class _PublicReleases:
 
 
 def _map_in(folder: Path) -> Members | None:
-    """Read the map in a folder; None if there is none that can be read."""
+    """Read the map in a folder; return None if there is no readable map."""
     try:
         return Members.read(folder)
     except (ValueError, KeyError, TypeError):
@@ -255,7 +258,7 @@ def _map_in(folder: Path) -> Members | None:
 
 
 def _staged_records(staged: Staged, members: Members | None) -> PublishedRecords:
-    """Read staged records; their map contains what the manifest will state about means and region."""
+    """Read staged records; take the means and the region, which the manifest will state, from the map."""
     contract = staged.contract
     partition = None if contract.partition_by is None else contract.schema.field(contract.partition_by)
     table = read_microdata(staged.folder, contract.names, partition)

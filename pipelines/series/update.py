@@ -1,9 +1,9 @@
 """Update the state of a register by its input: entrants, exits, corrections, returns.
 
-The state and the input are joined by unit key. What was published does not change, and a record has one class
-for ever: the record of an exit is retained until every unit of its class has left, and a unit that returns
-is present in its class again, which is republished as a whole. An entrant waits in the pool. Nothing here
-depends on the order of rows.
+The state and the input are joined by unit key. Published records do not change, and a record never changes
+its class. The record of an exit is retained until every unit of its class has left. A unit that returns is
+present in its class again; a suppressed class is republished as a whole. An entrant waits in the pool.
+Results do not depend on the order of rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 _INCOMING, _PART, _POOLED = "__incoming", "__part", "__pooled"
-#: Units of one stratum are clustered together.
+#: Columns of a stratum: the units of one stratum are clustered together.
 _STRATUM = (REGION, PATTERN, ORIGIN)
 _UNITS, _BACK, _MOVES = "__units", "__back", "__moves"
 _WANTED, _RESTORED, _PAST = "__wanted", "__restored", "__past"
@@ -44,18 +44,18 @@ def update_state(units: DataFrame, incoming: DataFrame, settings: SeriesSettings
     Parameters
     ----------
     units : DataFrame
-        `STATE`, of the last generation.
+        `STATE` of the last generation.
     incoming : DataFrame
         The input: `UNIT` (each once), `ROW`, `REGION`, `PATTERN`.
     settings : SeriesSettings
     number : int
-        Of the update, counted from 1.
+        Number of the update, counted from 1.
 
     Returns
     -------
     DataFrame
-        `STATE` and `EVENT` (entrant, waiting, unchanged, corrected, returned, exit, ghost, gone). Every unit
-        that waits is in the input.
+        `STATE` and `EVENT` (entrant, waiting, unchanged, corrected, returned, exit, ghost, gone). Every
+        waiting unit is in the input.
     """
     rows = _joined(units.where(~f.col(SUPERSEDED)), incoming, settings, number)
     quiet = f.when(f.col(STATUS) == SUPPRESSED, f.lit(SUPPRESSED)).otherwise(f.lit(RETAINED))
@@ -68,7 +68,7 @@ def update_state(units: DataFrame, incoming: DataFrame, settings: SeriesSettings
 def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
     """Join state and input, and set event and status of each unit.
 
-    A correction that is to be republished splits a row in two: the superseded version and the one that waits.
+    A correction that will be republished splits a row in two: the superseded version and the waiting version.
     """
     arriving = incoming.select(
         UNIT, f.col(ROW).alias(_INCOMING), f.col(REGION).alias("__r"), f.col(PATTERN).alias("__p")
@@ -88,7 +88,7 @@ def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, num
         .otherwise(SUPPRESSED)
     )
     marked = joined.withColumn(EVENT, event)
-    # no row is kept of a unit that waited and was never published
+    # a unit that left while it waited, and was never published, has no row
     marked = marked.where(present | classed | (f.col(ORIGIN) != 0))
     if settings.changes == "republish":
         parts = f.when(corrected, f.array(f.lit(0), f.lit(1))).otherwise(f.array(f.lit(0)))
@@ -109,7 +109,7 @@ def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, num
     before = f.coalesce(f.col(ORIGIN), f.lit(0).cast("bigint"))
     return marked.select(
         UNIT,
-        # an earlier version may be present again while a later one is published: numbers are used once
+        # an earlier version may be present while a later one is published: version numbers are used once
         f.when(again, f.lit(number)).otherwise(f.coalesce(f.col(VERSION), f.lit(0))).alias(VERSION),
         f.when(~pooled, f.col(CLASS)).alias(CLASS),
         f.when(pooled, f.col(_INCOMING)).otherwise(f.col(ROW)).alias(ROW),
@@ -129,10 +129,10 @@ def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, num
 
 
 def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[DataFrame, DataFrame]:
-    """Drop corrections that were never published and do not apply any more.
+    """Drop corrections that were never published and no longer apply.
 
-    If a unit has the values of an earlier version again, that version is present again; if it has left, its
-    latest version is. Versions that were published in between stay superseded.
+    If a unit has the values of an earlier version again, that version becomes present again. If the unit has
+    left, its latest published version becomes the current one. Versions published in between stay superseded.
     """
     waiting = rows.where(f.col(CLASS).isNull() & (f.col(ORIGIN) != 0))
     present = f.col(_WANTED).isNotNull()
@@ -172,7 +172,7 @@ def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[Data
 def moved_classes(rows: DataFrame) -> DataFrame:
     """Return the classes (`CLASS`) that this update suppresses or republishes, given rows of `update_state`.
 
-    A published class is suppressed when none of its units is present; a suppressed one is republished when at
+    A published class is suppressed if none of its units is present. A suppressed class is republished if at
     least half of its units have returned.
     """
     classes = (
@@ -190,7 +190,7 @@ def moved_classes(rows: DataFrame) -> DataFrame:
 
 
 def with_moved_classes(rows: DataFrame, moved: DataFrame, number: int) -> DataFrame:
-    """Apply suppressed and republished classes to the rows of all their units.
+    """Apply the suppression and republication of classes to the rows of all their units.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def with_moved_classes(rows: DataFrame, moved: DataFrame, number: int) -> DataFr
     moved : DataFrame
         From `moved_classes`.
     number : int
-        Of the update.
+        Number of the update.
     """
     joined = rows.join(moved.withColumn(_MOVES, f.lit(True)), on=CLASS, how="left")
     moves = f.col(_MOVES).isNotNull()
@@ -220,24 +220,24 @@ def with_moved_classes(rows: DataFrame, moved: DataFrame, number: int) -> DataFr
 
 
 def is_pooled() -> Column:
-    """Return whether a row of the state waits for a new class, and not for the republication of its class."""
+    """Return whether a row of the state waits for a new class, not for the republication of its old class."""
     return (f.col(STATUS) == WAITING) & f.col(CLASS).isNull()
 
 
 def _mark(name: str) -> Column:
-    """Return the hash of a class; `ORIGIN` combines hashes by exclusive or, so order does not matter."""
+    """Return the hash of a class; `ORIGIN` combines hashes by exclusive or, independently of their order."""
     return f.xxhash64(f.col(name))
 
 
 def pooled_units(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
-    """Select the units to cluster: all that wait in a stratum with enough units.
+    """Select the units to cluster: all waiting units of each stratum that has enough of them.
 
-    Their values have no influence, because a reader sees who waits.
+    The selection does not depend on values, because readers can see which units wait.
 
-    The history of a unit is the set of classes that its earlier versions are in. Corrected units form a
-    stratum for each history: a class that mixed two histories could be split by them. They are clustered
-    only if no other unit, or at least k, remain with that history: if three units of a class of five were
-    corrected and clustered, the other two would share their history with nobody else.
+    The history of a unit is the set of classes of its earlier versions. Corrected units form one stratum for
+    each history, because readers could split a class that mixes two histories. They are clustered only if no
+    other unit, or at least k other units, remain with that history. Example: if three units of a class of
+    five were corrected and clustered, only the other two would share their history.
 
     Parameters
     ----------
@@ -259,14 +259,14 @@ def pooled_units(rows: DataFrame, settings: SeriesSettings, *, first: bool = Fal
     same_stratum = f.lit(True)
     for name in _STRATUM:
         same_stratum = same_stratum & f.col(name).eqNullSafe(f.col(f"{name}_f"))
-    # the plan of the blocks lists all strata: there are few
+    # the plan of the blocks lists all strata, because there are few
     pooled = waiting.join(f.broadcast(full), same_stratum, how="left_semi")
     remaining = f.broadcast(_leaving_few(rows, full, settings))
     return pooled.join(remaining, on=ORIGIN, how="left_anti").select(UNIT, VERSION, ORIGIN)
 
 
 def full_strata(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
-    """Return the strata (region, pattern, `ORIGIN`) in which enough units wait, and their number."""
+    """Return the strata (region, pattern, `ORIGIN`) with enough waiting units, and their number."""
     diverse = bool(settings.diverse)
     entrants = settings.k if first and not diverse else settings.pool
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(entrants)
@@ -279,7 +279,7 @@ def full_strata(rows: DataFrame, settings: SeriesSettings, *, first: bool = Fals
 
 
 def _leaving_few(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> DataFrame:
-    """Return the histories (`ORIGIN`) that clustering would leave to some other units, but fewer than k."""
+    """Return the histories (`ORIGIN`) with which clustering would leave other units, but fewer than k."""
     pooled = (
         full.where(f.col(f"{ORIGIN}_f") != 0)
         .groupBy(f.col(f"{ORIGIN}_f").alias(ORIGIN))

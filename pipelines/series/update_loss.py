@@ -1,7 +1,7 @@
-"""Information loss of an update: input values of the present units against their published values.
+"""Information loss of an update: compare input values of the present units with their published values.
 
 The block reports of an update cover only the units whose class it creates. Retained records have no input
-values, and of waiting units nothing is published.
+values, and waiting units have no published values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from microguard.sdc.measures.moments import Moments
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-#: Units summed up in one task.
+#: Number of units that one task sums.
 UNITS_PER_TASK = 200_000
 _PART, _MOMENTS, _WEIGHT = "part", "moments", "weight"
 
@@ -42,11 +42,11 @@ def moments_of_present_units(
     incoming : DataFrame
         `UNIT` and the numeric variables of the input. A unit in both frames is present.
     scales : mapping of numeric variable to Scale
-        Units of the moments.
+        Measurement units of the moments.
     records : int
-        Records of the release, which decide the number of tasks.
+        Number of records of the release, which determines the number of tasks.
     weight : str, optional
-        The published weight of the records.
+        Column of the published weight.
     """
     if not scales:
         return Moments.none(0)
@@ -76,7 +76,7 @@ def moments_of_present_units(
 
 
 def _of(batch: pa.RecordBatch, scales: Mapping[str, Scale]) -> Moments:
-    """Compute the moments of a batch; a value that is missing on one side is left out on both."""
+    """Compute the moments of a batch; leave out pairs in which one value is missing."""
     table, coordinates = pa.Table.from_batches([batch]), Coordinates(scales, {})
     before, after = (
         coordinates.numeric(pa.table({name: table[f"{side}{i}"] for i, name in enumerate(scales)}))

@@ -1,7 +1,7 @@
-"""Maps of members that were compared with their files, so that an update need not compare them again.
+"""Store which maps of members were compared with their files, so that updates need not compare them again.
 
-The folder of a map keeps the checksums of both, signed with the agency's key. An update trusts the comparison
-as long as neither has changed; `microguard audit` compares again.
+The folder of a map has the checksums of the map and of the files, signed with the agency's key. An update
+trusts the comparison while these checksums match; `microguard audit` compares again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def keep_verified(members: Path, files: Mapping[str, str], key: bytes) -> None:
     members : Path
         Folder of the map.
     files : mapping of file name to SHA-256
-        Of the release; the map describes its microdata.
+        Checksums of the files of the release; the map describes its microdata.
     key : bytes
         The agency's secret.
     """
@@ -44,12 +44,12 @@ def verified_before(
     Parameters
     ----------
     files : mapping of file name to SHA-256, or None
-        Of the files as they are now; None if the release was withdrawn.
+        Checksums of the present files; None if the release was withdrawn.
 
     Returns
     -------
     {"yes", "no", "map changed"}
-        "no" if it must be compared; "map changed" if it is not the map that was compared.
+        "no" if the map must be compared; "map changed" if the map changed since its comparison.
     """
     try:
         noted = json.loads((members / COMPARED).read_text(encoding="utf-8"))

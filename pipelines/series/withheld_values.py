@@ -1,10 +1,11 @@
 """Publish a batch of new records without its sensitive values if it has too few distinct ones.
 
-A batch is what one update clusters of a stratum. When it is clustered follows from the number of units alone:
-if it had to wait for values, readers would see that its units share a value, and that the unit which ends the
-wait has another one (the register of microguard 0.5 waited so). A batch that has too few values is published
-without them instead. So are others, by a keyed draw, so that a reader who sees that values are missing cannot
-conclude that there were too few (`sdc.risk.too_few_values`).
+A batch is the set of units of a stratum that one update clusters. The time of clustering depends on the
+number of units only. If a batch had to wait for further values, as in microguard 0.5, readers could infer
+that its units share a value, and that the unit which ends the wait has another value. A batch with too few
+distinct values is therefore published without its sensitive values. Further batches, chosen by a keyed draw,
+are also published without them, so that readers cannot conclude from missing values that a batch had too few
+(`sdc.risk.too_few_values`).
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from microguard.sdc.risk.too_few_values import too_few_values_probability, withh
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Key of the plan of a generation: whether its updates withhold values for which earlier versions let units
-#: wait.
+#: Key in the plan of a generation that states whether updates withhold values (earlier versions let units
+#: wait).
 WITHHOLDS = "withholds"
-#: Bits of the missing pattern that hold the history of a unit: units of two histories are two strata.
+#: Bits of the missing pattern that store the history of a unit: units of two histories are in two strata.
 HISTORY_BITS, HISTORY_SHIFT = 0x7FFFFFFF, 32
-#: Number of records of the whole register, in addition to those of a region, from which the shares of its
-#: values are estimated.
+#: Number of records of the whole register that, added to those of a region, determine the estimated shares of
+#: values.
 PRIOR_RECORDS = 20
-#: Number of the most frequent values that have separate shares, and number of groups of the other values.
+#: Number of the most frequent values with separate shares, and number of groups for the other values.
 FREQUENT, GROUPS = 32, 32
 _STRATUM, _HELD = "__stratum_region", "__held"
 
@@ -48,16 +49,16 @@ def pattern_with_history() -> Column:
 
 
 def is_withheld(too_few: bool, probability: float, draw: float) -> bool:
-    """Return whether the values of a batch are withheld.
+    """Return whether the sensitive values of a batch are withheld.
 
     Parameters
     ----------
     too_few : bool
-        Whether it has too few distinct values.
+        Whether the batch has too few distinct values.
     probability : float
-        That it has, before its values are looked at.
+        Prior probability of `too_few`, without looking at the values.
     draw : float
-        Keyed uniform number from 0 to 1.
+        Keyed pseudo-random uniform number from 0 to 1.
     """
     return too_few or draw < withholding_probability(probability)
 
@@ -73,9 +74,9 @@ class Batches:
     names : tuple of str
         Sensitive variables.
     held : pyarrow.Table
-        Region and pattern of each.
+        Region and pattern of each of these batches.
     withheld : int
-        Their records.
+        Number of their records.
     """
 
     region: str | None
@@ -118,10 +119,10 @@ def batches_of(
         Region and sensitive variables of all records of earlier updates, as they were published.
     waited : DataFrame or None
         Strata (`REGION`, `PATTERN`, `ORIGIN`) whose units waited for values under an earlier version. Their
-        values are withheld: that they waited is known.
+        values are always withheld, because readers know that the units waited.
     specification : Specification
     secret : bytes
-        Key of the draws, of this update.
+        Key of the draws of this update.
     """
     region, names = specification.region, specification.sensitive
     of_region = f.lit(None).cast("string") if region is None else column(region)
@@ -155,7 +156,7 @@ def batches_of(
 
 
 def _counted(keyed: DataFrame, names: Sequence[str], apart: Mapping[str, float], least: int) -> pa.Table:
-    """Count the records of each batch, and whether it has too few values, sorted."""
+    """Count the records of each batch, and determine whether it has too few values; the result is sorted."""
     kind = keyed.schema[_STRATUM].dataType.simpleString()
 
     def batch(table: pa.Table) -> pa.Table:
@@ -173,7 +174,7 @@ def _counted(keyed: DataFrame, names: Sequence[str], apart: Mapping[str, float],
 def _shares(published: DataFrame, name: str, apart: float) -> Callable[[Any], np.ndarray]:
     """Return a function from a region to the shares of the values that readers expect of its next record.
 
-    Numbers are counted in intervals in which all are close.
+    Numeric values are counted in intervals of values that are close to each other.
     """
     if apart > 0.0:
         coded = with_constants(published, {"__width": 2 * apart})

@@ -1,19 +1,19 @@
-"""Read a priori information on single cells, which overrules the rules: one row a cell.
+"""Read a priori information on single cells, one row for each cell; it overrides the sensitivity rules.
 
-A CSV file with columns of the table that say which cell (those left out are summed over), a column ``status``
-and, where there is more to say, ``lower_protection``, ``upper_protection``, ``lower_capacity``,
-``upper_capacity`` and ``cost``, in values:
+A CSV file with columns of the table that identify the cell (columns left out are summed over) and a column
+``status``. Optional columns are ``lower_protection``, ``upper_protection``, ``lower_capacity``,
+``upper_capacity`` and ``cost``, in the unit of the value:
 
 * ``safe``: not sensitive, whatever the rules say;
-* ``sensitive``: sensitive at the levels of its row, or else at those of the rules, or else at the safety
-  range (of a cell of 0, the zero safety range); never below the levels of the rules;
-* ``fixed``: published as it is (and not sensitive);
-* ``suppressed``: with cell suppression, suppressed though no rule finds it sensitive, so that nobody can
-  compute it to the last published digit;
-* an empty status leaves the rules alone, for a cell with a capacity or cost of its own.
+* ``sensitive``: sensitive. The protection levels are those of the row, else those of the rules, else the
+  safety range (for a cell of 0: the zero safety range). They are never below the levels of the rules;
+* ``fixed``: published unchanged (and not sensitive);
+* ``suppressed``: with cell suppression, suppressed although no rule makes the cell sensitive, so that nobody
+  can compute its value to the last published digit;
+* empty: the rules apply; the row sets only a capacity or cost of the cell.
 
-The status may also be a column of a finished table (`table.status`); where both name a cell, the file
-decides. A file of tau-ARGUS (`.hst`) is read too, see `pipelines.tables.hst`.
+The status may also be a column of a finished table (`table.status`); if both name a cell, the file overrides
+the column. A file of tau-ARGUS (`.hst`) is read too, see `pipelines.tables.hst`.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ NUMBERS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capa
 
 @dataclass(frozen=True, eq=False)
 class APriori:
-    """Status, levels, capacities and costs that the file has, in the order of the cells of the table.
+    """Status, levels, capacities and costs from the file, in the order of the cells of the table.
 
     Attributes
     ----------
     status : (cells,) of `STATUSES`
-    numbers : name -> (cells,) in units (costs as they are), NaN where nothing is said
+    numbers : name -> (cells,) in units (costs unscaled), NaN where the file has no entry
     """
 
     status: np.ndarray
     numbers: dict[str, np.ndarray]
 
     def sensitivity(self, by_rules: Sensitivity, cells: Cells, table: Table) -> Sensitivity:
-        """Return the sensitivity by the rules, overruled by each status and level of the file."""
+        """Return the sensitivity by the rules, overridden by each status and level of the file."""
         safe = np.isin(self.status, ("safe", "fixed"))
         forced = self.status == "sensitive"
         withheld = self.status == SUPPRESSED
@@ -69,12 +69,12 @@ class APriori:
         return Sensitivity((by_rules.sensitive | forced | withheld) & ~safe, lower, upper)
 
     def capacity(self, side: str, room: np.ndarray) -> np.ndarray:
-        """Return the (cells,) capacities, those of the file first; 0 for a fixed cell."""
+        """Return the (cells,) capacities; those of the file take precedence; a fixed cell has capacity 0."""
         amounts = self.numbers[f"{side}_capacity"]
         return np.where(self.status == "fixed", 0.0, np.where(np.isnan(amounts), room, amounts))
 
     def costs(self, costs: np.ndarray) -> np.ndarray:
-        """Return the (cells,) costs, those of the file first."""
+        """Return the (cells,) costs; those of the file take precedence."""
         amounts = self.numbers["cost"]
         return np.where(np.isnan(amounts), costs, amounts)
 
@@ -84,7 +84,7 @@ class APriori:
 
 
 def a_priori_information(cells: Cells, specification: Specification) -> APriori | None:
-    """Return the information of the file and of the status column; None if there is neither.
+    """Return the information of the file and of the status column; None if both are absent.
 
     Raises
     ------
@@ -102,13 +102,14 @@ def a_priori_information(cells: Cells, specification: Specification) -> APriori 
 
 
 def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
-    """Read the file and find its cells.
+    """Read the file and locate its cells in the table.
 
     Raises
     ------
     InputRejected
-        Where the file cannot be read, names a cell twice or one that the table does not have, or has an
-        unknown status or a number that is negative or none; rows are named by their number.
+        If the file cannot be read, names a cell twice or a cell that the table does not have, or has an
+        unknown status, a negative number, or text instead of a number. The message names rows by their
+        number.
     """
     try:
         if Path(path).suffix.lower() == SUFFIX:
@@ -147,7 +148,7 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
 
 
 def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
-    """Return the position of each row's cell."""
+    """Return the position of the cell that each row names."""
     addresses = frame.reindex(columns=list(table.columns), fill_value=table.total).replace("", table.total)
     for name, mark in table.totals.items():
         addresses[name] = addresses[name].replace(mark, table.total)

@@ -1,4 +1,4 @@
-"""Protect the values of a table by adjustment or by rounding, and phrase refusals."""
+"""Protect the values of a table by adjustment or by rounding, and write the text of refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from microguard.sdc.cta.small_counts.small_count_rounding import (
 )
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
-#: Function that protects the cells of a problem; it returns a wider problem if limits had to be relaxed.
+#: Function that protects the cells of a problem; if it had to relax limits, it returns a widened problem.
 ProtectCells = Callable[[TableProblem, Specification, Table, bytes], tuple[TableProblem, Adjustment]]
 
 
@@ -32,7 +32,7 @@ def protect_beside_earlier_releases(
     table: Table,
     key: bytes,
 ) -> tuple[TableProblem, Adjustment]:
-    """Protect the cells; a refusal names the earlier releases whose values the cells keep.
+    """Protect the cells; a refusal names the earlier releases whose published values are kept.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def protect_beside_earlier_releases(
 
 
 def whole_adjustment(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
-    """Controlled tabular adjustment to whole units.
+    """Adjust the table to whole units (controlled tabular adjustment).
 
     Raises
     ------
@@ -86,7 +86,7 @@ def refusal(error: SdcError) -> ProtectionFailed:
 def rounded(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Round to multiples of the base; return a wider problem if adjacent multiples do not add up.
+    """Round to multiples of the base; return a widened problem if adjacent multiples do not add up.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def rounded(
 def with_small_counts_rounded(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Round small counts only; return the problem with the knowledge of readers who see the table.
+    """Round small counts only; return the problem with what readers of the table know.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def with_small_counts_rounded(
 def adjusted(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; keep a grand total that the gate would refuse within its limit, if possible.
+    """Adjust the table; if possible, keep its grand total within the limit of the gate.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Tables of a method that decides for each cell what to publish: the true value, another value, or none.
+"""Tables of a method that decides for each cell whether to publish the true value, another value, or none.
 
-The base class of methods of third parties. It tabulates, applies the disclosure rules, writes the files and
-keeps the list of cells; a method says what becomes of each cell. A cell without a value is suppressed: it is
-published as NULL with the status ``suppressed``.
+The module has the base class of third-party methods. It tabulates, applies the disclosure rules, writes the
+files and stores the list of cells; a method decides the published value of each cell. A cell without a value
+is suppressed: it is published as NULL with the status ``suppressed``.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class CellProblem:
     ----------
     table : CellTable
         Values in units of the last published digit, sensitive cells with their protection levels, and
-        ``relations`` (lines, cells): every line adds up to 0.
+        ``relations`` (lines, cells): the cells of every line, with their signs, add up to 0.
     suppression : SuppressionProblem or None
-        Of a method that promises a suppressed table: the same cells with contributors, cells that must be
-        published or suppressed, and what attackers know.
+        For a method that promises a suppressed table: the same cells with contributors, the cells that must
+        be published or suppressed, and the prior knowledge of attackers.
     """
 
     table: CellTable
@@ -87,7 +87,7 @@ class CellComparison:
 
     @property
     def problem(self) -> SuppressionProblem | None:
-        """The problem of suppression, followed by the cells of earlier tables."""
+        """The suppression problem, followed by the cells of earlier tables."""
         return None if self.joined is None else self.joined.problem
 
     @cached_property
@@ -109,12 +109,12 @@ class CellMethod(TableMethod):
         ----------
         problem : CellProblem
         key : bytes
-            The secret of the agency, for draws that nobody can repeat.
+            The secret of the agency, for draws that nobody else can repeat.
 
         Returns
         -------
         (cells,) float array, or Suppression
-            Whole units, where NaN suppresses a cell; or the cells to suppress, with what was proved.
+            Whole units, where NaN suppresses a cell; or the cells to suppress, with the proved bounds.
         """
 
     def product(self) -> CellTables:
@@ -145,7 +145,7 @@ class CellTables(TableProduct[CellComparison]):
         key, folder = job.areas.key(), job.areas.record(release_id)
         with job.progress.stage("tabulate"):
             cells = self._tabulated(job, screened, release_id)
-            write_cells(folder, cells, self.table)  # a refusal names cells by their numbers there
+            write_cells(folder, cells, self.table)  # refusals refer to the numbers in this list
             try:
                 by_rule = rule_table(cells, self.specification)
             except SdcError as error:
@@ -231,10 +231,10 @@ class CellTables(TableProduct[CellComparison]):
             ) from error
 
     def _rounded_parts(self, cells: Cells, standing: PublishedValues, keep: np.ndarray) -> str:
-        """Name the rounding of parts as the cause of other values, if it explains all of them.
+        """Name the rounding of parts as the cause of differing values, if it explains all of them.
 
         Every total of a finished table is the sum of its parts, each rounded to `table.decimals`. The parts
-        of a cell differ between tables, and there are at most as many as contributors.
+        of a cell differ between tables, and a cell has at most as many parts as contributors.
         """
         differences = np.abs(standing.units - cells.units)[keep]
         parts = np.full(len(cells), len(cells)) if cells.contributors is None else cells.contributors
@@ -247,8 +247,8 @@ class CellTables(TableProduct[CellComparison]):
         )
 
     def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:
-        """Refuse a table that does not protect from attackers from whom an earlier table of the same records
-        protects.
+        """Refuse a table that protects against fewer kinds of attacker than an earlier table of the same
+        records.
         """
         for earlier in before:
             missing = set(earlier.attackers) - set(self._attackers)
@@ -301,13 +301,11 @@ class CellTables(TableProduct[CellComparison]):
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """Require that the files contain the protected table, and limits; the guarantee adds its
-        requirements.
-        """
+        """Require the protected content in the files, and the limits; the guarantee adds its requirements."""
         return (*table_integrity(self.table), *(suppression_limits(self.table) if self.suppression else ()))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
-        """Write each cell before protection, and whether this table publishes it first."""
+        """Write each cell before and after protection, and whether this table publishes it first."""
         comparison = protected.comparison
         from microguard.pipelines.tables.suppression.jj import NAME as JJ
         from microguard.pipelines.tables.suppression.jj import write_jj

@@ -10,21 +10,22 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: The map in the evidence of a release, and its records: a folder of Parquet files.
+#: Folder of the contributor map in the evidence of a release, and its records: a folder of Parquet files.
 CONTRIBUTORS, UNITS = "contributors", "units.parquet"
 
 
 def write_contributors(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
-    """Write which unit is in which finest cell, as `pipelines.audit.joint.partitions` reads it.
+    """Write which unit is in which finest cell, in the format that `pipelines.audit.joint.partitions` reads.
 
-    Only tables of unweighted amounts of units have such a map: the sum over a set of units is then a cell.
+    Only tables of unweighted amounts of units have such a map: only there a cell is a sum over a set of
+    units.
 
     Parameters
     ----------
     frame : DataFrame
-        Records that are kept, with the columns of the table and the unit.
+        Records that were not rejected, with the columns of the table and the unit.
     specification : Specification
-        As written by the person.
+        As written by the user.
     """
     table, unit = specification.table, specification.unit
     if table is None or unit is None or table.source == "cells":

@@ -18,7 +18,7 @@ from microguard.sdc.cta.rules.secret_factor import LARGEST_FACTOR
 
 @dataclass(frozen=True)
 class Attacks:
-    """Entries of the section ``attacker``, and metrics of the gate."""
+    """Entries of the section ``attacker``, and metrics that the gate limits."""
 
     section: Mapping[str, Any]
     metrics: Mapping[str, float]
@@ -52,7 +52,7 @@ def _of_counts(problem: TableProblem, adjustment: Adjustment, moves: CountMoves)
     still_or_drawn = problem.known.sensitive | (problem.known.values == 0)
     counts = problem.known.values[still_or_drawn]
     shown = np.rint(adjustment.values[still_or_drawn])
-    finished = moves.everywhere and adjustment.algorithm not in UNBIASED  # a program has no odds
+    finished = moves.everywhere and adjustment.algorithm not in UNBIASED  # a linear program draws nothing
     posterior = count_posterior(counts, shown, moves.base, moves.odds, least=moves.least, as_moved=finished)
     section = {
         "base": moves.base,

@@ -1,8 +1,8 @@
 """Add the empty combinations of occurring codes to a table of counts, as cells of 0.
 
-A combination that is left out says that nobody is there. Where a true zero, and a small count published as 0,
-both stand in the table (or neither: `table.zeros`), nothing follows from either. Of a code itself it would:
-that it occurs is why it is listed. So a code of which every cell is 0 is not published.
+A combination that is left out discloses that it has no records. If the table has both true zeros and small
+counts published as 0 (or neither: `table.zeros`), a reader cannot tell them apart. But a code is listed only
+if it occurs in the records. So a code whose cells are all 0 is not published.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ MOST_CELLS = 3_000_000
 
 
 def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Return the (absent cells, columns) codes of the cross product that the table does not have.
+    """Return the (absent cells, columns) codes of the combinations that the table does not have.
 
     Raises
     ------
     InputRejected
-        Where the cross product is too large.
+        If the cross product is too large.
     """
     crossed = [_crossed(codes, table, dimensions) for dimensions in table.tables]
     every = pd.concat(crossed).drop_duplicates()
@@ -31,7 +31,7 @@ def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:
 
 
 def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> pd.DataFrame:
-    """Return all combinations of the nodes of each dimension; columns of other tables are totals."""
+    """Return all combinations of the nodes of each dimension; columns of other tables have the total mark."""
     size, nodes = 1, []
     for dimension in dimensions:
         levels = list(table.levels_of(dimension))
@@ -53,7 +53,7 @@ def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> 
 def of_nothing_but_zeros(
     codes: pd.DataFrame, units: np.ndarray, table: Table, dimensions: tuple[str, ...]
 ) -> np.ndarray:
-    """Return whether each cell has a code with counts of 0 in all its cells and in those of its parts."""
+    """Return whether a cell has a code with counts of 0 in all cells of the code and of its parts."""
     hidden = np.zeros(len(codes), dtype=bool)
     for dimension in dimensions:
         levels = list(table.levels_of(dimension))

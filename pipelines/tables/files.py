@@ -21,22 +21,22 @@ from microguard.pipelines.tables.tau_argus import write_tau_argus
 from microguard.schemas.specification.table import Table
 
 FOLDER = "table"
-#: Digits of a published value: more than any exact sum has.
+#: Maximum number of digits of a published value: more than any exact sum has.
 _DIGITS = 18
 
 
 def columns_of(table: Table, dimensions: tuple[str, ...]) -> list[str]:
-    """Return the columns with codes of one table."""
+    """Return the columns with the codes of one table."""
     return list(dict.fromkeys(name for each in dimensions for name in table.levels_of(each)))
 
 
 def value_type(table: Table) -> pa.DataType:
-    """Return the type of the published values: whole numbers, or decimals that add up exactly."""
+    """Return the type of the published values: integers, or decimals that add up exactly."""
     return pa.int64() if table.digits == 0 else pa.decimal128(_DIGITS, table.digits)
 
 
 def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
-    """Return whether each cell is in the table of these dimensions: its other columns are totals."""
+    """Return whether each cell is in the table of these dimensions: all other columns have the total mark."""
     others = [name for name in codes.columns if name not in columns_of(table, dimensions)]
     inside = np.ones(len(codes), dtype=bool)
     for name in others:
@@ -57,10 +57,11 @@ def published(
     ----------
     codes : (cells, columns) frame
     units : (cells,) array
-        Protected values in units of the last digit; NaN is suppressed. Of drawn counts cells of 0 are left
-        out where `table.zeros` is "omit", and otherwise codes of which every cell is 0, true or drawn.
+        Protected values in units of the last digit; NaN means suppressed. For drawn counts, cells of 0 are
+        left out if `table.zeros` is "omit". Otherwise codes whose cells are all 0 (true or drawn) are left
+        out.
     unlisted : (cells,) boolean array, optional
-        Cells that are left out where they are 0.
+        Cells that are left out if they are 0.
     suppression : bool
         Whether cells have a status.
     """
@@ -72,7 +73,7 @@ def published(
         if table.zeros == "omit":
             inside &= units != 0
         elif table.counts and table.levels == "secret":
-            shown = np.nan_to_num(units[inside], nan=1.0)  # a suppressed cell may be any number
+            shown = np.nan_to_num(units[inside], nan=1.0)  # a suppressed cell may have any value
             inside[inside] = ~of_nothing_but_zeros(codes[inside], shown, table, dimensions)
         columns = columns_of(table, dimensions)
         arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
@@ -99,7 +100,7 @@ def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, r
 
 
 def decimals(units: np.ndarray, digits: int) -> list[Decimal]:
-    """Return whole numbers of units as exact decimals."""
+    """Return integer numbers of units as exact decimals."""
     return [Decimal(int(each)).scaleb(-digits) for each in units]
 
 

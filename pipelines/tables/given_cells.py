@@ -46,7 +46,7 @@ def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
 
 
 def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> pd.DataFrame:
-    """Return internal cells and all their margins, summed; largest contributions are merged."""
+    """Return internal cells and all margins computed from them; largest contributions are merged."""
     given = [name for name in table.numbers if name not in (table.value, table.shadow, table.contributors)]
     foreign = [name for name in given if name not in table.largest]
     if len(table.tables) > 1 or foreign:
@@ -86,7 +86,7 @@ def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> p
 def _with_ancestors(
     rows: pd.DataFrame, columns: list[str], parents: dict[str, str] | None, total: str
 ) -> pd.DataFrame:
-    """Return each row once for its own code and once for every code above it in one dimension."""
+    """Return each row once for its code and once for every code above it in one dimension."""
     chains: list[pd.DataFrame] = []
     if parents is None:
         for depth in range(len(columns) + 1):

@@ -1,10 +1,10 @@
-"""Add the constraints of further hierarchies over a column: a coarser cell is the sum of its codes' cells.
+"""Add the constraints of further hierarchies over a column: a coarse cell is the sum of its codes' cells.
 
 Activities belong to sections, and to branches that cross sections; regions belong to provinces, and to urban
-and rural areas. The first hierarchy that has a column determines the place of its codes in the table. A later
-hierarchy that ends in the column is a further grouping of the same codes: its coarser columns are dimensions
-of other tables, and each of their cells is the sum of the cells of its codes wherever both are published.
-Without these constraints a table would be protected as if nobody knew the classification.
+and rural areas. The first hierarchy with a column determines the position of its codes in the table. A later
+hierarchy that ends in the same column is a further grouping of these codes. Its coarser columns are
+dimensions of other tables. Each of their cells is the sum of the cells of its codes if both are published.
+Without these constraints a table would be protected as if attackers did not know the classification.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from microguard.schemas.specification.table import Table
 from scipy import sparse
 
 _POSITION = "__position"
-#: A column, and the columns above it in a further hierarchy -> its codes with theirs.
+#: Maps a column, and the columns above it in a further hierarchy, to its codes with the codes above them.
 CodeGroups = Mapping[tuple[str, tuple[str, ...]], pd.DataFrame]
 
 
@@ -31,16 +31,16 @@ class Grouping:
     Attributes
     ----------
     finer : str
-        The column with a further grouping.
+        The column whose codes are grouped.
     coarser : tuple of str
-        Columns of the other hierarchy above it, coarse to fine.
+        Columns above `finer` in the other hierarchy, coarse to fine.
     codes : frame of text with these columns
-        Each code of the finer one once.
+        One row for each code of `finer`.
 
     Raises
     ------
     InputRejected
-        Where a code lies in more than one group.
+        If a code is in more than one group.
     """
 
     finer: str
@@ -62,7 +62,7 @@ def grouping_lines(codes: pd.DataFrame, table: Table, groupings: Sequence[Groupi
     Parameters
     ----------
     codes : (cells, columns) frame
-        Of all cells, in their order.
+        Codes of all cells, in the order of the cells.
     """
     columns = list(table.columns)
     position = codes[columns].assign(**{_POSITION: np.arange(len(codes))})

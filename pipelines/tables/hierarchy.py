@@ -10,7 +10,7 @@ from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.relations import Dimension
 
-#: Separator of the codes of a path; no text file contains it in a code.
+#: Separator of the codes of a path; codes from text files never contain it.
 _STEP = "\x1f"
 
 
@@ -30,7 +30,7 @@ def paths(codes: pd.DataFrame, table: Table) -> tuple[list[Dimension], list[np.n
     Returns
     -------
     list of Dimension
-        In the order of `families`; the code of a node is its path.
+        The dimensions in the order of `families`; the code of a node is its path.
     list of (cells,) arrays
         The path of each cell.
     """
@@ -46,7 +46,7 @@ def paths(codes: pd.DataFrame, table: Table) -> tuple[list[Dimension], list[np.n
 
 
 def refuse_bad_codes(codes: pd.DataFrame, table: Table) -> None:
-    """Refuse levels that do not nest, codes below a total, and parents that are no cells.
+    """Refuse levels that do not nest, codes below a total, and parents that are not cells.
 
     Raises
     ------

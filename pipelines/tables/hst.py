@@ -1,8 +1,8 @@
-"""A priori files of tau-ARGUS (`.hst`), as rows of `pipelines.tables.a_priori`.
+"""Read a priori files of tau-ARGUS (`.hst`) as rows for `pipelines.tables.a_priori`.
 
-One line a cell and action: the codes in the order of the dimensions, then ``s`` (safe), ``u`` (sensitive),
-``p`` (fixed: published as it is), ``c`` and a cost, or ``pl`` and the levels down and up. A cell with levels
-is sensitive: a safe cell has no levels here.
+A line has one action for one cell: the codes in the order of the dimensions, then ``s`` (safe), ``u``
+(sensitive), ``p`` (fixed: published unchanged), ``c`` and a cost, or ``pl`` and the lower and upper
+protection levels. A cell with levels is sensitive, because a safe cell has no levels in this file.
 
 References
 ----------
@@ -33,14 +33,14 @@ _STATUS = {"s": "safe", "u": "sensitive", "p": "fixed", "pl": "sensitive"}
 
 
 def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
-    """One row a cell, as text: its codes, and the entries of all its lines together.
+    """Return one row of text for each cell: its codes, and the entries of all its lines together.
 
     Raises
     ------
     InputRejected
-        Where a line has an unknown action or a wrong number of fields, or contradicts an earlier line.
+        If a line has an unknown action or a wrong number of fields, or contradicts an earlier line.
     OSError, ValueError
-        Where the file cannot be read.
+        If the file cannot be read.
     """
     text = path.read_text(encoding="utf-8-sig")
     separator = next((each for each in SEPARATORS if each in text), SEPARATORS[0])

@@ -1,4 +1,4 @@
-"""Name the constraints that prove a table infeasible by the codes of their cells."""
+"""Name the constraints that prove a table infeasible, by the codes of their cells."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from scipy import sparse
 
-#: Maximum number of constraints that a message lists, and of parts of each.
+#: Maximum number of constraints that a message lists, and of parts of each constraint.
 _MOST_LINES, _MOST_PARTS = 3, 8
 
 
 def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: Table) -> ProtectionFailed:
-    """Return the refusal with a remedy, and for finished cells the infeasible constraints by codes.
+    """Return the refusal with a remedy; for finished cells, name the infeasible constraints by codes.
 
-    Codes of records are values, which no message contains. Without a proof the refusal is unchanged.
+    For records the codes are values of records, and messages never contain these. Without a proof of
+    infeasibility the refusal is returned unchanged.
     """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ImpossibleConstraints):
@@ -35,9 +36,7 @@ def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: T
 
 
 def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
-    """Return a constraint as "total = part + part", with the codes of each cell and a mark for sensitive
-    ones.
-    """
+    """Return a constraint as "total = part + part" with the codes of each cell; mark sensitive cells."""
     relations = sparse.csr_matrix(problem.secret.relations)
     start, stop = relations.indptr[line], relations.indptr[line + 1]
     variables, signs = relations.indices[start:stop], relations.data[start:stop]
@@ -57,7 +56,7 @@ def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
 
 
 def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -> str:
-    """Describe how the constraints become feasible: the necessary capacity, if there is one constraint."""
+    """Describe what makes the constraints feasible: the necessary capacity, if there is one constraint."""
     ways = []
     percent = capacity_needed(problem, int(cause.constraints[0])) if len(cause.constraints) == 1 else None
     held = problem.held is not None and bool(np.isfinite(problem.held).any())
@@ -73,10 +72,9 @@ def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -
 
 
 def capacity_needed(problem: TableProblem, line: int) -> int | None:
-    """Return the least capacity, in percent of the values, that makes a constraint feasible; None if none
-    does.
+    """Return the least capacity, in percent of the values, with which a constraint is feasible, else None.
 
-    Sensitive cells move by exactly their smaller or larger level, whichever directions leave least.
+    Sensitive cells move by exactly one of their two levels, in the directions that need the least capacity.
     """
     relations = sparse.csr_matrix(problem.secret.relations)
     start, stop = relations.indptr[line], relations.indptr[line + 1]

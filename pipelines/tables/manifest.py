@@ -1,6 +1,6 @@
 """Build the public manifest of a protected table: guarantee, limits, layout of the files.
 
-Nothing in it is computed from original values: neither which cells are sensitive nor how many.
+The manifest contains nothing computed from original values: neither which cells are sensitive nor how many.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def layout_of(
     ----------
     contents : mapping of file name to published cells
     groupings : mapping, optional
-        A column and the columns above it in a further hierarchy -> its codes with theirs. Only codes that a
-        file has are described: others may occur and be hidden.
+        A column and the columns above it in a further hierarchy -> its codes with the codes above them. Only
+        codes that a file contains are described: other codes may occur in the records and be hidden.
     """
     described = _groupings(table, contents, groupings or {})
     return {
@@ -110,7 +110,7 @@ def _relaxed(table: Table, steps: tuple[str, ...]) -> str:
 
 
 def _groupings(table: Table, contents: Mapping[str, pa.Table], groupings: CodeGroups) -> list[dict[str, Any]]:
-    """Describe further hierarchies over a column, with its codes."""
+    """Describe further hierarchies over a column, with the codes of the column."""
     return [
         {
             "column": finer,
@@ -127,7 +127,7 @@ def _groupings(table: Table, contents: Mapping[str, pa.Table], groupings: CodeGr
 
 
 def _published_codes(contents: Mapping[str, pa.Table], column: str) -> set[str]:
-    """Return the codes of a column that any file has."""
+    """Return the codes of a column that occur in a file."""
     return {
         code
         for content in contents.values()

@@ -1,4 +1,4 @@
-"""Measure a protected table: every measure and verdict, for the agency alone.
+"""Measure a protected table: all measures and verdicts, which only the agency sees.
 
 ``quality.json`` has the sections ``release``, ``counts``, ``stages`` and ``verdicts`` of
 `pipelines.evidence.evidence`, and these:
@@ -7,36 +7,37 @@ table
     cells, lines, margins, sensitive, unit (value of one unit of the last digit), totals_summed_anew (given
     totals that differed from the sum of their parts by rounding), largest_difference; by table: dimensions;
     moved (cells with another value), largest_change (in values), grand_total_change (relative, signed),
-    telling_unit (of which all original values are multiples and protected ones are not; else left out).
+    telling_unit (unit that divides all original values but not all protected values; else left out).
 adjustment
     objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
     algorithm, stopped_by, work, solver (with its version), history (linear programs solved, objective);
-    relaxed: cells by step of table.relax, room added in values, whether it is the least; none where nothing
-    gave way.
+    relaxed: cells by step of table.relax, capacity added in values, whether the relaxation is minimal; none
+    if nothing was relaxed.
 attacker
     examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
-    none where nothing is sensitive), below_protection, below_unit (intervals narrower than the unit of
+    none if no cell is sensitive), below_protection, below_unit (intervals narrower than the unit of
     publication or the least level), not_judged (sensitive cells that were to be examined and have no interval
-    to compare with a level). Of magnitudes: determined (cells whose direction follows), direction_error
-    (least and median error of the best guess where the direction is known, over the protected share of the
-    guess), direction_odds. Of counts: base, least (the smallest count that may be
-    known), posterior (by true count 0, 1, ... for each of the published 0, base, twice the base), moved
-    (cells, the same way round), largest_posterior.
+    to compare with a level). For magnitudes: determined (cells whose direction can be inferred),
+    direction_error (least and median error of the best guess given the direction, over the protected share of
+    the guess), direction_odds. For counts: base, least (the smallest count that may be known), posterior (by
+    true count 0, 1, ... for each published value 0, base, twice the base), moved (cells, in the same layout),
+    largest_posterior.
 fit
-    by table, of its finest cells: dimensions, cells, mean_before, mean_after; slope, intercept, correlation
-    of the protected values on the original ones, and variance_ratio of both, none where values do not vary.
+    by table, for its finest cells: dimensions, cells, mean_before, mean_after; slope, intercept and
+    correlation of the regression of protected on original values, and their variance_ratio; none if values do
+    not vary.
 changes
     by size of the cell: cells, sensitive cells, median and largest relative change.
 metrics
-    what the gate looks at: attacker_interval, intervals_below_unit, cells_not_judged, total_adjustment,
-    cell_adjustment, grand_total_change (its size), gap; posterior of counts; directions_determined,
-    direction_error, direction_odds of magnitudes; statistics_lost where table.preserve names any.
+    metrics that the gate limits: attacker_interval, intervals_below_unit, cells_not_judged, total_adjustment,
+    cell_adjustment, grand_total_change (its size), gap; posterior for counts; directions_determined,
+    direction_error, direction_odds for magnitudes; statistics_lost if table.preserve names any.
 written
-    what the verification of the written files found.
+    results of the verification of the written files.
 
-``cells.parquet`` has every cell by its number (the one that messages name; a total with a single part has
-the number of that part): codes, original and published value, contributors, levels of the rule, interval left
-to an attacker.
+``cells.parquet`` has every cell with its number (to which messages refer; a total with a single part has the
+number of that part): codes, original and published value, contributors, levels of the rule, interval that an
+attacker can compute.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def measured(
 
 
 def _relaxed(problem: TableProblem, unit: float) -> dict[str, Any] | None:
-    """Return the relaxed cells by step, and whether the relaxation is minimal; None if there is none."""
+    """Return the relaxed cells by step, and whether the relaxation is minimal; None without relaxation."""
     relaxation = problem.relaxation
     if relaxation is None:
         return None
@@ -170,9 +171,9 @@ class JudgedIntervals:
 
     Attributes
     ----------
-    widths : (k,) widths over the larger protection level, of the cells that have one
+    widths : (k,) widths over the larger protection level, for cells that have such a level
     below_unit : intervals narrower than the unit of publication, or than the least level
-    missing : sensitive cells that were to be examined and are not among those of `widths`
+    missing : sensitive cells that should have been examined and have no entry in `widths`
     """
 
     widths: np.ndarray
@@ -181,13 +182,12 @@ class JudgedIntervals:
 
 
 def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedIntervals:
-    """Compare intervals with levels and unit; without negative values no interval is below zero.
+    """Compare intervals with levels and with the unit; without negative values, intervals start at 0.
 
-    The unit is that of the last published digit, 1 here, or the least level that any sensitive cell has, if
-    that is more. For rounding it is as much as the multiples of the base leave open: of the values less than
-    a base away from a published 0, the widest interval is base - 1.
-    Every cell that the rule finds sensitive must be among those to examine. Of drawn counts the totals are
-    not: their parts are.
+    The unit is that of the last published digit (1 here), or the smallest level of a sensitive cell, if that
+    is larger. For rounding it is base - 1: the widest interval of the values that are less than a base away
+    from a published 0. Every cell that is sensitive by the rule must be examined. For drawn counts the totals
+    are an exception: their parts are examined instead.
     """
     known = problem.known
     lower = intervals.lower if np.any(known.values < 0) else np.maximum(intervals.lower, 0.0)
@@ -213,7 +213,7 @@ def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedInter
 
 
 def by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
-    """Return the relative change of the cells by classes of size, each a power of ten or a part of it."""
+    """Return the relative change of the cells by class of size, with logarithmic class limits."""
     filled = sizes > 0
     if not filled.any():
         return []
@@ -270,7 +270,7 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
 
 
 class TableSection(Measure[TableComparison, Any]):
-    """A section that the comparison computes with all others."""
+    """A section that is computed together with all others."""
 
     def __init__(self, name: str, section: Any = dict[str, Any]) -> None:
         self.name, self.section = name, section
@@ -281,19 +281,19 @@ class TableSection(Measure[TableComparison, Any]):
 
 
 class Attacker(TableSection):
-    """Intervals and guesses of an attacker."""
+    """Intervals and best guesses of an attacker."""
 
     def plots(self, section: dict[str, Any], k: int) -> dict[str, str]:
         """Draw the widths of the intervals."""
         return _attacker_plots(section, k)
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return the share of the examined sensitive cells that an attacker learns."""
+        """Return the share of the examined sensitive cells that an attacker discloses."""
         return _attacks(section, k)
 
 
 class Changes(TableSection):
-    """Relative changes by size of the cell."""
+    """Relative changes of the cells by size."""
 
     def plots(self, section: list[dict[str, Any]], k: int) -> dict[str, str]:
         """Draw the changes."""
@@ -304,7 +304,7 @@ class Metrics(TableSection):
     """Metrics that the gate can limit."""
 
     def metrics(self, section: dict[str, Any], comparison: TableComparison) -> dict[MetricKey, float]:
-        """Return all of them."""
+        """Return all metrics."""
         return {MetricKey(name): value for name, value in section.items()}
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
@@ -324,10 +324,10 @@ class AdjustmentSection(TableSection):
 
 
 class TableSummary(TableSection):
-    """Number of cells and constraints of the table, and its distance from the original one."""
+    """Number of cells and constraints of the table, and its distance from the original table."""
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
-        """Return cells changed, the largest change, and the change of the grand total in a sentence."""
+        """Return a sentence with the changed cells, the largest change, and the change of the grand total."""
         yield from change_sentence(section)
 
 

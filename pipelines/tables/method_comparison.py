@@ -1,4 +1,4 @@
-"""Compare methods on one table: the cost of each for readers, and the sensitive cells that it discloses."""
+"""Compare methods on one table: the cost of each for users, and the sensitive cells that it discloses."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class MethodOnTable:
     ----------
     method : str
     suppressed, changed : float or None
-        Shares of the cells without a value, and with another one than theirs.
+        Shares of the cells that are suppressed, and of those published with a changed value.
     error : float or None
-        Mean error of a user, relative to the value, over cells that are not 0: of a suppressed cell that of
-        the middle of its interval.
+        Mean error of a user, relative to the value, over cells that are not 0. A user estimates a suppressed
+        cell by the middle of its interval.
     largest_error : float or None
     value_error : float or None
         Sum of all errors over the sum of all values.
     open_lines : int or None
-        Totals that are not the sum of their parts, where all have values.
+        Totals that differ from the sum of their parts, among constraints without suppressed cells.
     given_away : int or None
-        Sensitive cells that an attacker knows more closely than the rule allows.
+        Sensitive cells that an attacker can estimate more closely than the rule allows.
     reason : str
         Why the method has no figures.
     """
@@ -55,7 +55,7 @@ class MethodOnTable:
 
 
 def with_method(specification: Specification, method: str) -> Specification:
-    """Return the specification with another method of tables, without the keys that it ignores."""
+    """Return the specification with another method of tables, without the keys that this method ignores."""
     table = table_of(specification)
     heeded = _ALL | {key for key in BUILT_IN[method].keys if "." not in key}
     given = {
@@ -77,7 +77,7 @@ def with_method(specification: Specification, method: str) -> Specification:
 
 
 def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> MethodOnTable:
-    """Measure a table that a method protected."""
+    """Measure a table that one method protected."""
     cells = comparison.cells
     values, given_away = _published(comparison, metrics)
     hidden = np.isnan(values)
@@ -106,11 +106,10 @@ def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> Method
 def _read_from_lines(
     relations: sparse.csr_matrix, hidden: np.ndarray, units: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the maximum distance of each suppressed cell from its true value, for a reader without
-    contributions.
+    """Return each suppressed cell's maximum distance from its true value, for a reader without contributions.
 
-    Where no value is negative a cell is at least 0, and at most what the suppressed parts of any line with a
-    published total add up to.
+    If no value is negative, a cell is at least 0. It is at most the sum of the suppressed parts of any
+    constraint with a published total.
     """
     far = float(np.abs(units).sum())
     if np.any(units < 0):
@@ -125,7 +124,7 @@ def _read_from_lines(
 
 
 def _published(comparison: Any, metrics: Mapping[str, float]) -> tuple[np.ndarray, int]:
-    """Return published values in units, and the number of disclosed sensitive cells."""
+    """Return the published values in units, and the number of disclosed sensitive cells."""
     if hasattr(comparison, "audit"):
         narrow = comparison.audit.too_narrow.any(axis=1).sum() if comparison.audit is not None else 0
         return np.asarray(comparison.values, float), int(narrow)

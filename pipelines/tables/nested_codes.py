@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame
 
 
 def with_parents_of_codes(frame: DataFrame, specification: Specification) -> Specification:
-    """Return the specification with `table.parents` of every column of `table.code_widths`.
+    """Return the specification with `table.parents` set for every column in `table.code_widths`.
 
     Parameters
     ----------
     frame : DataFrame
-        Records or cells that are kept.
+        Records or cells that were not rejected.
     """
     table = specification.table
     assert table is not None
@@ -30,7 +30,7 @@ def with_parents_of_codes(frame: DataFrame, specification: Specification) -> Spe
 
 
 def parents_by_width(codes: Iterable[str], widths: Sequence[int]) -> dict[str, str]:
-    """Map each code to its parent: its first characters, as many as the next level has.
+    """Map each code to its parent: its leading characters, as many as the level above has.
 
     Parameters
     ----------

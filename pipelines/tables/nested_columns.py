@@ -1,8 +1,9 @@
-"""Refuse columns whose codes are unions of codes of an earlier table, or parts of them.
+"""Refuse columns whose codes are unions or parts of codes of an earlier table.
 
-The branches of a section, published before, add up to the section. A table that publishes the section moves
-it independently, and the difference of both sums reveals by how much a branch was moved. A table with both
-columns keeps their cells at one value. Combinations of several columns are not compared.
+Example: the branches of a section, published before, add up to the section. A later table that publishes the
+section changes its value independently. The difference between the section and the sum of its branches then
+discloses by how much a branch was changed. A table with both columns keeps its cells consistent. Combinations
+of several columns are not compared.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from scipy.sparse.csgraph import connected_components
 def refuse_nested_columns(
     records: DataFrame, table: Table, before: Iterable[PublishedCell], *, known: bool
 ) -> None:
-    """Refuse a table with codes that add up to the same records as codes of a column of an earlier table.
+    """Refuse a table if its codes have the same records as sets of codes of an earlier table's column.
 
     Parameters
     ----------
     records : DataFrame
-        With every column of the input.
-    before : cells of the same records, of every table that stands or stood
-    known : whether cells of the same records are known to be one, whatever their codes
+        Records with every column of the input.
+    before : cells of the same records, of every table that is or was published
+    known : whether cells of the same records are recognised as one cell under any codes
 
     Raises
     ------
@@ -47,7 +48,7 @@ def refuse_nested_columns(
             for other in sorted((theirs - set(table.columns)) & set(records.columns)):
                 shared = [name for name in here if name in theirs]
                 if any(_determines(_pairs(records, table, name, other)) for name in shared):
-                    continue  # the common cells of both tables add up to those of the other column
+                    continue  # the cells that both tables have add up to cells of the other column
                 for name in (name for name in here if name not in theirs):
                     if add_up(_pairs(records, table, name, other), known=known):
                         raise GateRefused(
@@ -61,16 +62,15 @@ def refuse_nested_columns(
 
 
 def add_up(pairs: pd.DataFrame, *, known: bool) -> bool:
-    """Return whether a proper subset of codes of one column has the same records as a set of codes of the
-    other.
+    """Return whether some codes of one column have the same records as several codes of the other.
 
     Parameters
     ----------
     pairs : frame of two columns
         Each pair of codes that a record has.
     known : bool
-        Whether tables are compared by contributors, too. Then one code of each column with the same records
-        is found in that way, and does not count here.
+        Whether tables are compared by contributors, too. That comparison finds pairs of single codes with the
+        same records, so they do not count here.
     """
     left, right = (pd.factorize(pairs[name])[0] for name in pairs)
     count = int(left.max(initial=-1)) + 1

@@ -1,8 +1,9 @@
-"""Choose the number of decimals of a table without `table.decimals`: that of the data.
+"""Set the number of decimals of a table without `table.decimals` to that of the data.
 
-With more digits than the data has, every cell that kept its value ends in zeros and the moved ones do not:
-the last digits then tell which cells were moved. So whole-number data is published in whole numbers. Data
-with more digits than `LARGEST_DEFAULT` is rounded to these, record by record, like all cells.
+If a table had more digits than the data, unchanged cells would end in zeros and changed cells would not: the
+last digits would disclose which cells were changed. Integer data is therefore published as integers. Data
+with more than `LARGEST_DEFAULT` digits is rounded to this number of digits, first each record, then each
+cell.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from pyspark.sql import functions as f
 def with_digits_of_data(frame: DataFrame, specification: Specification) -> Specification:
     """Return the specification with `table.decimals` set to the digits that the values need.
 
-    It is returned as it is where it names the digits, where counts have none, and where the values need
-    `LARGEST_DEFAULT`: the release then has the id that it had when these were the default for all data.
+    The specification is returned unchanged if it sets the digits, if the table has counts, or if the values
+    need `LARGEST_DEFAULT` digits. In the last case the release keeps the id of earlier versions, which used
+    this number for all data.
 
     Parameters
     ----------
     frame : DataFrame
-        Records or cells that are kept.
+        Records or cells that were not rejected.
     specification : Specification
     """
     table = specification.table
@@ -41,11 +43,11 @@ def with_digits_of_data(frame: DataFrame, specification: Specification) -> Speci
 
 
 def digits_of_data(frame: DataFrame, specification: Specification, table: Table) -> int:
-    """Return the fewest digits after the point that represent the contribution of each record exactly.
+    """Return the smallest number of decimals that represents the contribution of each record exactly.
 
-    Contributions count with their weight and without it: the rules look at them without. Both are taken at
-    `LARGEST_DEFAULT` digits, as records are rounded to these before they are added, so that what a
-    floating-point product leaves behind them is no digit.
+    Contributions are considered with and without their weight, because the rules use them without. Both are
+    first rounded to `LARGEST_DEFAULT` digits, as records are before they are added: the error of a
+    floating-point product then adds no digits.
     """
     value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
     parts = [column(name).cast("double") for columns in table.parts.values() for name in columns]
@@ -58,7 +60,7 @@ def digits_of_data(frame: DataFrame, specification: Specification, table: Table)
 
 
 def _digits(amount: Column) -> Column:
-    """Return the digits of one amount; the most if it is missing or too large for its last digit."""
+    """Return the digits of one amount; `LARGEST_DEFAULT` if it is missing or too large for its last digit."""
     exact = f.bround(amount, LARGEST_DEFAULT)
     fewest = f.lit(LARGEST_DEFAULT)
     for digits in reversed(range(LARGEST_DEFAULT)):

@@ -1,7 +1,8 @@
 """Preserve statistics of a table, and regress protected on original cells.
 
-Both are of the finest cells of each table of the specification: those that are summed over nothing. Their
-mean is the grand total divided by their number (Cox, Kelly, Patil 2004).
+Statistics and regression use the finest cells of each table of the specification: cells that are not summed
+over any dimension. The mean of these cells is the grand total divided by their number (Cox, Kelly, Patil
+2004).
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ def finest_cells(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...])
 
 
 def quality_of(cells: Cells, table: Table) -> Quality | None:
-    """Return the statistics of `[table.preserve]`, in units; None if it has none.
+    """Return the statistics of `[table.preserve]`, in units; None without such a section.
 
     Raises
     ------
     InvalidParameter
-        Where the finest cells are all the same, so that there is no slope to preserve.
+        If all finest cells are equal, so that there is no slope to preserve.
     """
     statistics = list(_statistics(cells, table))
     return Quality.combine(statistics) if statistics else None
@@ -55,7 +56,7 @@ def _statistics(cells: Cells, table: Table) -> Iterator[Quality]:
 
 
 def fits(cells: Cells, table: Table, units: np.ndarray) -> list[dict[str, Any]]:
-    """Return the statistics of the finest cells of each table before and after, in values.
+    """Return the statistics of each table's finest cells before and after protection, in values.
 
     Parameters
     ----------

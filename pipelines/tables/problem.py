@@ -53,18 +53,18 @@ from microguard.sdc.cta.table.summation import Summation
 
 @dataclass(frozen=True, eq=False)
 class CountMoves:
-    """Values that small counts may be drawn to, and their odds; public, unlike the draws.
+    """Values to which small counts may be drawn, and their odds; public, unlike the draws.
 
     Attributes
     ----------
     base : int
-        Small counts are published at 0, the base and twice the base.
+        Small counts are published as 0, the base or twice the base.
     odds : (2 base, 3) array
         Probability of each of these three values, for the counts 0 to 2 base - 1.
     least : int
         The smallest count that may be known.
     everywhere : bool
-        Whether no cell is published between multiples of the base where it is small, totals included.
+        Whether all small cells, totals included, are published as multiples of the base.
     """
 
     base: int
@@ -80,24 +80,24 @@ class TableProblem:
     Attributes
     ----------
     by_rule : CellTable
-        All cells, with the levels of the rule: what must be kept.
+        All cells, with the protection levels of the rule, which the table must keep.
     variables : (cells,) array
-        Variable of each cell; cells that are identical, as a total with a single part, share one.
+        Number of the variable of each cell; identical cells, such as a total and its single part, share a
+        variable.
     secret : CellTable
-        The variables, with the levels to adjust to. Of magnitudes they are those of the rule times secret
-        factors; small counts must move exactly to the value drawn; for rounding each variable has room up
-        to its adjacent multiples.
+        The variables, with the levels for the adjustment. For magnitudes these are the levels of the rule
+        times secret factors. Small counts must move exactly to the value drawn. For rounding, each variable
+        has capacity up to its adjacent multiples.
     known : CellTable
-        The variables, with levels and capacities as far as an attacker who knows rule and method can tell
-        them.
+        The variables, with the levels and capacities that an attacker who knows rule and method can infer.
     names : (variables,) tuple
         Name of each variable in the secret draws.
     moves : CountMoves or None
-        How small counts move by the key; None where they are not drawn.
+        How the key moves small counts; None if small counts are not drawn.
     held : (variables,) array or None
-        Value that each variable was published with before and must keep, NaN where it was not.
+        Earlier published value of each variable, which it must keep; NaN if there is none.
     relaxation : Relaxation or None
-        Room that was added because the table could not be protected without it.
+        Capacity that was added because the table could not be protected without it.
     releases : tuple of str
         Ids of the releases that published the held values.
     grand_totals : tuple of int
@@ -116,7 +116,9 @@ class TableProblem:
     grand_totals: tuple[int, ...] = ()
 
     def with_kept_totals(self, share: float) -> TableProblem:
-        """Return the problem whose grand totals, unless sensitive, move by at most this share of them."""
+        """Return the problem whose grand totals, unless sensitive, move by at most this share of their
+        values.
+        """
         totals = [each for each in self.grand_totals if not self.secret.sensitive[each]]
         most = np.full(self.secret.cells, np.inf)
         most[totals] = np.floor(share * np.abs(self.secret.values[totals]))
@@ -145,21 +147,21 @@ class TableProblem:
 def table_problem(
     cells: Cells, specification: Specification, key: bytes, standing: PublishedValues | None = None
 ) -> TableProblem:
-    """Apply the rules of a specification to its cells; everything in units of the last published digit.
+    """Apply the rules of a specification to its cells; all amounts in units of the last published digit.
 
     Parameters
     ----------
     cells : Cells
     specification : Specification
     key : bytes
-        The secret that factors and draws come from.
+        The secret from which factors and draws are computed.
     standing : PublishedValues, optional
         Earlier published values of cells of this table; they are kept.
 
     Raises
     ------
     SdcError
-        If values, levels and capacities make no table, or an earlier value does not protect.
+        If values, levels and capacities are inconsistent, or an earlier value does not protect its cell.
     """
     table = specification.table
     assert table is not None
@@ -196,7 +198,7 @@ def _levels(
     names: list[str],
     held: np.ndarray,
 ) -> tuple[CellTable, CellTable]:
-    """Return the table with the levels to adjust to, and the table as an attacker knows it."""
+    """Return the table with the levels for the adjustment, and the table as an attacker knows it."""
     if table.method == "rounding":
         assert moves is not None
         refuse_other_multiples(held, moves.base)
@@ -218,7 +220,7 @@ def rule_table(cells: Cells, specification: Specification) -> CellTable:
     Raises
     ------
     SdcError
-        If values, levels and capacities do not make a table.
+        If values, levels and capacities are inconsistent.
     """
     table = specification.table
     assert table is not None
@@ -229,9 +231,9 @@ def rule_table(cells: Cells, specification: Specification) -> CellTable:
 
 
 def _as_signed(cells: Cells, table: Table, problem: CellTable) -> CellTable:
-    """Return the table kept non-negative, unless some contributions are negative.
+    """Return the table with values kept non-negative, unless some contributions are negative.
 
-    Sums of another variable (`table.shadow`) say nothing of the sign of contributions.
+    Sums of another variable (`table.shadow`) do not determine the sign of contributions.
     """
     known = cells.gross is not None and table.shadow is None
     signed = known and bool(np.any(cells.gross > np.abs(cells.units)))
@@ -239,10 +241,11 @@ def _as_signed(cells: Cells, table: Table, problem: CellTable) -> CellTable:
 
 
 def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray | None:
-    """(cells,) whether a magnitude has fewer contributors than the minimum, all of which contribute 0.
+    """Return whether a magnitude cell has fewer contributors than the minimum, all of which contribute 0.
 
-    No range protects nothing: a zero that is listed gives the amount of each of them away, one that is not
-    might as well have no contributor. None of counts, or where nobody knows how many contribute.
+    No protection range hides such a zero. A listed zero discloses that each contributor has 0. If the cell is
+    left out, readers cannot tell it from a cell without contributors. Returns a (cells,) array; None for
+    counts, or if the number of contributors is unknown.
     """
     table = specification.table
     assert table is not None
@@ -254,12 +257,12 @@ def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray |
 
 
 def _gross(cells: Cells) -> np.ndarray:
-    """Return the (cells,) sums of absolute contributions, as far as they are known."""
+    """Return the (cells,) sums of absolute contributions, or of the known ones if not all are known."""
     return cells.largest.sum(axis=1) if cells.gross is None else cells.gross
 
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
-    """Return how small counts are drawn; None if the specification gives protection levels."""
+    """Return how small counts are drawn; None if the specification sets protection levels."""
     if table.method == "small_count_rounding":
         assert table.base is not None
         return CountMoves(table.base, small_count_odds(table.base), least, everywhere=True)
@@ -274,7 +277,7 @@ def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
 def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> None:
     """Refuse sensitive cells whose count differs from their number of contributors.
 
-    Draws move a count by its size: 9 records of one unit are a large count, and would stay as they are.
+    Draws depend on the size of a count: 9 records of one unit are a large count and would not be changed.
 
     Raises
     ------
@@ -293,7 +296,7 @@ def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> No
 
 
 def _names(cells: Cells, variables: np.ndarray, identities: Sequence[str]) -> list[str]:
-    """Return the identity of each variable in the draws: that of its finest cell."""
+    """Return the identity of each variable for the draws: that of its finest cell."""
     depth = np.count_nonzero(cells.tabulation.nodes, axis=1)
     order = np.lexsort((np.arange(len(cells)), -depth, variables))
     first = order[np.unique(variables[order], return_index=True)[1]]
@@ -303,7 +306,7 @@ def _names(cells: Cells, variables: np.ndarray, identities: Sequence[str]) -> li
 def _as_counts(
     by_variable: CellTable, base: int, key: bytes, names: list[str], held: np.ndarray
 ) -> tuple[CellTable, CellTable]:
-    """Return the table with its small counts drawn, and the table as an attacker knows it."""
+    """Return the table with drawn small counts, and the table as an attacker knows it."""
     counts = by_variable.values
     drawn = drawn_counts(counts, base, key, names)
     if np.isfinite(held).any() or Summation.from_relations(by_variable.relations) is None:
@@ -370,7 +373,7 @@ def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
 
 
 def _capacity(cells: Cells, table: Table, side: str, level: np.ndarray) -> np.ndarray:
-    """Capacity by the input's column, or else by percent of the value and at least the cell's level."""
+    """Return the capacity: the input's column, else a share of the value and at least the cell's level."""
     capacity_column = cells.input_columns.get(f"{side}_capacity")
     return capacities(cells.units, table.capacity, level) if capacity_column is None else capacity_column
 
@@ -386,7 +389,7 @@ def _costs(cells: Cells, table: Table) -> np.ndarray:
 
 
 def _margins(cells: Cells) -> np.ndarray:
-    """Return whether each cell is the total of a line."""
+    """Return whether each cell is the total of a constraint."""
     relations = cells.tabulation.relations
     margins = np.zeros(len(cells), dtype=bool)
     margins[relations.indices[relations.data < 0]] = True

@@ -1,6 +1,4 @@
-"""The product "table" for adjusted cells: sensitive cells are protected and every total is the sum of its
-parts.
-"""
+"""The product "table" for adjusted cells: sensitive cells are protected and the table stays additive."""
 
 from __future__ import annotations
 
@@ -50,11 +48,11 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.cta.rules.tighten_bounds import tighten_bounds
 from microguard.sdc.errors import ImpossibleProtection, SdcError
 
-#: Maximum number of sensitive cells times cells that "auto" examines: each sensitive cell costs two linear
+#: Maximum product of sensitive cells and cells that "auto" examines: each sensitive cell needs two linear
 #: programs over the table.
 _EXAMINED_WORK = 2_000_000
 _MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
-#: Maximum number of tables that are adjusted and examined while one discloses a direction.
+#: Maximum number of times that a table is adjusted and examined while a direction is disclosed.
 _ATTEMPTS = 6
 
 
@@ -85,7 +83,7 @@ class Tables(TableProduct[TableComparison]):
         with job.progress.stage("adjust"):
             standing = self._standing(job, cells, screened)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
-            write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
+            write_cells(folder, cells, self.table, problem)  # refusals refer to the numbers in this list
             try:
                 problem, adjustment = protect_beside_earlier_releases(
                     self.protect_cells, problem, self.specification, self.table, job.areas.key()
@@ -105,7 +103,9 @@ class Tables(TableProduct[TableComparison]):
     def _attacked(
         self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
     ) -> TableComparison:
-        """Examine the table; while it discloses a direction, adjust with tighter bounds for the cell."""
+        """Examine the table; while a cell's direction is disclosed, adjust again with tighter bounds for the
+        cell.
+        """
         for attempt in range(_ATTEMPTS):
             intervals = self._intervals(problem, adjustment, key)
             shown = intervals.cells[intervals.determined]
@@ -117,7 +117,7 @@ class Tables(TableProduct[TableComparison]):
             try:
                 adjustment = whole_adjustment(narrower, self.specification, self.table)
             except ProtectionFailed:
-                break  # the gate judges the last table
+                break  # the gate judges the final table
             problem = replace(problem, secret=narrower)
         return TableComparison(self.table, cells, problem, adjustment, intervals)
 
@@ -149,7 +149,9 @@ class Tables(TableProduct[TableComparison]):
         )
 
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
-        """Return the cells of this table that were published before, under any name, seed or version."""
+        """Return the cells of this table that were published before, under any name, seed or software
+        version.
+        """
         before = self._before(job, cells)
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())
@@ -184,7 +186,7 @@ def _problem(
 
 
 def examined_at_most(table: Table, cells: int) -> int:
-    """Return the number of sensitive cells that are examined in a table of this size."""
+    """Return the maximum number of sensitive cells that are examined in a table of this size."""
     asked = table.quality.examined
     affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // cells))
     return affordable if asked == "auto" else int(asked)

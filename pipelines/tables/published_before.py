@@ -1,18 +1,19 @@
-"""Keep the published value of a cell in every later table with this cell.
+"""Keep the published value of a cell in every later table that has the same cell.
 
-A cell is the one of an earlier table if both have the same measure, the same codes (totals left out) and the
-same source and period; a part of a value (`table.parts`) is a measure of its own. Under whatever source and
-period it is also the same if its contributors and its true value are, which each cell decides for itself: a
-table of a part of the units shares the cells whose contributors are all in that part. They are one under
-other codes too: a section with a single branch is that branch. Where contributors are not known, a value of
-many digits identifies the cell. A smaller one needs a table half of whose cells have their earlier values.
+Two cells are the same if they have the same measure, the same codes (totals left out) and the same source and
+period. A part of a value (`table.parts`) is a measure of its own. Under any source, period and codes, two
+cells are also the same if their contributors and true values are equal. This is decided cell by cell: a table
+of some of the units shares the cells whose contributors are all among these units, and a section with a
+single branch is the same cell as the branch. If contributors are unknown, a value with many digits identifies
+the cell. A value with fewer digits identifies it only if half of the table's cells have their earlier values.
 
-The value is that of the first table that published the cell, whatever release, seed, version of the software
-or table publishes it now. So linked tables agree, and two tables say no more about a common cell than one.
-The table is refused if an earlier value no longer protects its cell (the source was revised, or the rule
-asks for more), or if no additive table has the earlier values.
+The value is that of the first table that published the cell, for any later release, seed, software version or
+table. Linked tables therefore agree, and two tables disclose no more about a common cell than one. A table is
+refused if an earlier value no longer protects its cell (the source was revised, or the rule is stricter), or
+if no additive table has the earlier values.
 
-The list of `PublishedCell` is kept by whoever keeps the ledger; this module reads one and writes the next.
+The module that keeps the ledger also stores the lists of `PublishedCell`; this module reads a list and
+computes the next one.
 """
 
 from __future__ import annotations
@@ -50,19 +51,19 @@ class PublishedCell:
 
     Attributes
     ----------
-    source, period : of the units that the cell counts or adds up
-    measure : column that is added up, `COUNT` for numbers of contributors; weighted ones are marked
+    source, period : source and period of the units that the cell counts or sums
+    measure : column that is summed, `COUNT` for numbers of contributors; weighted measures are marked
     codes : CellCodes
     value : as published, exact; None if it was suppressed
     direction : 1 up, -1 down, 0 unchanged; private like all of the ledger
     release_id : the first release that published it
-    original : true value then, private; None in lists of software that did not keep it
-    members : digest of its units, private; None where they were not known, or not kept
+    original : true value at that time, private; None in lists of software that did not store it
+    members : digest of its units, private; None if the units were unknown, or the digest was not stored
     status : "changed" by adjustment, rounding or noise; "true" or "suppressed" in a suppressed table
-    error, deviation : of amounts with noise by cell keys, the noise that a reader does not know, and its
+    error, deviation : for amounts with noise by cell keys: the noise that a reader does not know, and its
         standard deviation; private
-    level : protection level where the amount is sensitive; private
-    entropy : of the draw of that noise, in nats; private
+    level : protection level if the amount is sensitive; private
+    entropy : entropy of the draw of that noise, in nats; private
     """
 
     source: str
@@ -89,7 +90,7 @@ class PublishedValues:
     ----------
     published : (cells,) boolean array, whether a cell was published before
     units : (cells,) its value in units of the last digit, 0 elsewhere
-    renamed : (cells,) boolean array or None, whether it was published under other codes alone
+    renamed : (cells,) boolean array or None, whether it was published only under other codes
     releases : ids of the releases that published these cells first
     suppressed : (cells,) boolean array or None, whether it was published as a suppressed cell
     every : ids of all releases that published cells of the same records, oldest first
@@ -106,12 +107,12 @@ class PublishedValues:
 def of_the_same_records(
     cells: Cells, table: Table, before: Iterable[PublishedCell], origin: Mapping[str, str]
 ) -> list[PublishedCell]:
-    """Return the published cells of this source and period, and those of the same records under other names.
+    """Return the published cells of this source and period, and cells of the same records under other names.
 
-    A cell of another source or period is the same if it has the same true value, and either the same
-    contributors, a `DISTINCTIVE` value, or one of a table that shares at least `ALIKE` of the values of
-    common cells. Cells that this table does not have are returned if all common cells have their earlier
-    values.
+    A cell of another source or period is the same if it has the same true value, and one of three conditions
+    holds: its contributors are the same, its value is `DISTINCTIVE`, or its table shares at least `ALIKE` of
+    the values of common cells. Cells that this table does not have are returned if all common cells have
+    their earlier values.
 
     Parameters
     ----------
@@ -142,9 +143,7 @@ def of_the_same_records(
 
 
 class Places:
-    """Rows of a table that equal published cells: under their codes, or under those of cells of the same
-    units.
-    """
+    """Rows of a table that equal published cells, under the same codes or as cells of the same units."""
 
     def __init__(self, cells: Cells, table: Table) -> None:
         self._cells, self._table = cells, table
@@ -157,9 +156,7 @@ class Places:
                     self._by_members.setdefault((self.identities[row][0], str(members)), []).append(row)
 
     def of(self, cell: PublishedCell) -> list[int]:
-        """Return the rows of a published cell: those with its codes, else those with its units and true
-        value.
-        """
+        """Return the rows of a published cell: those with its codes, else those with its units and value."""
         row = self._by_codes.get((cell.measure, cell.codes))
         if row is not None:
             return [row]
@@ -171,7 +168,7 @@ class Places:
         return [row for row in rows if _same_amount(cell.original, self._cells, self._table, row)]
 
     def certain(self, cell: PublishedCell, rows: Iterable[int]) -> bool:
-        """Return whether an equal value is no coincidence in any of some rows."""
+        """Return whether the value or the contributors rule out that these rows are equal by chance."""
         assert cell.original is not None
         if abs(cell.original).scaleb(-int(cell.original.as_tuple().exponent)) >= DISTINCTIVE:
             return True
@@ -180,7 +177,7 @@ class Places:
 
 
 def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int) -> bool:
-    """Return whether a true value is that of a cell, if each record may have been rounded to fewer digits."""
+    """Return whether a true value equals that of a cell, if records may have been rounded to fewer digits."""
     if original is None:
         return False
     digits = -int(original.as_tuple().exponent)
@@ -191,10 +188,10 @@ def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int)
 
 
 def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> PublishedValues:
-    """Find the cells of a table among those published before, under their own codes or else under others.
+    """Find the cells of a table among the published cells, under the same codes or else under others.
 
-    Of several cells of the same units (a section with a single branch, and its only size class) the one is
-    taken whose codes differ least.
+    If several cells have the same units (a section with a single branch, and its only size class), the cell
+    whose codes differ least is used.
 
     Raises
     ------
@@ -231,7 +228,7 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
 
 
 def in_common(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> list[PublishedCell]:
-    """Return the published cells that a table contains, under their own codes or others."""
+    """Return the published cells that a table contains, under the same codes or others."""
     places = Places(cells, table)
     return [cell for cell in before if places.of(cell)]
 
@@ -249,7 +246,7 @@ def new_cells(
 
     Parameters
     ----------
-    values : (cells,) published values in units; NaN is suppressed
+    values : (cells,) published values in units; NaN means suppressed
     origin : ``source``, ``period`` and ``release_id``
     private : ``error``, ``deviation``, ``level`` and ``entropy`` of each cell
     """
@@ -295,11 +292,11 @@ def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
 
 
 def refuse_other_multiples(held: np.ndarray, base: int) -> None:
-    """Refuse to round to a base if earlier values are no multiples of it.
+    """Refuse to round to a base if earlier values are not multiples of the base.
 
     Parameters
     ----------
-    held : (variables,) of `held_values`
+    held : (variables,) array from `held_values`
 
     Raises
     ------
@@ -324,7 +321,7 @@ def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> Cel
         The variables, with secret levels or draws.
     by_rule : CellTable
         The variables, with the levels of the rule.
-    held : (variables,) of `held_values`
+    held : (variables,) array from `held_values`
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Read and write the published cells of each table: a file in its evidence, found through the ledger.
+"""Read and write the published cells of each table: a file in its evidence, located through the ledger.
 
-The file is written before the ledger has the line that the release is intended, and is read from that line
-on. So no cell can be published whose value is not on file.
+The file is written before the ledger records the release as intended, and is read from then on. So no cell
+can be published without its value being in a file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SCHEMA = pa.schema(
 
 
 def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
-    """Write the cells that a release publishes first to its evidence folder."""
+    """Write the cells that a release is the first to publish to its evidence folder."""
     rows = [
         {
             **vars(cell),
@@ -61,7 +61,7 @@ def published_cells(areas: Areas) -> Iterator[PublishedCell]:
     Raises
     ------
     GateRefused
-        If the file of a table in the ledger is lost: its cells might get second values.
+        If the file of a table in the ledger is lost: its cells could get a second value.
     """
     seen: set[str] = set()
     for entry in Ledger(areas).entries():

@@ -21,18 +21,18 @@ from microguard.schemas.specification.table import Table
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """Counts on the files of a staged table.
+    """Results of the verification of the files of a staged table.
 
     Attributes
     ----------
     count : Count
-        Of the guarantee.
+        Count of the guarantee on the files.
     layout : mapping
-        How the files are to be read, as the manifest has it.
+        How to read the files, as described in the manifest.
     as_staged, as_declared : bool
-        Whether the files hold what was handed to the stage, in the declared columns and types.
+        Whether the files have the staged content, and whether they have the declared columns and types.
     relaxed : tuple of str
-        Steps of `table.relax` that let cells go beyond the limits of the specification.
+        Steps of `table.relax` that allowed cells to exceed the limits of the specification.
     """
 
     count: Count
@@ -68,10 +68,10 @@ def verify_written_table(
     Parameters
     ----------
     folder : Path
-        Of the staged release.
+        Folder of the staged release.
     staged : mapping of file name to content
     layout : mapping
-        How the files are to be read (`pipelines.tables.manifest.layout_of`).
+        How to read the files (`pipelines.tables.manifest.layout_of`).
     """
     contents = {name: pq.read_table(folder / FOLDER / name) for name in staged}
     as_declared = all(contents[name].schema.equals(content.schema) for name, content in staged.items())

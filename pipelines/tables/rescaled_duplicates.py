@@ -1,7 +1,7 @@
 """Refuse amounts that an earlier table published in another unit, or under another name.
 
-A cell in thousands of euros has draws of its own. Next to the same cell in euros it is a second
-value, and the mean of both is near the true one.
+A cell in thousands of euros has other draws than the same cell in euros. Together they are two published
+values of one cell, and their mean is near the true value.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from microguard.schemas.specification.table import Table
 
 #: Minimum number of cells with the same ratio: unrelated columns do not have so many by chance.
 FEWEST = 5
-#: Smallest cell whose ratio is compared, as a multiple of the rounding of its records.
+#: Smallest cell whose ratio is compared, as a multiple of the rounding error of its records.
 TELLING = 20.0
 #: Maximum share of the compared cells that may have another ratio, because a few records were corrected.
 REVISED = 0.05
-#: Chance up to which fewer cells have one ratio: that of `FEWEST` cells that are just `TELLING`, one of which
-#: the ratio is taken from.
+#: Maximum probability that fewer cells have one ratio by chance: that of `FEWEST` cells of size `TELLING`,
+#: one of which determines the ratio.
 COINCIDENCE = TELLING ** (1 - FEWEST)
 
 
 def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> None:
-    """Refuse a table whose true values are a constant multiple of those of an earlier one.
+    """Refuse a table whose true values are a constant multiple of those of an earlier table.
 
     Parameters
     ----------
-    before : cells of every table that stands or stood
+    before : cells of every table that is or was published
 
     Raises
     ------
@@ -57,7 +57,7 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
 
 
 def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
-    """Return measure and row of each cell, by its codes and by its contributors."""
+    """Return measure and row of the cells, indexed by codes and by contributors."""
     rows: dict[object, list[tuple[str, int]]] = {}
     members = [""] * len(cells) if cells.members is None else cells.members
     measures, codes = cell_measures(cells, table), cell_codes(cells, table)
@@ -69,11 +69,11 @@ def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
 
 
 def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]]) -> bool:
-    """Return whether true values of cells and earlier values have a constant ratio, within their digits.
+    """Return whether true values and earlier true values have a constant ratio, within their digits.
 
     Parameters
     ----------
-    pairs : row of a cell, and the earlier true value
+    pairs : row of a cell, and its earlier true value
     """
     listed = list(dict.fromkeys(pairs))
     rows = np.array([row for row, _ in listed])
@@ -90,8 +90,8 @@ def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]
     apart = np.abs(here - ratio * there) > rounding
     if telling.sum() >= FEWEST:
         return bool((apart & telling).sum() <= REVISED * telling.sum())
-    # Of few cells each must agree. One gives the ratio, another may be the total of the others; amounts that
-    # several cells have say no more than one.
+    # If there are few cells, all must agree. One cell determines the ratio, and another may be the total of
+    # the others. Cells with equal amounts count once.
     few, first = np.unique(np.column_stack([here, there])[telling], axis=0, return_index=True)
     chances = np.sort((rounding / np.maximum(sizes, rounding))[telling][first])[2:]
     return bool(len(few) > 2 and not apart[telling].any() and np.prod(chances) <= COINCIDENCE)

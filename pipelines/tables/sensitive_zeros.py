@@ -1,8 +1,8 @@
 """Refuse sensitive cells of 0 without an absolute protection level, because a percentage of 0 is 0.
 
-The rules find no such cell sensitive. Only a person declares one (`table.status`, `table.a_priori`), because
-nobody may learn that its contributors contributed nothing. It needs an absolute level, as the zero safety
-range of tau-ARGUS, and capacity to move.
+No rule makes a cell of 0 sensitive. Only the user declares such a cell (`table.status`, `table.a_priori`),
+because nobody may learn that its contributors contributed nothing. It needs an absolute level, like the zero
+safety range of tau-ARGUS, and capacity to move.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def refuse_levels_of_zero(sensitivity: Sensitivity) -> None:
 
 
 def refuse_fixed_zeros(cells: Cells, a_priori: APriori, stuck: np.ndarray) -> None:
-    """Refuse zeros that are declared sensitive and may not rise: every reader knows structural zeros.
+    """Refuse sensitive zeros that may not rise: every reader would recognise them as structural zeros.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def refuse_fixed_zeros(cells: Cells, a_priori: APriori, stuck: np.ndarray) -> No
     InputRejected
     """
     fixed = (a_priori.status == "sensitive") & (cells.units == 0) & stuck
-    if fixed.any() and not np.any(cells.units < 0):  # a table with negative values lets them fall
+    if fixed.any() and not np.any(cells.units < 0):  # a zero may fall if values may be negative
         raise InputRejected(
             f"{int(fixed.sum())} cell(s) {_DECLARED} may not change, cell {int(np.argmax(fixed))} of "
             "cells.parquet in the evidence among them: expected an upper capacity of at least the protection "

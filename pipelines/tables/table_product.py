@@ -53,15 +53,15 @@ NO_TABLE = (
 
 @dataclass(frozen=True)
 class ProtectedTable(Generic[Comparison]):
-    """A protected table, and the original cells.
+    """A protected table, and its original cells.
 
     Attributes
     ----------
     comparison : original cells next to protected ones
     contents : mapping
-        File name -> what is to be published.
+        File name -> content to be published.
     standing : PublishedValues
-        Those of its cells that were published before, which keep their values.
+        The cells of the table that were published before; they keep their values.
     origin : mapping
         ``source``, ``period`` and ``release_id`` of its cells.
     """
@@ -86,7 +86,7 @@ class TableProduct(ABC, Generic[Comparison]):
         self.reader = as_input(specification)
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """Return the specification with the decimals of the values and with the parents of nested codes.
+        """Return the specification with the decimals of the data and the parents of nested codes.
 
         See `precision` and `nested_codes`.
         """
@@ -96,10 +96,10 @@ class TableProduct(ABC, Generic[Comparison]):
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
-        """Do nothing: every format holds codes and numbers."""
+        """Accept every output format: all of them hold codes and numbers."""
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[Comparison]:
-        """Protect the table of the records, whose areas are exchanged first if the method is swapping.
+        """Protect the table of the records; if the method is swapping, exchange the areas of records first.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class TableProduct(ABC, Generic[Comparison]):
         """Tabulate, protect, and compute the disclosure that remains."""
 
     def compare(self, screened: ValidatedInput, protected: ProtectedTable[Comparison]) -> Comparison:
-        """Return the protected cells next to the original ones."""
+        """Return the protected cells together with the original ones."""
         return protected.comparison
 
     def stage(self, job: Job, protected: ProtectedTable[Comparison], release_id: str) -> Staged:
@@ -126,7 +126,7 @@ class TableProduct(ABC, Generic[Comparison]):
         return stage_tables(protected.contents, self.table, job.areas, release_id)
 
     def read_back(self, job: Job, protected: ProtectedTable[Comparison], staged: Staged) -> WrittenTable:
-        """Count the guarantee on the files, and compare them with what was staged."""
+        """Count the guarantee on the files, and compare the files with the staged content."""
         original, groupings = self.original(protected)
         layout = layout_of(self.table, protected.contents, groupings)
         return verify_written_table(
@@ -155,7 +155,7 @@ class TableProduct(ABC, Generic[Comparison]):
         disclosed: Mapping[str, float],
         successor: bool,
     ) -> Mapping[str, Any]:
-        """Return guarantee, limits, and the description of the files."""
+        """Return the guarantee, the limits, and the description of the files."""
         return table_manifest(self.specification, self.table, self.guarantee, release_id, written, successor)
 
     @abstractmethod
@@ -177,13 +177,13 @@ class TableProduct(ABC, Generic[Comparison]):
         return cells
 
     def _before(self, job: Job, cells: Cells) -> list[PublishedCell]:
-        """Return published cells of the same records, under any name, source or period.
+        """Return published cells of the same records, under any name, source and period.
 
         Raises
         ------
         GateRefused
-            Where the same amounts were published in another unit, or by a method of another kind: a true
-            value next to a changed or suppressed one gives it away.
+            If the same amounts were published in another unit, or by a method of another kind: a true value
+            would disclose the changed or suppressed one.
         """
         every, accepted = list(published_cells(job.areas)), self.specification.publish.successive == "accept"
         if not accepted:

@@ -1,7 +1,7 @@
 """Write protected tables as tau-ARGUS files: cells (`.tab`), their fields (`.rda`), hierarchies (`.hrc`).
 
-Codes and published values only. Where cells are suppressed, their value is empty and a status follows: S is
-published and U is suppressed. Nothing tells which cells are sensitive.
+The files have codes and published values only. In tables with suppressed cells a status follows the value: S
+is published, U is suppressed (with an empty value). The files do not show which cells are sensitive.
 
 References
 ----------
@@ -28,7 +28,7 @@ LEADS = "@#~^"
 
 
 def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table) -> None:
-    """Write the files of every table into a folder of a release that is staged.
+    """Write the files of every table into a folder of a staged release.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
 
 
 def same_cells(folder: Path, contents: Mapping[str, pa.Table], table: Table) -> bool:
-    """Return whether the written `.tab` files hold the cells, in their order."""
+    """Return whether the written `.tab` files have the cells in the given order."""
     for name, content in _with_given_totals(contents, table).items():
         path = folder / FOLDER / Path(name).with_suffix(".tab").name
         with open(path, encoding="utf-8", newline="") as file:
@@ -106,7 +106,7 @@ def cell_lines(content: pa.Table) -> Iterator[list[str]]:
 
 
 def _tree(codes: list[str], parents: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Return codes with their depths, each followed by its parts."""
+    """Return codes with their depths; each code is followed by its parts."""
     parts: dict[str | None, list[str]] = {}
     for code in codes:
         above = parents.get(code)

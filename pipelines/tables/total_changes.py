@@ -1,4 +1,4 @@
-"""Distance of a protected table from the original one: changed cells, the largest change, the grand total."""
+"""Measure the distance of a protected table from the original: changed cells, largest and total change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def change_summary(cells: Cells, table: Table, published: np.ndarray) -> dict[st
     dict
         ``moved`` (cells), ``largest_change`` (in values), ``grand_total_change`` (relative to the original
         total, signed; 0 if the table has none or it is 0). If all original values are multiples of more than
-        one unit and protected ones are not, also ``telling_unit``, their greatest common divisor in values:
-        the last digits then tell which cells were moved.
+        one unit and protected values are not, also ``telling_unit``, the greatest common divisor of the
+        original values: the last digits then disclose which cells were changed.
     """
     change = published - cells.units
     whole = (cells.codes == table.total).to_numpy().all(axis=1)
@@ -45,7 +45,7 @@ def _common_unit(units: np.ndarray) -> int:
 
 
 def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence that sums up the section ``table``; nothing for evidence of earlier versions."""
+    """Yield a sentence that summarises the section ``table``; nothing for evidence of earlier versions."""
     if "moved" not in section:
         return
     total = section["grand_total_change"]

@@ -1,5 +1,5 @@
-"""A workbench in the browser: choose roles, k and recodes by looking, then check, protect and sign.
+"""A workbench in the browser: choose roles, k and recodes, then check, protect and sign.
 
-Its state is the text of a specification. Whatever changes files or areas is a child process of the same
-command line.
+The state of the workbench is the text of a specification. Every operation that changes files or areas runs as
+a child process with the same command line.
 """

@@ -1,4 +1,4 @@
-"""The pages of the workbench, and the server that answers one person on the loopback address."""
+"""The pages of the workbench, and the server that answers one user on the loopback address."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LONGEST_MESSAGE = 1 << 20
 
 
 def build_app(workbench: Workbench) -> FastAPI:
-    """Return the application without its guard."""
+    """Return the application without its access guard."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
     @app.get(f"{REPORTS}{{release}}")
@@ -101,7 +101,7 @@ def _page(workbench: Workbench) -> None:
 
 
 def _records(workbench: Workbench, run: RunView) -> list[Any]:
-    """Build the sections of records; return their views."""
+    """Build the sections for a file of records; return their views."""
     figures, variable, columns = FiguresView(workbench), VariableView(workbench), ColumnsView(workbench)
     groups = GroupsView(workbench)
     with box("div", "pair"):
@@ -119,7 +119,7 @@ def _records(workbench: Workbench, run: RunView) -> list[Any]:
 
 
 def _table(workbench: Workbench, run: RunView) -> list[Any]:
-    """Build the sections of a table; return their views."""
+    """Build the sections for a table; return their views."""
     cells = TableView(workbench)
     with _section("Rules and method", "rules"):
         cells.build_rules()
@@ -132,7 +132,7 @@ def _table(workbench: Workbench, run: RunView) -> list[Any]:
 
 
 def _keep_in_step(workbench: Workbench, sync: Callable[[], None]) -> None:
-    """Call `sync` after each change, until the window is closed; look whether the file was replaced."""
+    """Call `sync` after each change until the window is closed; check whether the input file was replaced."""
     client = ui.context.client
     body = ui.context.slot.parent
 
@@ -164,7 +164,7 @@ def _section(title: str, name: str) -> Element:
 
 
 class _QuietServer(uvicorn.Server):
-    """A server that ends normally at a signal, so that the verb has a result."""
+    """A server that ends normally at a signal, so that the command returns a result."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -232,7 +232,7 @@ class Server:
             started()
             try:
                 await task
-            finally:  # before asyncio cancels what waits for the command
+            finally:  # before asyncio cancels the tasks that wait for the command
                 await close()
 
         asyncio.run(serve())

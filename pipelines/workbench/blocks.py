@@ -1,8 +1,8 @@
 """Cut the records of a preview into blocks, cluster some of them, and estimate sums over all of them.
 
-A sample of single records would be thinner than the file: its records have farther neighbours, and its
-clusters lose more. A block has all records of one part of the data, so its clusters are as dense as those of
-a run.
+In a sample of single records the nearest neighbours are farther away than in the file, so that the clusters
+of the sample lose more information. A block contains all records of one part of the data, so that its
+clusters are as dense as those of a run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Estimate:
     error: float = 0.0
 
     def times(self, other: Estimate) -> Estimate:
-        """Return the product; its relative error is the sum of both relative errors."""
+        """Return the product with another estimate; its relative error is the sum of both relative errors."""
         error = abs(self.value) * other.error + abs(other.value) * self.error
         return Estimate(self.value * other.value, error)
 
@@ -59,7 +59,7 @@ class Records:
         Standardised numbers, then codes of categories.
     nominal : (p,) bool array
     strata : (n,) int64 array
-        Region and missing pattern; no cluster crosses them.
+        Number of the stratum (region and missing pattern); every cluster lies in one stratum.
     sensitive : (n, s) int64 array
         Codes of the sensitive variables, -1 where missing.
     weights : (n,) float64 array or None
@@ -74,7 +74,7 @@ class Records:
     variable_weights: np.ndarray
 
     def blocks(self, k: int) -> list[np.ndarray]:
-        """Return the positions of the records of each block, without strata of fewer than k records."""
+        """Return the positions of the records of each block; leave out strata of fewer than k records."""
         order = np.argsort(self.strata, kind="stable")
         ends = np.cumsum(np.bincount(self.strata)).tolist() if len(order) else []
         blocks = []
@@ -84,7 +84,7 @@ class Records:
         return blocks
 
     def part_of(self, block: np.ndarray, k: int) -> np.ndarray:
-        """Return a part of a block with all records of its region of space."""
+        """Return a contiguous part of a block: all its records in one region of space."""
         return self._cut(block, SEARCHED_RECORDS, k)[0]
 
     def _cut(self, members: np.ndarray, records: int, k: int) -> list[np.ndarray]:
@@ -92,15 +92,16 @@ class Records:
         return [np.sort(members[order[a:b]]) for a, b in pairwise(offsets)]
 
     def coordinates(self) -> int:
-        """Return the number of coordinates of a record: one for each number, one for each category."""
+        """Return the number of coordinates of a record: one for each numeric or categorical variable."""
         categories = self.points[:, self.nominal]
         return int((~self.nominal).sum() + (categories.max(axis=0, initial=0) + 1).sum())
 
     def _indicators(self, members: np.ndarray) -> np.ndarray:
-        """Return points with indicators of frequent categories, so that neighbours agree in many of them.
+        """Return points with indicators of frequent categories, so that neighbours have many categories in
+        common.
 
-        The others have no indicator: of a variable with thousands of codes these would fill the memory, and
-        hardly decide which records are neighbours.
+        Rare categories have no indicator. The indicators of a variable with thousands of codes would fill the
+        memory, and they hardly affect which records are neighbours.
         """
         codes = self.points[np.ix_(members, self.nominal)].astype(np.int64).T
         counts = [np.bincount(each) for each in codes]
@@ -126,7 +127,7 @@ class Records:
         share_of_run: float = 1.0,
         seed: int = 0,
     ) -> np.ndarray:
-        """Return the cluster of each record of a block, from 0."""
+        """Return the number of the cluster of each record of a block, from 0."""
         values = self.sensitive[members]
         try:
             wanted = min_diversity > 1 and values.shape[1]
@@ -154,7 +155,9 @@ class Records:
         return np.array([self.differences(each, np.zeros(len(each), np.int64)) for each in blocks])
 
     def differences(self, members: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the (p,) sums of squared errors of the clusters of a block; a mismatch costs as in a run."""
+        """Return the (p,) sums of squared errors of the clusters of a block; a category mismatch costs as in
+        a run.
+        """
         sizes, found = np.bincount(labels), []
         for values, nominal in zip(self.points[members].T, self.nominal, strict=True):
             if nominal:
@@ -176,9 +179,9 @@ class Drawn:
     Attributes
     ----------
     certain : list of int
-        Those in which records differ most: a few of them may have most of the loss of a skewed variable.
+        Blocks in which records differ most: a few of them may have most of the loss of a skewed variable.
     some : list of int
-        Of all others, at equal distances in the order of their differences.
+        Systematic sample of all other blocks, ordered by their sums of squared differences.
     rest : list of int
         All blocks that are not certain.
     """
@@ -189,7 +192,7 @@ class Drawn:
 
     @classmethod
     def from_spreads(cls, spreads: np.ndarray, most: int) -> Drawn:
-        """Draw at most `most` blocks by their (blocks,) sums of squared differences."""
+        """Draw at most `most` blocks; `spreads` has the (blocks,) sums of squared differences."""
         order = [int(b) for b in np.lexsort((np.arange(len(spreads)), -spreads))]
         if most >= len(order):
             return cls(order, [], [])
@@ -199,7 +202,7 @@ class Drawn:
 
     @property
     def all(self) -> list[int]:
-        """All blocks that are clustered, the certain ones first."""
+        """All blocks that are clustered, starting with the certain ones."""
         return [*self.certain, *self.some]
 
     def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0, most: float = 1.0) -> Estimate:
@@ -210,14 +213,15 @@ class Drawn:
         Parameters
         ----------
         sums : (drawn,) array
-            Of the blocks in `all`.
+            Sum over each block in `all`.
         sizes : (blocks,) array
-            What the sums are about proportional to, of every block.
+            Size of every block, to which the sums are about proportional.
         least : float
-            Smallest variance of the sum over the drawn blocks: 1 of a count, as few may be none by chance.
+            Smallest variance of the sum over the drawn blocks: 1 for a count, because a small count may be 0
+            by chance.
         most : float
-            Largest sum of a block per unit of its size. It bounds what blocks that were not drawn may have,
-            if the drawn ones differ in nothing: an error of 0 would be claimed without counting.
+            Largest sum of a block per unit of its size. It bounds the sums of the blocks that were not drawn
+            if all drawn blocks are equal: the estimated error would otherwise be 0.
         """
         exact = float(sums[: len(self.certain)].sum())
         drawn, theirs, m = sums[len(self.certain) :], sizes[self.some], len(self.some)
@@ -237,6 +241,6 @@ class Drawn:
 
 
 def most_blocks(blocks: Sequence[np.ndarray], coordinates: float) -> int:
-    """Return how many blocks the work allows."""
+    """Return the maximum number of blocks that the work limit allows."""
     work = sum(map(len, blocks)) * coordinates
     return max(int(len(blocks) * WORK / max(work, 1)), min(len(blocks), LEAST))

@@ -1,9 +1,9 @@
-"""Cluster the records of one group of variables in this process, and estimate what a run loses by it.
+"""Cluster the records of one group of variables in this process, and estimate the information loss of a run.
 
-Clusters of effort fast are built in drawn blocks (`blocks`). Parts of two blocks are then clustered with the
-effort of the specification. A run shares its work among all records: it reaches what a part alone reaches in
-a small file, and hardly more than effort fast in a large one. The corrected loss is the middle of both, and
-its error covers them.
+The drawn blocks (`blocks`) are clustered with effort fast. Parts of two blocks are then clustered with the
+effort of the specification. A run distributes its work over all records: in a small file it reaches the loss
+of such a part, and in a large file hardly less than the loss of effort fast. The corrected loss is the middle
+of these two losses, and its error covers both.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ class Clustering:
     variables : sequence of str
         Quasi-identifiers that are clustered together.
     share : float
-        Share of the work of a preview that this clustering may have.
+        Share of the work of a preview that this clustering may use.
 
     Attributes
     ----------
     searches : bool
         Whether the specification asks for more effort than fast.
     left_out, small_strata : int
-        Records in strata of fewer than k records, and number of these strata.
+        Records in strata of fewer than k records, and the number of these strata.
     """
 
     def __init__(self, used: UsedRecords, variables: Sequence[str], share: float = 1.0) -> None:
@@ -148,7 +148,7 @@ class Clustering:
     def factor_of_effort(self) -> Estimate:
         """Estimate the factor between the loss of effort fast and that of the specified effort.
 
-        Parts of the drawn blocks of middle loss are clustered with both efforts.
+        Parts of the drawn blocks with medium loss are clustered with both efforts.
         """
         method, total = self.specification.method, sum(map(len, self.blocks))
         lost = {b: self._objective(self.blocks[b], labels) for b, labels in self._fast.items()}
@@ -175,7 +175,7 @@ class Clustering:
         return float(self.records.differences(members, labels) @ self.records.variable_weights)
 
     def _labels(self, calls: list[tuple[np.ndarray, str, float, int]]) -> list[np.ndarray]:
-        """Return the clusters of records, each call with effort, share of the work of a run, and seed."""
+        """Cluster the records of each call (positions, effort, share of the work of a run, seed)."""
         with ThreadPoolExecutor(THREADS) as threads:  # compiled methods run in parallel
             return list(
                 threads.map(
@@ -189,7 +189,9 @@ class Clustering:
     def _published(
         self, blocks: Sequence[np.ndarray], labels: Sequence[np.ndarray], seed: int = 0
     ) -> Clustered:
-        """Return values before and after; numbers become means or medians, categories the mode."""
+        """Return values before and after protection; numbers become means or medians, categories become the
+        mode.
+        """
         first = np.cumsum([0, *(int(each.max()) + 1 for each in labels)])[:-1]
         clusters = np.concatenate([each + a for each, a in zip(labels, first, strict=True)])
         rows = self.used.rows[np.concatenate(blocks)]
@@ -210,12 +212,12 @@ class Clustering:
         return Clustered(rows, clusters, in_block, before, after)
 
     def _means(self, before: _Arrays, clusters: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-        """Return numbers as a run publishes them: its means are rounded, and moved if they are amounts."""
+        """Return means as a run publishes them: rounded, and shifted if the variable is an amount."""
         median = self.specification.method.representative == "median"
         protection = None if median else MeanProtection(self._deviations, seed)
         after = {}
         for name, values in before.items():
-            known = np.isfinite(values)  # a cluster has all values of a variable, or none
+            known = np.isfinite(values)  # each cluster has either all values of a variable or none
             column = pa.array(values[known]).cast(self.used.kind(name), safe=False)
             published = represent(
                 pa.table({name: column}),
@@ -229,11 +231,12 @@ class Clustering:
         return after
 
     def losses(self, found: Clustered) -> dict[str, Estimate]:
-        """Estimate SSE/SST of each numeric variable, and the share of changed values of the others.
+        """Estimate SSE/SST of each numeric variable, and the share of changed values of each categorical
+        variable.
 
-        By how much another seed changes them is measured on few blocks. Variables have a relative change in
-        common, so that none has a small error by chance. If no record changes there, the rule of three bounds
-        the share of records that do.
+        The effect of another seed on the losses is measured on a few blocks. All variables share one relative
+        effect, so that none has a small error by chance. If no record of these blocks changes, the rule of
+        three bounds the share of records that change.
         """
         lost, *again = map(self._lost, (found, *self._repeated))
         changes = {name: self._change(again[0][name], again[1][name]) for name in lost}
@@ -268,24 +271,24 @@ class Clustering:
     def _share(
         self, of_records: np.ndarray, found: Clustered, sizes: np.ndarray, least: float, most: float = 1.0
     ) -> Estimate:
-        """Estimate the mean over all records of a number that the clustered ones have (see `Drawn.total`)."""
+        """Estimate the mean over all records of a number of the clustered records (see `Drawn.total`)."""
         sums = np.bincount(found.in_block, of_records, len(self.drawn.all))
         total, records = self.drawn.total(sums, sizes, least, most), float(self.sizes.sum())
         return Estimate(total.value / records, total.error / records)
 
     def _change(self, one: np.ndarray, other: np.ndarray) -> float:
-        """Return the standard error that the seed brings to the mean over all records.
+        """Return the standard error of the mean over all records that the choice of the seed causes.
 
-        `one` and `other` are of the records of `_repeated`. Blocks change independently of each other, and
-        few of them may differ little by chance: the variance is at least that of records that change
-        independently, as in the test of McNemar (1947).
+        `one` and `other` have a value for each record of `_repeated`. Blocks change independently of each
+        other. A few blocks may differ little by chance, so the variance is at least that of records that
+        change independently, as in the test of McNemar (1947).
         """
         blocks, records = self._repeated[0].in_block, float(self.sizes.sum())
         change = max(float((np.bincount(blocks, other - one) ** 2).sum()), float(((other - one) ** 2).sum()))
         return (change * records / len(blocks)) ** 0.5 / records
 
     def risks(self, found: Clustered) -> dict[MetricKey, Estimate]:
-        """Estimate the shares of unique and of homogeneous records, if this is the only clustering."""
+        """Estimate the shares of unique and of homogeneous records if the release has no other clustering."""
         flags, *again = map(self._flags, (found, *self._repeated))
         shares = {}
         for key, each in flags.items():
@@ -296,7 +299,9 @@ class Clustering:
         return shares
 
     def _flags(self, found: Clustered) -> dict[MetricKey, np.ndarray]:
-        """Return 1 for each record that is unique or homogeneous, else 0; classes are clusters."""
+        """Return 1 for each record that is unique or homogeneous, else 0; the equivalence classes are the
+        clusters.
+        """
         specification, rows = self.specification, found.rows
         as_they_are = [
             name

@@ -28,14 +28,14 @@ assert set(ROLES) == set(get_args(Role))
 
 
 class ColumnsView:
-    """A table of the columns; every switch changes one line of `[variables]`."""
+    """A table of the columns; every switch changes one line of `[variables]` in the specification."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
         self._rows: dict[str, tuple[Any, Any, Any]] = {}
 
     def build(self) -> None:
-        """Create the table."""
+        """Create the table of columns."""
         data = self._workbench.data
         if data is None:
             return
@@ -108,7 +108,7 @@ class ColumnsView:
             kind.props.set_bool("disabled", variable.get("role", "identifier") in NAMELESS)
 
     def _set_role(self, guess: Guess, role: str) -> None:
-        """Change a role; the kind is that of the guess, or follows from the values."""
+        """Set the role of a column; its kind is the guessed kind, or is derived from the values."""
         variable = self._variable(guess.name)
         column = guess.column
         numeric = column is not None and 0 < column.present == column.numbers
@@ -121,7 +121,7 @@ class ColumnsView:
         if role not in NAMELESS:
             line |= {key: value for key, value in variable.items() if key not in ("role", "kind")}
         keys: list[tuple[tuple[str, ...], Any]] = [(("variables", guess.name), line)]
-        if role in ("unit", "household", "region"):  # a specification has at most one variable of these roles
+        if role in ("unit", "household", "region"):  # a role that at most one variable can have
             keys += [
                 (("variables", name, "role"), "identifier")
                 for name, each in self._workbench.text.content().get("variables", {}).items()
@@ -130,7 +130,7 @@ class ColumnsView:
         self._workbench.set(f"role of {guess.name}: {role}", *keys, *self._groups(guess.name, role))
 
     def _groups(self, name: str, role: str) -> list[tuple[tuple[str, ...], Any]]:
-        """Return the change of groups if a column becomes a quasi-identifier, or is none any more."""
+        """Return the changed groups if a column becomes a quasi-identifier or stops being one."""
         content = self._workbench.text.content()
         if "groups" not in content:
             return []

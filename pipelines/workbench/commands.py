@@ -1,4 +1,4 @@
-"""Run verbs as child processes of the same command line, with their progress as it is printed."""
+"""Run verbs as child processes of the same command line, and report their progress as they print it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Finished:
     ----------
     exit_code : int
     text : str
-        What it printed for a person: the summary, or the reason for its failure.
+        Text that the verb printed for a person: the summary, or the reason for its failure.
     content : dict
-        What it wrote for programs.
+        Result that the verb wrote for programs.
     outdated : bool
-        Whether the specification changed while it ran.
+        Whether the specification changed while the verb ran.
     """
 
     exit_code: int
@@ -38,13 +38,15 @@ class Finished:
 
     @property
     def failures(self) -> list[dict[str, str]]:
-        """What was refused, or will be: each with its remedy and, if there is one, a line that mends it."""
+        """The present and expected refusals, each with its remedy and, if one exists, a line that corrects
+        it.
+        """
         forecast = self.content.get("forecast", {})
         return [*self.content.get("failures", []), *forecast.get("failures", [])]
 
 
 class Command:
-    """One verb that runs; `stop` ends it as Ctrl-C would.
+    """One verb that runs in a child process; `stop` interrupts it like Ctrl-C.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ class Command:
         return Finished(exit_code, text if exit_code == 0 else "\n".join(lines), content)
 
     def stop(self) -> None:
-        """Interrupt the verb; nothing that it has not finished is published."""
+        """Interrupt the verb; unfinished results are not published."""
         if self._process is not None and self._process.returncode is None:
             self._process.terminate()
 
@@ -96,7 +98,7 @@ class Command:
 
 
 async def _lines(stream: asyncio.StreamReader, progress: Callable[[str], None]) -> list[str]:
-    """Read a stream to its end; return its lines without those of progress."""
+    """Read a stream to its end; return its lines except the lines of progress."""
     kept = []
     async for raw in stream:
         line = raw.decode(errors="replace").rstrip()
@@ -107,10 +109,10 @@ async def _lines(stream: asyncio.StreamReader, progress: Callable[[str], None]) 
 
 
 def _path() -> str:
-    """Return the search path of modules, so that a child imports the same microguard.
+    """Return the module search path with which a child process imports the same microguard.
 
-    The folder of the data is not on it, under no name: a module that somebody put there would be executed.
-    An empty or relative entry would be a folder below the working folder of the child.
+    The folder of the data is not on the path, under any name: a module that somebody put there would be
+    executed. An empty or relative entry would be a folder below the working folder of the child.
     """
     folder = str(Path(sys.modules["microguard"].__file__ or "").resolve().parent)
     further = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))

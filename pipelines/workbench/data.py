@@ -1,4 +1,4 @@
-"""The records that the workbench measures: read once, and recoded in memory as the specification says."""
+"""The records that the workbench measures: read once, and recoded in memory by the specification."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Values:
 
     @property
     def amounts(self) -> np.ndarray:
-        """The numbers of a column that has some."""
+        """The numbers of a numeric column."""
         assert self.numbers is not None
         return self.numbers
 
     @classmethod
     def from_series(cls, series: pd.Series) -> Values:
-        """Build values from numbers or text."""
+        """Build values from a series of numbers or text."""
         codes, names = pd.factorize(series, sort=True)
         numbers = series.to_numpy(np.float64) if pd.api.types.is_float_dtype(series) else None
         return cls(codes.astype(np.int64), list(names), numbers)
@@ -62,7 +62,7 @@ class Data:
     Parameters
     ----------
     named : str
-        The input as a person named it.
+        The input as the user named it.
 
     Attributes
     ----------
@@ -108,14 +108,14 @@ class Data:
             return self._recoded[key]
 
     def _forget(self, name: str) -> None:
-        """Keep the recodes of a column that were used last."""
+        """Keep the most recently used recodes of a column, and forget older ones."""
         keys = [key for key in self._recoded if key[0] == name]
         for key in keys[:-MOST_RECODES]:
             del self._recoded[key]
 
 
 def _written(variable: Variable, specification: Specification) -> object:
-    """Return when the hierarchy of a variable was written, so that a corrected one is read again."""
+    """Return the modification time of a variable's hierarchy, so that a corrected hierarchy is read again."""
     if variable.hierarchy is None:
         return None
     try:
@@ -151,7 +151,7 @@ def recoded(
     Raises
     ------
     InputRejected, SpecificationError
-        What a run would refuse.
+        If a run would refuse the recodes or the values.
     """
     if variable.date is not None:
         from microguard.pipelines.intake.typed import YEAR
@@ -183,7 +183,7 @@ def recoded(
 def _is_missing(
     name: str, series: pd.Series, variable: Variable, specification: Specification | None, kind: str | None
 ) -> pd.Series:
-    """Return whether each value is one of the missing codes, compared as a run compares them."""
+    """Return whether each value is one of the missing codes, with the comparison that a run uses."""
     from microguard.pipelines.intake.recode import missing_codes
 
     texts, codes = missing_codes(name, variable, kind)
@@ -196,7 +196,7 @@ def _is_missing(
 
 
 def _as_text(series: pd.Series) -> pd.Series:
-    """Return numbers as text without a decimal point if they are whole."""
+    """Return numbers as text; whole numbers have no decimal point."""
     if not pd.api.types.is_float_dtype(series):
         return series
     return series.map(

@@ -1,4 +1,4 @@
-"""The figures of a preview: risk and loss with their errors, and the limits that they are held to."""
+"""The figures of a preview: risk and loss with their errors, and the limits of the specification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Limit:
     requirement : Requirement
     estimate : Estimate
     failure : Failure or None
-        With its remedy, unless every value within the error meets the limit.
+        Failure with its remedy; None if every value within the error meets the limit.
     """
 
     requirement: Requirement
@@ -41,7 +41,7 @@ class Limit:
 
     @property
     def verdict(self) -> str:
-        """Whether the limit is "kept" or "exceeded"; "within the error" if the estimate cannot decide it."""
+        """Return "kept", "exceeded", or "within the error" if the estimate cannot decide."""
         if self.failure is None:
             return "kept"
         low, high = self.estimate.value - self.estimate.error, self.estimate.value + self.estimate.error
@@ -51,11 +51,11 @@ class Limit:
 
     @property
     def words(self) -> str:
-        """The figure in words."""
+        """The name of the limited figure, in words."""
         return metric_in_words(self.requirement.key)
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity: arrays have no single truth
+@dataclass(frozen=True, eq=False)  # compared by identity: the comparison of arrays has no single truth value
 class Preview:
     """Risk and loss of one specification.
 
@@ -75,9 +75,9 @@ class Preview:
         Values of the clustered records: numbers, or codes of categories.
     names : mapping of quasi-identifier to its categories
     effort : str
-        Effort that the losses are of.
+        Effort with which the losses were computed.
     notes : tuple of str
-        What the preview leaves out.
+        Differences between the preview and a run.
     promises_k : bool
         Whether the method of the specification promises that k records share each combination of a group.
     is_of_method : bool
@@ -102,7 +102,7 @@ class Preview:
 
     @property
     def sample(self) -> str:
-        """The records that the figures describe, as a sentence."""
+        """A sentence that states which records the figures describe."""
         if self.clustered >= self.used:
             return f"Risk and loss are computed on all {self.used:,} records that are protected."
         return (

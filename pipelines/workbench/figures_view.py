@@ -1,4 +1,4 @@
-"""Risk and loss of the specification as it is now, the limits that it exceeds, and the remedies."""
+"""Risk and loss of the current specification, the limits that are exceeded, and the remedies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FiguresView:
         self._remedies = box("div")
 
     def sync(self) -> None:
-        """Show the figures; elements that stay the same keep the focus."""
+        """Show the figures; unchanged elements keep the focus."""
         workbench, found = self._workbench, self._workbench.preview
         old = "The figures below are of the state before: " if found is not None else ""
         if workbench.fault:
@@ -130,7 +130,7 @@ def with_error(estimate: Estimate) -> str:
 
 
 def _refusals(found: Preview) -> dict[str, list[dict[str, str]]]:
-    """Return the limits that a run would or may refuse, by heading; none of another method than measured."""
+    """Return the limits that a run would or may refuse, by heading; none if another method was measured."""
     if not found.is_of_method:
         return {}
     heads = {"exceeded": "A run would be refused", "within the error": "A run may be refused"}
@@ -142,7 +142,7 @@ def _refusals(found: Preview) -> dict[str, list[dict[str, str]]]:
 
 
 def remedies(workbench: Workbench, failures: Sequence[Mapping[str, str]], head: str) -> None:
-    """Show each refusal with what can be done; a line of the specification is applied by a button."""
+    """Show each refusal with its remedies; a button applies a line of the specification."""
     if not failures:
         return
     text("h3", head)

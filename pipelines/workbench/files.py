@@ -14,7 +14,7 @@ BLOCK_BYTES = 1 << 20
 
 
 class Files:
-    """The files of an input as they were when this was created; create it before they are read.
+    """The state of the input files at creation of this object; create it before the files are read.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ class Files:
         self._digest = digest_of(named)
 
     def is_replaced(self, read: bool = True) -> bool:
-        """Return whether the contents are no longer the same.
+        """Return whether the contents differ from those at creation.
 
         Parameters
         ----------
         read : bool
-            Whether files are read even if none has another size, time or place than before.
+            Whether to compare the contents even if no file changed its size, modification time or path.
         """
         state = _state_of(self._named)
         if not read and state == self._state:
@@ -70,7 +70,7 @@ def _files(named: str) -> tuple[Path, ...]:
 
 
 def digest_of(named: str) -> str:
-    """Return a digest of the names and contents of all files; one that is gone changes it."""
+    """Return a digest of the names and contents of all files; a missing file changes the digest."""
     whole = hashlib.sha256()
     if table_format(named) is not None:
         try:

@@ -1,4 +1,4 @@
-"""Groups of variables of a specification, as its text has them: every quasi-identifier is in one group."""
+"""Groups of variables in the text of a specification: every quasi-identifier is in one group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def group_of(content: Mapping[str, Any], name: str) -> str:
 
 
 def fitted(content: Mapping[str, Any], quasi_identifiers: Sequence[str]) -> _Groups | None:
-    """Return the groups of these quasi-identifiers; new ones are in the first group.
+    """Return the groups that fit these quasi-identifiers; new ones are in the first group.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def fitted(content: Mapping[str, Any], quasi_identifiers: Sequence[str]) -> _Gro
 
 
 def moved(content: Mapping[str, Any], name: str, group: str) -> _Groups | None:
-    """Return the groups after a variable was moved to a group, or to `OWN`."""
+    """Return the groups after one variable was moved to another group, or to `OWN`."""
     quasi_identifiers = quasi_identifiers_of(content)
     groups: _Groups = fitted(content, quasi_identifiers) or [
         {"name": "group_1", "variables": list(quasi_identifiers)}

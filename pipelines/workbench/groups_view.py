@@ -1,4 +1,4 @@
-"""Which quasi-identifiers are protected together."""
+"""The view of which quasi-identifiers are protected together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.schemas.specification.model import WHOLE
 
 
 class GroupsView:
-    """A list of groups to choose from for each quasi-identifier."""
+    """For each quasi-identifier, a list from which its group is chosen."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench

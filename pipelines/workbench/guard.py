@@ -1,11 +1,12 @@
-"""Refuse every request that does not come from the browser of the person who started the workbench.
+"""Refuse every request that does not come from the browser of the user who started the workbench.
 
 The server listens on the loopback address, which all users of the machine and all pages in a browser can
-reach. A request is answered only if it names this address as its host (a page of another name that resolves
-to it does not), if it carries the token (another user does not have it), and if a page of the workbench sends
-it (a page in another tab does not). NiceGUI checks none of the three. Cookies and SameSite ignore ports: a
-server of another user on this address gets the token if the browser opens a page of it. Therefore the process
-that sends the request must be of this user, where the system lists it (`peer_process`).
+reach. A request is answered only if all of three conditions hold. Its host is this address: this excludes
+pages of another host name that resolves to the address (DNS rebinding). It carries the token, which other
+users do not have. A page of the workbench sent it, not a page in another tab. NiceGUI checks none of the
+three. Cookies and SameSite ignore ports: another user's server on this address gets the token if the browser
+opens one of its pages. Therefore the process that sends the request must belong to this user, if the system
+lists processes (`peer_process`).
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ADDRESS = "127.0.0.1"
 TOKEN_BYTES = 32
 READING = ("GET", "HEAD")
-#: Policy of all pages: nothing from another server, and in no frame of another page.
+#: Content policy of all pages: load nothing from another server, and show no page in a frame.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws://{host}; frame-src 'self'; "
     "frame-ancestors 'self'; form-action 'self'; base-uri 'self'"
 )
-#: Policy of the page of a release, which has no script and loads nothing.
+#: Content policy of the page of a release, which has no script and loads nothing.
 POLICY_OF_REPORTS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 REPORTS = "/release/"
 _ENTERED = b"""<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>microguard</title>
@@ -38,10 +39,11 @@ _ENTERED = b"""<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>micro
 
 
 class Guard:
-    """An ASGI application that serves requests of the person at this machine, and refuses all others.
+    """An ASGI application that serves requests of the user at this machine, and refuses all others.
 
-    The token is in the address that `start` prints. The first page answers it with a cookie that scripts
-    cannot read and that no request of another site carries, and opens the same page without the token.
+    The token is in the address that `start` prints. The first response sets it as a cookie and redirects to
+    the same page without the token. Scripts cannot read the cookie, and requests of other sites do not carry
+    it.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ class Guard:
     port : int
         Port of the loopback address.
     is_own : callable
-        From the address of a peer to whether its process is of this user.
+        Returns whether the process at the address of a peer belongs to this user.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Guard:
         return f"http://{self.host}/?token={self._token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, refuse or pass on one request."""
+        """Answer, refuse or forward one request."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -84,7 +86,7 @@ class Guard:
             await self.app(scope, receive, self._with_policy(scope, send))
 
     def refusal(self, scope: Scope, headers: dict[str, list[str]], entering: bool) -> str:
-        """Return why a request is refused; an empty text if it is answered."""
+        """Return why a request is refused; an empty text if it is accepted."""
         if headers.get("host") != [self.host]:
             return "another host name"
         origins = headers.get("origin", [])
@@ -98,7 +100,7 @@ class Guard:
         return ""
 
     def _enters(self, scope: Scope) -> bool:
-        """Return whether this is the first page, with the token in its address."""
+        """Return whether this request opens the first page with the token in its address."""
         if scope["type"] != "http" or scope["path"] != "/" or scope.get("method") not in READING:
             return False
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
@@ -129,7 +131,7 @@ class Guard:
         await send({"type": "http.response.body", "body": _ENTERED})
 
     def _with_policy(self, scope: Scope, send: Send) -> Send:
-        """Return `send` with the headers that keep a page from loading from other servers."""
+        """Return a `send` that adds the headers which keep a page from loading from other servers."""
         report = scope["path"].startswith(REPORTS)
         policy = POLICY_OF_REPORTS if report else POLICY.format(host=self.host)
         added = [
@@ -148,7 +150,7 @@ class Guard:
 
 
 def _headers(scope: Scope) -> dict[str, list[str]]:
-    """Return the values of each header; a header that is sent twice has two."""
+    """Return the values of each header; a header that was sent twice has two values."""
     found: dict[str, list[str]] = {}
     for name, value in scope.get("headers", []):
         found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
@@ -156,7 +158,7 @@ def _headers(scope: Scope) -> dict[str, list[str]]:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, reason: str) -> None:
-    """Refuse a request before anything of it is read."""
+    """Refuse a request before its body is read."""
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008})

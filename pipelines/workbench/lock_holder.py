@@ -1,7 +1,7 @@
 """Return the process that holds the lock of an evidence area.
 
-The lock is not touched: trying it would refuse a run that starts in that moment. Linux lists the locks of all
-processes.
+The lock itself is not acquired: an attempt would make a run fail that starts at that moment. The list of
+locks of all processes comes from Linux.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Holder:
 
     @property
     def sentence(self) -> str:
-        """The holder of a lock, and the meaning of that."""
+        """A sentence that names the holder of the lock and explains what the lock means."""
         whose = "A run of yours" if self.own else f"A run of {self.user}"
         return (
             f"{whose} (process {self.process} of this machine) holds the lock of this evidence area: nothing "
@@ -41,7 +41,9 @@ class Holder:
 
 
 def holder_of(folder: Path) -> Holder | None:
-    """Return who holds the lock of a folder; None if nobody does, or the system does not list locks."""
+    """Return the process that holds the lock of a folder; None if there is none or the system does not list
+    locks.
+    """
     try:
         status = folder.stat()
         lines = LOCKS.read_text().splitlines()

@@ -19,8 +19,8 @@ from microguard.schemas.specification.read import read_specification
 def open_file(named: str) -> Workbench:
     """Read a file, or the input of a specification, and draft the unspecified columns.
 
-    The draft of a file is saved in the working folder under the name of the file, or with a number behind it
-    if there is such a specification already.
+    The draft is saved in the working folder under the name of the file. A number is appended if a
+    specification of this name exists already.
 
     Raises
     ------

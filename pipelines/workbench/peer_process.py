@@ -1,4 +1,4 @@
-"""Judge whether the process at the other end of a connection is of this user, by the list of the kernel."""
+"""Check in the kernel's list of sockets whether the peer process of a connection is of this user."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ CONNECTIONS = Path("/proc/net/tcp")
 class Peers:
     """The processes that connect to a port of the loopback address.
 
-    The kernel lists the user of each socket, and 0 of one that its process has closed. Root is therefore
-    refused too: otherwise a process could send a request and close its socket to hide its user. A connection
-    that is not listed is refused, unless the system lists not even the server, and so none.
+    The kernel lists the user of each socket, and user 0 for a socket that its process has closed. Root is
+    therefore refused too: otherwise a process could send a request and close its socket to hide its user. A
+    connection that is not listed is refused, unless the system lists no sockets (not even that of the
+    server).
 
     Parameters
     ----------
     port : int
-        On which this process listens already.
+        Port on which this process listens already.
     listed : Path
-        The list.
+        The kernel's list of sockets.
     """
 
     def __init__(self, port: int, listed: Path = CONNECTIONS) -> None:
@@ -32,7 +33,9 @@ class Peers:
         self.is_known = self._user((ADDRESS, port), ("0.0.0.0", 0)) == os.getuid()
 
     def __call__(self, peer: tuple[str, int]) -> bool:
-        """Return whether the process of a peer is of this user; True if the system does not list any."""
+        """Return whether the process of a peer belongs to this user; True if the system does not list
+        sockets.
+        """
         return not self.is_known or self._user(peer, (ADDRESS, self._port)) == os.getuid()
 
     def _user(self, end: tuple[str, int], other: tuple[str, int]) -> int | None:
@@ -47,6 +50,6 @@ class Peers:
 
 
 def _written(end: tuple[str, int]) -> str:
-    """Return an address as the kernel writes it."""
+    """Format an address as the kernel writes it."""
     host = int.from_bytes(socket.inet_aton(end[0]), sys.byteorder)
     return f"{host:08X}:{end[1]:04X}"

@@ -1,4 +1,4 @@
-"""Pictures of the workbench, in the style of the evidence."""
+"""Pictures of the workbench, in the style of the evidence page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Preview risk and loss of a specification in this process, without Spark, within two seconds.
 
-What is counted on all records is exact. What depends on clusters is estimated from blocks (`clustering`),
-with its error. Groups of variables are clustered one by one, as in a run.
+Figures that are counted on all records are exact. Figures that depend on clusters are estimated from blocks
+(`clustering`), with their errors. Groups of variables are clustered one by one, as in a run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def preview(
     Parameters
     ----------
     show : callable
-        Is called with the figures at effort fast, before those of the effort of the specification.
+        Called with the figures at effort fast, before the effort of the specification is measured.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def preview(
 
 
 def _measured(data: Data, used: UsedRecords, groups: Mapping[str, Clustering]) -> Preview:
-    """Return the figures at effort fast."""
+    """Return the figures measured with effort fast."""
     specification, clusterings = used.specification, list(groups.values())
     found = [each.clustered() for each in clusterings]
     losses: dict[str, Estimate] = {}
@@ -137,7 +137,7 @@ def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> 
 
 
 def _with_means(found: Preview, used: UsedRecords) -> Preview:
-    """Add the means of the losses, and judge the limits."""
+    """Add the means of the losses over variables, and judge the limits."""
     metrics = dict(found.metrics)
     for key, names in ((LOSS, used.numeric), (CHANGED, used.nominal)):
         each = [found.losses[name] for name in names if name in found.losses]

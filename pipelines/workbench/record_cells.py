@@ -1,6 +1,6 @@
 """Tabulate records in this process, with the rules of a run (`pipelines.tables.cells.microdata`).
 
-Who contributes is counted again in every grouping set: a unit that has records in several cells is one
+Contributors are counted separately in every grouping set: a unit with records in several cells is one
 contributor to their margin.
 """
 
@@ -33,7 +33,8 @@ def cells_of_records(
     amounts : (n,) array
         Contribution of each record.
     units : (n,) series, optional
-        Who contributes; missing values are one contributor. By default each record is one.
+        Contributor of each record; all missing values are one contributor. By default each record is its own
+        contributor.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def cells_of_records(
 
 
 def _labels(name: str, codes: Mapping[str, pd.Series], table: Table) -> pd.Series:
-    """Return the codes as text; a missing one is a category, qualified by the code above it."""
+    """Return the codes as text; a missing code becomes a category, qualified by the code above it."""
     levels = table.levels_of(name)
     if len(levels) > 1:
         return codes[name].fillna(_labels(levels[-2], codes, table) + f" {MISSING}")
@@ -77,7 +78,7 @@ def _labels(name: str, codes: Mapping[str, pd.Series], table: Table) -> pd.Serie
 
 
 def _with_codes_above(records: pd.DataFrame, name: str, parents: Mapping[str, str]) -> pd.DataFrame:
-    """Return a row of each record for its code, for each code that it is a part of, and for the total."""
+    """Return one row of each record for its code, for each code above it, and for the total."""
     coarse = int(records[name].isin(set(parents.values())).sum())
     if coarse:
         raise InputRejected(
@@ -91,7 +92,9 @@ def _with_codes_above(records: pd.DataFrame, name: str, parents: Mapping[str, st
 
 
 def _grouped(records: pd.DataFrame, columns: tuple[str, ...], table: Table, most: int) -> pd.DataFrame:
-    """Return the cells of a grouping set: sums over all records, contributors and the largest by unit."""
+    """Return the cells of a grouping set: sums over records, numbers of contributors, largest contributions
+    by unit.
+    """
     inside = np.ones(len(records), bool)
     for name in table.expanded:
         inside &= (records[name].notna() == (name in columns)).to_numpy()

@@ -1,4 +1,4 @@
-"""The releases of the specification: pending and published ones, the holder of the lock, and withdrawal."""
+"""The releases of the specification: pending and published ones, the lock's holder, and withdrawal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_EVERY = 3.0
 
 
 class ReleasesView:
-    """A list of releases with their picture, and the actions that are allowed on one."""
+    """A list of releases with a plot of their counts, and the actions that each release allows."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -40,7 +40,7 @@ class ReleasesView:
         ui.timer(LOOK_EVERY, self._show_lock)
 
     async def _look_up(self) -> None:
-        """Read the ledger by the verbs pending and history."""
+        """Read the ledger with the verbs pending and history."""
         if await self._workbench.run_saved("pending") is not None:
             await self._workbench.run_saved("history")
 
@@ -54,7 +54,7 @@ class ReleasesView:
         return None if evidence is None else holder_of(evidence)
 
     def sync(self) -> None:
-        """Show the ledger as it was read last."""
+        """Show the ledger as last read."""
         workbench = self._workbench
         self._look.props.set_bool("disabled", workbench.running is not None)
         results = [workbench.finished.get(verb) for verb in ("pending", "history", "withdraw")]

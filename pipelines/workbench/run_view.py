@@ -1,4 +1,4 @@
-"""Check and run the specification in child processes, show the page to sign, approve or reject."""
+"""Check and run the specification in child processes; show the page that is signed; approve or reject."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORDS = {
 
 
 class RunView:
-    """Buttons for the verbs, the progress of the one that runs, and its result."""
+    """Buttons for the verbs, the progress of the running verb, and its result."""
 
     def __init__(self, workbench: Workbench, is_table: bool) -> None:
         self._workbench = workbench
@@ -46,7 +46,7 @@ class RunView:
         self._results = box("div")
 
     def sync(self) -> None:
-        """Show the progress, and results when they change."""
+        """Show the progress; show results when they change."""
         workbench = self._workbench
         running = workbench.running
         for each in self._buttons:
@@ -68,7 +68,7 @@ class RunView:
             state += "; the specification was changed since it started"
         with box("section", "result", aria_label=f"result of {verb}"):
             text("h3", f"{verb}: {state}")
-            with box("details", open=verb != "compare"):  # a table shows its figures
+            with box("details", open=verb != "compare"):  # the view of the table shows the comparison
                 text("summary", f"What {verb} printed")
                 css = "wide" if verb == "compare" else ""
                 text("pre", result.text, css, tabindex="0", role="group", aria_label=f"what {verb} printed")
@@ -82,7 +82,7 @@ class RunView:
 
 
 def page_link(workbench: Workbench, release: str) -> None:
-    """Link to the page of a release; name it if the evidence is in an object store."""
+    """Link to the page of a release; show only its name if the evidence is in an object store."""
     if workbench.evidence() is None:
         text("p", f"The page to sign is {PAGE} of release {release} in the evidence area.")
         return
@@ -97,7 +97,7 @@ def page_link(workbench: Workbench, release: str) -> None:
 def decide(
     workbench: Workbench, place: str, release: str, then: Callable[[], Awaitable[None]] | None = None
 ) -> None:
-    """Offer to approve or reject a release that waits."""
+    """Offer to approve or reject a release that is pending approval."""
     given = {"by": "", "note": ""}
 
     async def act(verb: str) -> None:

@@ -24,7 +24,7 @@ class SettingsView:
         self._fields: dict[str, Any] = {}
 
     def build(self, of_records: bool) -> None:
-        """Create the fields; a table has no diversity, and its effort is that of its method."""
+        """Create the fields; a table has no diversity, and its method determines its effort."""
         numbers = NUMBERS if of_records else {"k": NUMBERS["k"]}
         section = "method" if of_records else "table"
         self._effort = (section, "effort")
@@ -53,7 +53,7 @@ class SettingsView:
                 )  # fmt: skip
 
     def build_buttons(self) -> None:
-        """Create undo, redo and save."""
+        """Create the buttons undo, redo and save."""
         workbench = self._workbench
         with box("div", "row"):
             self._undo = button("Undo", lambda: workbench.edit(workbench.text.undo, "Undone."))

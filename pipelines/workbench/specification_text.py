@@ -1,7 +1,7 @@
 """The state of the workbench: the text of a specification, with its history.
 
-Every change of a person changes the text, and nothing else is kept. Comments and the order of the text stay
-as they are, so that two states can be compared line by line.
+Every action of the user changes the text; there is no other state. Comments and the order of lines are
+preserved, so that two states can be compared line by line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 from tomlkit.items import Table
 
-#: Sections whose lines are one inline table each.
+#: Sections in which each line is one inline table.
 INLINE = ("variables",)
 REASON = "REASON, BY WHOM"
 """What stands for the reason in a line that accepts a limit (`accept_line`)."""
@@ -34,14 +34,14 @@ class SpecificationText:
     ----------
     text : str
     path : Path
-        Where it is saved. Paths inside are relative to the folder of this file.
+        File of the specification. Paths in the text are relative to the folder of this file.
     on_disk : bytes, optional
-        The content of the file, if it has this text already.
+        The content of the file, if the file exists with this text.
 
     Attributes
     ----------
     changes : list of str
-        What was done, a line each, as far as it was not undone.
+        One line for each change that was not undone.
     """
 
     def __init__(self, text: str, path: Path, on_disk: bytes | None = None) -> None:
@@ -54,7 +54,7 @@ class SpecificationText:
 
     @classmethod
     def from_file(cls, path: Path) -> SpecificationText:
-        """Open a specification; its byte order mark and line ends are kept when it is saved."""
+        """Open a specification; saving preserves its byte order mark and line ends."""
         written = path.read_bytes()
         text = written.decode("utf-8-sig")
         return cls(text.replace("\r\n", "\n") if _spelling(written)[1] == "\r\n" else text, path, written)
@@ -66,7 +66,7 @@ class SpecificationText:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the file had this text when it was written or opened."""
+        """Whether the text equals the content of the file when it was last read or written."""
         return self._on_disk == _digest(self._encoded())
 
     def content(self) -> dict[str, Any]:
@@ -74,17 +74,17 @@ class SpecificationText:
         return tomllib.loads(self.text)
 
     def specification(self) -> Specification:
-        """Return the specification.
+        """Return the parsed and validated specification.
 
         Raises
         ------
         SpecificationError
-            With every fault of the text.
+            If the text has faults; the error lists all of them.
         """
         return build_specification(self.content(), self.path.absolute().parent, self.path.name)
 
     def set(self, done: str, *keys: tuple[Sequence[str], Any]) -> None:
-        """Change keys; None removes a key.
+        """Change keys of the specification; None removes a key.
 
         Parameters
         ----------
@@ -99,12 +99,12 @@ class SpecificationText:
         self.replace(tomlkit.dumps(document), done)
 
     def apply_line(self, line: str, reason: str = "") -> None:
-        """Change the keys of one line of TOML with its section, such as ``[release] k = 5``.
+        """Apply one line of TOML with its section, such as ``[release] k = 5``.
 
         Parameters
         ----------
         reason : str
-            Replaces the words that stand for a reason in a line that accepts a limit.
+            Replaces the placeholder for the reason in a line that accepts a limit.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class SpecificationText:
         self.set(line, *keys)
 
     def replace(self, text: str, done: str) -> None:
-        """Replace the text; nothing is recorded if it stays the same."""
+        """Replace the text; record nothing if it stays the same."""
         if text == self.text:
             return
         self._texts.append(text)
@@ -139,7 +139,7 @@ class SpecificationText:
             self._undone.append((self._texts.pop(), self.changes.pop()))
 
     def redo(self) -> None:
-        """Repeat the change that was undone last."""
+        """Repeat the change that was last undone."""
         if self._undone:
             text, done = self._undone.pop()
             self._texts.append(text)
@@ -147,7 +147,7 @@ class SpecificationText:
 
     @property
     def can_redo(self) -> bool:
-        """Whether a change was undone."""
+        """Whether there is an undone change that can be repeated."""
         return bool(self._undone)
 
     def save(self) -> None:
@@ -158,7 +158,7 @@ class SpecificationText:
         SpecificationError
             If the file was changed by somebody else, or cannot be written.
         """
-        place = Path(os.path.realpath(self.path))  # a symbolic link is kept
+        place = Path(os.path.realpath(self.path))  # a symbolic link is preserved: its target is written
         fresh, written = place.with_name(f".{place.name}.{os.getpid()}"), self._encoded()
         try:
             exists = place.exists()
@@ -167,7 +167,7 @@ class SpecificationText:
                     f"{self.path.name} was changed by another program since it was opened here. Nothing was "
                     "written. Move that file away, or start the workbench again with it."
                 )
-            # nobody else may read the file before it has its final mode
+            # no other user may read the file before it has its final mode
             fresh.touch(0o600 if exists else 0o666)
             fresh.write_bytes(written)
             if exists:
@@ -182,12 +182,12 @@ class SpecificationText:
         self._on_disk = _digest(written)
 
     def _encoded(self) -> bytes:
-        """Return the text as it is written."""
+        """Return the bytes that are written to the file."""
         return self._mark + self.text.replace("\n", self._line_end).encode()
 
 
 def _spelling(written: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file, and its line end; mixed ones are kept as they are."""
+    """Return the byte order mark and the line end of a file; mixed line ends are kept."""
     mark = codecs.BOM_UTF8 if written.startswith(codecs.BOM_UTF8) else b""
     windows = 0 < written.count(b"\r\n") == written.count(b"\n")
     return mark, "\r\n" if windows else "\n"
@@ -217,7 +217,9 @@ def _set(document: Any, path: Sequence[str], value: Any) -> None:
 
 
 def _item(value: Any) -> Any:
-    """Return a value as TOML; tables inside a section are inline, and lists of tables one table each."""
+    """Return a value as TOML; a table becomes an inline table, a list of tables becomes one table for each
+    item.
+    """
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         tables = tomlkit.aot()
         for each in value:
@@ -233,7 +235,7 @@ def _item(value: Any) -> Any:
 
 
 def _leaves(given: Mapping[str, Any], present: Any, path: tuple[str, ...] = ()) -> Any:
-    """Yield the path and value of each key of parsed TOML; keys of lists are added to those present."""
+    """Yield the path and value of each key of parsed TOML; a list extends the present list."""
     for name, value in given.items():
         now = present.get(name) if isinstance(present, Mapping) else None
         if isinstance(value, Mapping):

@@ -1,6 +1,4 @@
-"""Preview the cells of a table in this process: which are sensitive, by which rule, and who learns their
-value.
-"""
+"""Preview the cells of a table in this process: which are sensitive, by which rule, who learns a value."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ MOST_ROWS = 2_000_000
 """Maximum number of rows that are added up in this process."""
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity: arrays have no single truth
+@dataclass(frozen=True, eq=False)  # compared by identity: the comparison of arrays has no single truth value
 class TablePreview:
     """The cells of a table before protection.
 
@@ -44,12 +42,12 @@ class TablePreview:
     sensitive : (cells,) boolean array
     contributors : (cells,) array or None
     largest : (cells, m) array
-        Largest contributions, first the largest.
+        Largest contributions, in descending order.
     total : str
     digits : int
         Digits after the point of the values.
     notes : tuple of str
-        What the preview leaves out.
+        Differences between the preview and a run.
     """
 
     dimensions: tuple[str, ...]
@@ -63,7 +61,9 @@ class TablePreview:
     notes: tuple[str, ...] = ()
 
     def learned(self, cell: int) -> str:
-        """Return the contributors who learn another contribution if the cell is published unchanged."""
+        """Return the contributors who could estimate another contribution if the cell were published
+        unchanged.
+        """
         said = []
         if self.contributors is not None:
             count = int(self.contributors[cell])
@@ -83,7 +83,7 @@ class TablePreview:
 
 
 class Frames:
-    """The columns of the input that were read last; those of the same input are not read again."""
+    """A cache of the columns of the last input that was read."""
 
     def __init__(self) -> None:
         self._key: object = None
@@ -95,7 +95,7 @@ class Frames:
         Raises
         ------
         InputRejected, SpecificationError
-            What `_frame` raises.
+            As raised by `_frame`.
         """
         key = specification.input, specification.input_path, _columns_of(specification, table)
         if key != self._key:
@@ -104,12 +104,12 @@ class Frames:
 
 
 def preview_table(specification: Specification, frames: Frames | None = None) -> TablePreview:
-    """Return the cells of the first table of a specification, and the results of its rules.
+    """Return the cells of the first table of a specification, and the results of its sensitivity rules.
 
     Parameters
     ----------
     frames : Frames, optional
-        Keeps what was read for the next call.
+        Cache of the columns that were read, for the next call.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _labels(cells: Cells, table: Table) -> pd.DataFrame:
 
 
 def _finished(frame: pd.DataFrame, table: Table, specification: Specification) -> Cells:
-    """Return the cells of a finished table."""
+    """Return the cells of a table that is given as a finished table."""
     rows = pd.DataFrame({f"c{i}": frame[name] for i, name in enumerate(table.columns)})
     numbers = {f"n{i}": _numbers(frame[name], specification) for i, name in enumerate(table.numbers)}
     rows = rows.assign(**numbers)
@@ -171,7 +171,7 @@ def _finished(frame: pd.DataFrame, table: Table, specification: Specification) -
 
 
 def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, notes: list[str]) -> Cells:
-    """Return the cells of records; those that a run rejects are left out and stated."""
+    """Aggregate records to cells; leave out the records that a run rejects, and state their number."""
     codes = {name: _codes(name, frame[name], specification) for name in table.columns}
     kept = np.ones(len(frame), bool)
     amounts = np.ones(len(frame))
@@ -198,7 +198,9 @@ def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, n
 
 
 def _contributors(frame: pd.DataFrame, table: Table, specification: Specification) -> pd.Series | None:
-    """Return who contributes: the holding of a record, else its unit; None if each record does."""
+    """Return the contributor of each record: its holding, else its unit; None if each record is a
+    contributor.
+    """
     unit = None if specification.unit is None else frame[specification.unit]
     if table.holding is None:
         return unit
@@ -214,18 +216,18 @@ def _codes(name: str, series: pd.Series, specification: Specification) -> pd.Ser
     if variable.bands is not None:
         series = pd.Series(_numbers(series, specification))
     codes = recoded(name, series, variable, specification, None)
-    if pd.api.types.is_float_dtype(codes):  # years
+    if pd.api.types.is_float_dtype(codes):  # the column holds years
         codes = codes.map(lambda year: None if year != year else str(int(year)))
     return codes.astype(object).where(codes.notna(), ABSENT)
 
 
 def _only_missing(variable: Variable) -> Variable:
-    """Return a variable without other recodes: totals are those of the file."""
+    """Return a variable with no recodes except missing codes: the totals are those of the file."""
     return Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
 
 
 def _columns_of(specification: Specification, table: Table) -> tuple[str, ...]:
-    """Return the names of the columns that a table is made of."""
+    """Return the names of the columns that a table needs."""
     whose = [specification.unit, table.holding] if table.source == "microdata" else []
     value = [table.value] if table.source == "microdata" else list(table.numbers)
     named = [*table.columns, *value, table.status, *whose]
@@ -238,9 +240,9 @@ def _frame(specification: Specification, table: Table) -> pd.DataFrame:
     Raises
     ------
     SpecificationError
-        If the file has fields at fixed places, or lacks a column.
+        If the file has fixed-width fields, or lacks a column.
     InputRejected
-        If it cannot be read, or has too many rows.
+        If the file cannot be read, or has too many rows.
     """
     given, wanted = specification.input, _columns_of(specification, table)
     if given.positions:
@@ -297,7 +299,7 @@ def _read(specification: Specification, wanted: Sequence[str], source: Source | 
 
 
 def _text(column: pa.ChunkedArray) -> pd.Series:
-    """Return a column as text, as Spark casts it; None where missing."""
+    """Return a column as text, formatted as Spark casts it; None where missing."""
     if pa.types.is_floating(column.type):
         values = column.cast(pa.float64()).to_pandas()
         return values.map(lambda value: None if value != value else repr(value)).astype(object)
@@ -305,7 +307,7 @@ def _text(column: pa.ChunkedArray) -> pd.Series:
 
 
 def _numbers(values: pd.Series, specification: Specification) -> np.ndarray:
-    """Return text as numbers; NaN if it is no number."""
+    """Return text as numbers; NaN where the text is not a number."""
     text = values.astype("string").str.strip()
     if specification.input.thousands is not None:
         text = text.str.replace(specification.input.thousands, "", regex=False)

@@ -1,4 +1,6 @@
-"""A table: its cells as a grid with the sensitive ones marked, its rules, and the methods side by side."""
+"""The view of a table: a grid of cells with the sensitive ones marked, the rules, and a comparison of
+methods.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ COUNTS = {"open_lines": "totals that do not add up", "given_away": "cells given 
 
 
 class TableView:
-    """Rules and method as fields; the grid of two dimensions, and the contributors who learn something."""
+    """Fields for rules and method, a grid of two dimensions, and the contributors who learn a value."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -83,18 +85,18 @@ class TableView:
                 )
 
     def build_cells(self) -> None:
-        """Create the containers of the grid."""
+        """Create the containers of the grid of cells."""
         self._state = text("p", "", "soft", role="status")
         self._choices = box("div", "row")
         self._grid = box("div")
         self._list = box("div")
 
     def build_methods(self) -> None:
-        """Create the container of the methods side by side."""
+        """Create the container of the comparison of methods."""
         self._methods = box("div")
 
     def sync(self) -> None:
-        """Show rules and cells as they are."""
+        """Show the current rules and cells."""
         for name, field in self._fields.items():
             set_value(field, self._value(name))
         workbench, found = self._workbench, self._workbench.preview
@@ -109,7 +111,7 @@ class TableView:
         self._sync_methods()
 
     def _sync_methods(self) -> None:
-        """Show the methods side by side, if they were compared with the specification as it is."""
+        """Show the comparison of methods if it was made with the current specification."""
         result = self._workbench.finished.get("compare")
         if result is not self._compared:
             self._compared = result
@@ -155,7 +157,7 @@ class TableView:
         )
 
     def _show_choices(self, found: TablePreview) -> None:
-        """Offer a code of each further dimension: the grid has two."""
+        """Offer a choice of a code for each dimension after the second: the grid shows two dimensions."""
         self._choices.clear()
         further = found.dimensions[2:]
         self._slice = {name: self._slice.get(name, found.total) for name in further}
@@ -196,7 +198,7 @@ class TableView:
                 text("p", note, "soft")
 
     def _show_grid(self, found: TablePreview, cells: np.ndarray) -> None:
-        """Show the cells of a slice; a sign marks a sensitive one for those who see no colour."""
+        """Show the cells of a slice; a sign marks sensitive cells for users who do not see colours."""
         first = found.dimensions[0]
         second = found.dimensions[1] if len(found.dimensions) > 1 else None
         labels = found.labels.iloc[cells]
@@ -240,13 +242,13 @@ class TableView:
             text("td", number(found.values[cell], found.digits))
 
     async def _show_methods(self, result: Finished) -> None:
-        """Show the cost of each method for a reader, and the number of cells that it discloses."""
+        """Show the cost of each method for a user of the table, and the number of cells that it discloses."""
         rows: list[dict[str, Any]] = result.content["methods"]
         able = [row for row in rows if not row["reason"]]
         drawn = await asyncio.to_thread(method_plot, able) if 0 < len(able) <= MOST_BARS else ""
         if (
             result is not self._compared or self._methods.is_deleted
-        ):  # the specification was changed meanwhile
+        ):  # the specification was changed after the comparison
             return
         with self._methods:
             text("h3", "The methods side by side")
@@ -274,7 +276,7 @@ class TableView:
 
 
 def _first(labels: Iterable[str], total: str, most: int) -> tuple[list[str], int]:
-    """Return the first distinct codes with the total, and how many more there are."""
+    """Return the first distinct codes with the total, and the number of the codes left out."""
     codes = list(dict.fromkeys(labels))
     first = set([code for code in codes if code != total][: most - 1])
     shown = [code for code in codes if code == total or code in first]

@@ -1,4 +1,4 @@
-"""The records that a preview protects: one of each unit, none that a run rejects."""
+"""Select the records that a preview protects: one of each unit, and none that a run rejects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UsedRecords:
     rows : (n,) int64 array
         Positions of the records that are protected.
     one_of_each_unit : bool
-        Whether a unit has several records, of which one is measured.
+        Whether some unit has several records; only one record of each unit is measured.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class UsedRecords:
         return rows, False
 
     def kind(self, name: str) -> pa.DataType:
-        """Return the type of a numeric variable in a run: whole numbers stay whole numbers."""
+        """Return the type of a numeric variable in a run; integers stay integers."""
         kind = self._data.columns[name].type
         whole = self.specification.input.format == "parquet" and pa.types.is_integer(kind)
         return pa.int64() if whole else pa.float64()
@@ -106,7 +106,7 @@ class UsedRecords:
 
 
 def joined(codes: Iterable[np.ndarray], records: int) -> np.ndarray:
-    """Return the number of the combination of each record, from 0."""
+    """Return for each record the number of its combination of codes, from 0."""
     found = np.zeros(records, np.int64)
     for each in codes:
         found = found * (int(each.max(initial=0)) + 2) + each + 1

@@ -1,4 +1,4 @@
-"""One variable: its values before and after protection as a picture, and its recodes."""
+"""The view of one variable: a plot of its values before and after protection, and its recodes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FIRST_LEVEL = 2
 
 
 class VariableView:
-    """A list of the quasi-identifiers; the chosen one with its picture and its recodes."""
+    """A list of the quasi-identifiers, and the plot and recodes of the chosen one."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -60,7 +60,7 @@ class VariableView:
         self._losses = box("div")
 
     def sync(self) -> None:
-        """Show the variables that are protected now."""
+        """Show the quasi-identifiers of the current specification."""
         found = self._workbench.preview
         names = [] if found is None else list(found.losses)
         if names != self._names:
@@ -76,7 +76,7 @@ class VariableView:
         old = found is not None and (self._workbench.fault or self._workbench.measuring)
         self._state.set_text("The pictures are of the state before." if old else "")
         line = self._line()
-        if self._built != (self._name, tuple(self._labels(line))):  # its kind was changed
+        if self._built != (self._name, tuple(self._labels(line))):  # the kind of the variable was changed
             self._build_recodes()
         for key, field in self._fields.items():
             set_value(field, self._shown(line, key))
@@ -90,7 +90,7 @@ class VariableView:
         self.sync()
 
     def _build_recodes(self) -> None:
-        """Create the fields that the kind of the variable has."""
+        """Create the recode fields for the kind of the variable."""
         line = self._line()
         labels = self._labels(line)
         self._built = self._name, tuple(labels)
@@ -152,9 +152,9 @@ class VariableView:
 
 
 def recode_keys(line: Mapping[str, Any], key: str, written: str) -> dict[str, Any]:
-    """Return the keys of a variable that a typed recode changes; None removes a key.
+    """Return the keys of a variable that change if the user enters a recode; None removes a key.
 
-    Bands make categories of numbers. A hierarchy comes with the level that is published.
+    Bands turn numbers into categories. A hierarchy also needs the level that is published.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def recode_keys(line: Mapping[str, Any], key: str, written: str) -> dict[str, An
 
 
 def _code(written: str) -> str | float | int:
-    """Return a code of a missing value: a number if it is one."""
+    """Return a missing code as a number if it is one, else as text."""
     try:
         return number_of(written)
     except ValueError:

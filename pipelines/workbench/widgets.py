@@ -1,6 +1,6 @@
-"""Native HTML elements for the pages of the workbench: keyboard and screen reader know them.
+"""Native HTML elements for the pages of the workbench, which keyboards and screen readers support.
 
-Text is set as text and attributes as attributes; nothing that a file holds is read as HTML or as a script.
+Text is set as text and attributes as attributes: the content of a file is never parsed as HTML or script.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
 _VALUE = "(event) => emit(event.target.value)"
-#: The page is drawn again whenever the server changes any element, and a field then shows the value that it
-#: was given last: without this, text that somebody is typing would be lost.
+#: The browser redraws the page whenever the server changes any element, and a field then shows the value that
+#: the server set last. Without this script, text that the user is typing would be lost.
 _TYPED = "(event) => { element.props.value = event.target.value; }"
 
 
@@ -37,7 +37,7 @@ def button(label: str, act: Callable[[], Any], css: str = "", **attributes: Any)
 def select(
     label: str, options: Sequence[str] | Mapping[str, str], value: str, changed: Callable[[str], Any]
 ) -> Element:
-    """Create a list to choose from; `options` may map values to what is shown."""
+    """Create a list to choose from; `options` may map values to the labels that are shown."""
     shown = options if isinstance(options, Mapping) else {each: each for each in options}
     element = box("select", aria_label=label)
     with element:
@@ -48,7 +48,7 @@ def select(
 
 
 def entry(label: str, value: str, changed: Callable[[str], Any], css: str = "", **attributes: Any) -> Element:
-    """Create a field for a line of text; `changed` is called when it is left or Enter is pressed."""
+    """Create a text field; `changed` is called when the field loses focus or Enter is pressed."""
     given = {"autocomplete": "off", "spellcheck": "false", "aria_label": label} | attributes
     element = box("input", css, type="text", **given)
     element.props["value"] = value
@@ -57,7 +57,7 @@ def entry(label: str, value: str, changed: Callable[[str], Any], css: str = "", 
 
 
 def picture(svg: str, description: str) -> Element:
-    """Show an SVG as an image, in which no script runs."""
+    """Show an SVG as an image: scripts in it do not run."""
     encoded = base64.b64encode(svg.encode()).decode()
     return box("img", "picture", src=f"data:image/svg+xml;base64,{encoded}", alt=description)
 
@@ -69,9 +69,9 @@ def table(
     numbers: Iterable[int] = (),
     heard: bool = False,
 ) -> None:
-    """Show a table of texts, whose first column names the row; `numbers` are columns of numbers.
+    """Show a table of texts whose first column names the row; `numbers` are the numeric columns.
 
-    If a heading says the same as the caption, it is `heard` by a screen reader only.
+    With `heard`, only a screen reader reads the caption: a visible heading has the same words.
     """
     right = set(numbers)
     with box("div", "scroll", tabindex="0", role="group", aria_label=caption), box("table"):
@@ -88,24 +88,24 @@ def table(
 
 
 def sentence(words: str) -> str:
-    """Return words as the beginning of a sentence; names keep their capitals."""
+    """Return words with a capital first letter as the beginning of a sentence; names keep their spelling."""
     return words[:1].upper() + words[1:]
 
 
 def plain_number(value: Any) -> str:
-    """Format a number of the specification with all its digits; what is none is shown as it is."""
+    """Format a number of the specification with all its digits; return other values as text."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
 
 def number_of(written: str) -> float | int:
-    """Return a finite number that a person has typed.
+    """Return the finite number that the user entered.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If the text is not a finite number.
     """
     value = float(written)
     if not math.isfinite(value):

@@ -30,24 +30,24 @@ class Workbench:
     files : Files
         The input.
     measure : callable
-        Returns the figures of a specification; it may show first ones with its second argument.
+        Returns the figures of a specification; it may show preliminary figures with its second argument.
     data : Data or None
-        The records; None of a table.
+        The records; None for a table.
 
     Attributes
     ----------
     preview : Preview, TablePreview or None
         The last figures that could be measured.
     fault : str
-        Why the specification, as it is now, has none.
+        Why the current specification has no figures.
     measuring : bool
     running : Command or None
     line : str
-        The last line of progress of what runs.
+        The last line of progress of the running verb.
     finished : dict of verb to Finished
-        Results since the specification changed last.
+        Results since the last change of the specification.
     last_message : str
-        What was done last, for a screen reader.
+        The last action, for a screen reader.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Workbench:
         self._version = 0
 
     def on_change(self, show: Callable[[], None]) -> Callable[[], None]:
-        """Call `show` after every change; return what stops that."""
+        """Call `show` after every change; return a function that ends this subscription."""
         self._shown.append(show)
         return lambda: self._shown.remove(show)
 
@@ -78,7 +78,7 @@ class Workbench:
             show()
 
     def specification(self) -> Specification | None:
-        """Return the specification, or None after stating its fault."""
+        """Return the specification; if it is faulty, state the fault and return None."""
         try:
             return self.text.specification()
         except MicroguardError as error:
@@ -111,7 +111,7 @@ class Workbench:
         self.changed(message)
 
     async def _measured(self) -> None:
-        """Measure until the figures are those of the last change."""
+        """Repeat the measurement until the figures are those of the last change."""
         loop = asyncio.get_running_loop()
         version = -1
         while version != self._version:
@@ -127,7 +127,7 @@ class Workbench:
                 self._show_preview(found, version)
             except (MicroguardError, SdcError) as error:
                 self.fault = str(error)
-            except Exception as error:  # its text could contain a value of a record
+            except Exception as error:  # the error text could contain a value of a record
                 self.fault = f"The figures could not be computed: an unexpected {type(error).__name__}."
         self.measuring = False
         self.changed()
@@ -138,7 +138,9 @@ class Workbench:
             self.changed()
 
     async def check_source(self, read: bool = True) -> bool:
-        """Return whether the file is the one that was read; say so if it is not (see `Files.is_replaced`)."""
+        """Return whether the input file is unchanged since it was read; notify the user if not (see
+        `Files.is_replaced`).
+        """
         if not await asyncio.to_thread(self.files.is_replaced, read):
             return True
         self.changed(
@@ -180,7 +182,7 @@ class Workbench:
         return result
 
     async def run_saved(self, verb: str) -> Finished | None:
-        """Run a verb that only reads on the specification as it was saved; nothing is written."""
+        """Run a read-only verb on the saved specification; write nothing."""
         if not self.text.is_saved:
             self.changed(f"Save {self.text.path.name} first: {verb} reads the saved specification.")
             return None
@@ -203,9 +205,7 @@ class Workbench:
             self.running.stop()
 
     async def close(self) -> None:
-        """Interrupt the running verb, and wait until it has ended, even if nobody waits for its result any
-        more.
-        """
+        """Interrupt the running verb and wait until it has ended, even if no caller waits for its result."""
         if self._last is not None:
             await self._last.end()
 

@@ -1,9 +1,9 @@
-"""Count cells of protected tables whose original value follows from records.
+"""Count cells of protected tables whose original value can be computed from published records.
 
 Class means preserve totals, so records published as means disclose each region's total of every numeric
 variable. If a cell of a protected table is such a total and has another value, the records disclose its
-adjustment. Whether two tables have different values for one cell is counted by the joint audit, which knows
-the units of cells: cells of other units have other values.
+adjustment. Cells with different values in two tables are not counted here. The joint audit counts them,
+because it knows the units of cells: cells of different units may have different values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from microguard.pipelines.audit.differencing.published import GRID_TOLERANCE, PLACES, PublishedRecords
 
 _VALUE = "__value"
-#: Means are rounded to no more than this share of the deviation of the file and of the values of their class.
+#: Maximum rounding of means, as a share of the deviation of the file and of the values of their class.
 STEP = 1.0 / 20.0
 
 
@@ -74,9 +74,7 @@ def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
 
 
 def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
-    """Return the cells that are the total of a region (or of the file) and differ from the sum of its
-    records.
-    """
+    """Return the cells that are totals of a region (or the file) and differ from the sum of the records."""
     if table.value not in release.means:
         return np.zeros(0, np.int64)
     cells, total = table.cells, table.total
@@ -96,7 +94,7 @@ def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
 
 
 def rounding_of_means(values: np.ndarray, unit: float) -> np.ndarray:
-    """Return how far each published mean may be from the mean itself, (n,).
+    """Return the maximum rounding error of each published mean, (n,).
 
     The step of a mean is the largest 1, 2 or 5 times a power of ten that divides it, at most `STEP` of its
     size and of the standard deviation, and at least the unit of the column.

@@ -1,4 +1,4 @@
-"""Represent the classes of one clustering of a release and the units in them."""
+"""The published classes of one clustering of a release, and the units in the classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Classes:
-    """The published information of one clustering of a release, with units numbered over all releases.
+    """The published information of one clustering of a release; units are numbered over all releases.
 
     Attributes
     ----------
@@ -27,18 +27,19 @@ class Classes:
     region : (c,) int64 array
         Region of each class, numbered over all releases.
     means : mapping of variable to (c,) float array
-        Published means of each class. The product of mean and size is a sum that a reader knows.
+        Published means of each class. A reader knows the product of mean and size, which is a sum.
     rounding : mapping of variable to float
         Unit to which the means are rounded; 0 if they are not rounded.
     sensitive : mapping of variable to (n,) int64 array
         Value of each record, coded over all releases.
     record : (n,) int64 array
-        Version of each record: the unit, or a new number if a corrected unit was published again.
+        Version of each record: the number of the unit, or a new number if a corrected unit was published
+        again.
     weight : (n,) float array
         Weight of each record in the means, which follows from the published weights.
     values : mapping of variable to (n,) int64 array
-        Code of the unit and its original value over all releases, for means whose original values are known
-        because corrected units were published again.
+        Code of the unit and its original value over all releases, for means of variables for which the map of
+        members has hashes of original values (series with corrections).
     """
 
     release: str
@@ -63,10 +64,10 @@ class Classes:
             raise ValueError("every record has one unit, one version, one class and one weight")
 
     def __len__(self) -> int:
-        """Number of classes."""
+        """Return the number of classes."""
         return len(self.region)
 
     @property
     def sizes(self) -> np.ndarray:
-        """Number of records in each class, (c,)."""
+        """Return the number of records in each class, (c,)."""
         return np.bincount(self.class_of, minlength=len(self))

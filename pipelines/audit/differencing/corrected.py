@@ -17,7 +17,8 @@ from microguard.pipelines.audit.differencing.histories import mix_bits
 
 
 def views(releases: Sequence[Classes]) -> list[list[Classes]]:
-    """Return the views for linear systems: of versions of records, and of each variable with known values.
+    """Return the views for linear systems: one of record versions, and one of each variable with known
+    values.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ def views(releases: Sequence[Classes]) -> list[list[Classes]]:
 def by_value(releases: Sequence[Classes], name: str) -> list[Classes]:
     """Return the classes with a new mean of a variable, with its values as the unknowns.
 
-    A class is omitted if the same mean was published before for each of its units, because it adds no
-    equation.
+    A class is omitted if the same mean was published before for each of its units, because such a class adds
+    no equation.
     """
     published_means = np.zeros(0, np.uint64)
     view = []

@@ -1,6 +1,6 @@
 """Joint audit: count what all current and withdrawn releases of a source disclose together.
 
-The result contains counts and no values of records. It uses nothing of the methods or of the state of a
+The result contains counts and no values of records. The audit uses no code of the methods and no state of a
 series.
 
 A source is safe if every history is shared by at least k units, as the rule of a series guarantees. Then no
@@ -23,7 +23,7 @@ from microguard.pipelines.audit.differencing.sensitive import single_common_valu
 from microguard.pipelines.audit.differencing.system import solve
 from microguard.pipelines.audit.differencing.totals import close_totals
 
-#: Counts of an exposure. A further release never reduces them, except `one_value` in rare cases.
+#: Counts of an exposure; a further release never reduces them, except `one_value` in rare cases.
 COUNTS = (
     "below_k",
     "determined_units",
@@ -44,14 +44,14 @@ class JointExposure:
     releases : tuple of str
         Ids of the compared releases.
     units : int
-        Number of units in at least one of them.
+        Number of units in at least one of the releases.
     smallest_history : int
         Minimum number of units with the same history; 0 if there are no units.
     below_k : int
-        Number of units whose history fewer than k units have.
+        Number of units whose history is shared by fewer than k units.
     determined_units, determined_values : int
         Number of units with a value that follows from the published means, with an error of at most one
-        percent or the rounding unit, and number of such values.
+        percent or the rounding unit, and number of these values.
     determined_sums : int
         Number of sums over fewer than k records that follow with the same accuracy.
     close_totals : int
@@ -83,7 +83,7 @@ class JointExposure:
 
     @property
     def safe(self) -> bool:
-        """Whether nothing is exposed and everything was compared."""
+        """Whether nothing is exposed and all releases were compared."""
         counted = (self.below_k, self.determined_values, self.determined_sums, self.close_totals)
         return not any((*counted, self.one_value, self.cells, *self.not_compared))
 
@@ -94,7 +94,7 @@ class JointExposure:
         return replace(self, **counts, not_compared=lost)
 
     def faults(self) -> tuple[str, ...]:
-        """Return one phrase for each positive count, with counts and ids only."""
+        """Return one phrase for each positive count; phrases contain only counts and ids."""
         phrases = (
             (self.below_k, "units have a history that fewer than k units share"),
             (self.determined_values, f"values of {self.determined_units} units follow from the means"),
@@ -150,7 +150,7 @@ def joint_exposure(
                 determined_sums=exposure.determined_sums + sums,
                 close_totals=exposure.close_totals + close_totals(view, _by_record(view)),
             )
-    # Otherwise no pair of releases discloses more than all of them together.
+    # in all other cases pairs of releases disclose no more than all releases together
     search_pairs = below.any() or len(families) > 1
     present = np.zeros(units, bool)
     for release in releases:
@@ -179,7 +179,7 @@ def _jointly_audited(releases: Sequence[Classes]) -> list[list[Classes]]:
 
 
 def _of_units(by_unit: Histories, of_history: np.ndarray) -> np.ndarray:
-    """Return the units with a selected history, (units,) bool; `of_history` is (h,) bool."""
+    """Return the units with a selected history, (units,) bool; `of_history` is a (h,) bool array."""
     return (by_unit.history_of >= 0) & np.append(of_history, False)[by_unit.history_of]
 
 
@@ -189,12 +189,12 @@ def _by_record(releases: Sequence[Classes]) -> Histories:
 
 
 def _shared(releases: Sequence[Classes], kind: str) -> list[str]:
-    """Return the variables that at least one of the releases has, in order."""
+    """Return the variables that occur in at least one of the releases, in order."""
     return list(dict.fromkeys(name for release in releases for name in getattr(release, kind)))
 
 
 def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
-    """Return the number of determined values, of determined sums below k records, and the values' units."""
+    """Return the numbers of determined values and of determined sums below k, and the units of the values."""
     by_source: dict[tuple[int, ...], list[str]] = {}
     for name in _shared(releases, "means"):
         source = tuple(i for i, release in enumerate(releases) if name in release.means)

@@ -53,7 +53,7 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
     members : int
         Number of units (or records), which are numbered from 0.
     by_record : bool
-        Distinguish the versions of a corrected unit, whose values differ.
+        Whether to distinguish the versions of a corrected unit, because their values differ.
     """
     hashes = np.zeros((2, members), np.uint64)
     k = np.zeros(members, np.int64)
@@ -67,7 +67,7 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
     order = present[np.argsort(hashes[0, present])]
     fresh = _fresh(hashes[0, order])
     apart = _fresh(hashes[1, order])
-    if (apart & ~fresh).any():  # two sets have the same first hash: once in a hundred million sources
+    if (apart & ~fresh).any():  # equal first hashes of two sets: once in a hundred million sources
         order = present[np.lexsort((hashes[1, present], hashes[0, present]))]
         fresh = _fresh(hashes[0, order]) | _fresh(hashes[1, order])
     of = np.full(members, -1, np.int64)
@@ -79,7 +79,7 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
 def mix_bits(numbers: np.ndarray, salt: int) -> np.ndarray:
     """Return a 64-bit hash of each number (SplitMix64; Steele, Lea and Flood 2014).
 
-    The sum of the hashes of its members identifies a set.
+    The sum of the hashes of a set's members identifies the set.
     """
     bits = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15 * (2 * salt + 1) & (2**64 - 1))
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""Compute the weights of records in class means, as a reader of the manifest and published weights can."""
+"""Compute the weights of records in class means as a reader of manifest and published weights can."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.histories import Histories
 
-#: A record has at most 2/k and at most two thirds of the weight of its class (reference of
+#: Maximum share of one record in the weight of its class: 2/k, and at most two thirds (reference of
 #: `method.weighted`).
 SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0
 #: Number of decimals to which ratios of weights in two releases are compared.
@@ -19,8 +19,8 @@ DIGITS = 9
 def capped_weights(weights: np.ndarray, class_of: np.ndarray, k: int) -> np.ndarray:
     """Return the weights (n,) of records in classes `class_of` (n,), capped at the largest permitted share.
 
-    The cap of a class is the largest weight whose share of the sum of capped weights is permitted. It is
-    found by bisection.
+    The cap of a class is the largest weight whose share of the sum of capped weights is permitted. Bisection
+    computes the cap.
     """
     most, cut = min(LARGEST_SHARE, SHARE_OF_K / k), weights.astype(np.float64)
     heaviest = np.zeros(int(class_of.max(initial=-1)) + 1)
@@ -31,7 +31,7 @@ def capped_weights(weights: np.ndarray, class_of: np.ndarray, k: int) -> np.ndar
     low, high = np.zeros(np.count_nonzero(heavy)), heaviest[heavy]
     least = high.copy()
     np.minimum.at(least, mine, weight)
-    while True:  # the share of the limit grows with the limit
+    while True:  # the share of the cap increases with the cap
         limit = (low + high) / 2
         if np.all((limit == low) | (limit == high)):
             break

@@ -49,7 +49,7 @@ class Members:
     about : dict
         Content of ``members.json``.
     unit : (n,) uint64 array
-        First half of each key. Among ten million units two are equal in one of 300,000 sources.
+        First half of each key. With ten million units, one of 300,000 sources has two equal halves.
     units : pandas.DataFrame
         The other columns of ``units.parquet``.
     classes : tuple of pyarrow.Table
@@ -66,12 +66,12 @@ class Members:
 
     @classmethod
     def read(cls, folder: Path) -> Members | None:
-        """Read the map from a folder of the evidence; return None if there is none.
+        """Read the map from a folder of the evidence; return None if the folder has no map.
 
         Raises
         ------
         OSError, ValueError, KeyError, TypeError
-            If it is damaged.
+            If the map is damaged.
         """
         if not (folder / "members.json").is_file():
             return None
@@ -91,7 +91,7 @@ class Members:
     def labels(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the class of each record of a group, (n,), and of each row of its table.
 
-        Rows with equal published values are one class.
+        Rows with equal published values form one class.
         """
         frame = self.classes[position].to_pandas(strings_to_categorical=True)
         region = [self.about["region"]] if self.about["region"] else []
@@ -190,7 +190,7 @@ def _with_regions(classes_with_names: Sequence[tuple[Classes, list[Any]]]) -> li
 
 
 def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
-    """Return codes of the sensitive values of every release, numbered over all releases."""
+    """Return the codes of the sensitive values of every release; codes are numbered over all releases."""
     by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
     names = dict.fromkeys(name for each in maps for name in each.about["sensitive"])
     for name in names:
@@ -205,7 +205,7 @@ def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
 
 
 def _values_together(maps: Sequence[Members], units: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """Return codes of the unit and original value of each record, for means with known original values."""
+    """Return codes of unit and original value of each record, for means with stored original values."""
     by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
     places = [{name: f"value{i}" for i, name in enumerate(each.about["means"])} for each in maps]
     known = [

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-#: Maximum number of decimal places to which published floats are considered as rounded.
+#: Maximum number of decimal places at which published floats count as rounded.
 PLACES = 6
 #: Relative distance from a multiple of the rounding unit that floating-point errors can cause.
 GRID_TOLERANCE = 1e-9
@@ -52,11 +52,11 @@ class PublishedRecords:
 
     @property
     def region(self) -> list[str]:
-        """Name of the region in a list, which is empty if there is none."""
+        """Name of the region in a list; the list is empty if there is no region."""
         return list(self.manifest["guarantee"]["groups"][0]["with_region"])
 
     def with_role(self, role: str) -> list[str]:
-        """Return the columns with a role."""
+        """Return the columns with this role."""
         return [column["name"] for column in self.manifest["columns"] if column["role"] == role]
 
     @property
@@ -116,7 +116,7 @@ def _partition(manifest: Mapping[str, Any]) -> pa.Field | None:
 
 
 def rounding_unit(values: pa.ChunkedArray) -> float:
-    """Return the rounding unit of published numbers, from their type or their values; 0 if there is none."""
+    """Return the rounding unit of published numbers, from their type or values; 0 if they are not rounded."""
     if pa.types.is_integer(values.type):
         return 1.0
     if pa.types.is_decimal(values.type):
@@ -130,12 +130,12 @@ def rounding_unit(values: pa.ChunkedArray) -> float:
 
 
 def codes(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
-    """Return a code for the combination of column values of each row; missing is a value, -0.0 equals 0.0."""
+    """Return a code of each row's combination of column values; missing is a value, -0.0 equals 0.0."""
     return codes_together([frame], names)
 
 
 def codes_together(frames: Sequence[pd.DataFrame], names: list[str]) -> np.ndarray:
-    """Return the `codes` of the rows of several frames, numbered over all frames and concatenated."""
+    """Return the `codes` of the rows of several frames, concatenated and numbered over all frames."""
     code = np.zeros(sum(map(len, frames)), np.int64)
     for name in names:
         of_column = _coded([frame[name] for frame in frames])

@@ -1,9 +1,9 @@
-"""Skip classes that an earlier release of the source has published with the same members and values.
+"""Skip classes that an earlier release of the source published with the same members and values.
 
-A repeated class with the same members and the same known values changes no history. A series in which most
-classes are repeated can therefore be audited with the new classes of each release alone, which saves memory.
-This is valid only if every history has at least k units (`all_histories_have_k`). Otherwise the totals of
-releases have to be compared, which requires all their classes.
+A class that is repeated with the same members and the same known values changes no history. A series in which
+most classes are repeated can therefore be audited with the new classes of each release alone, which saves
+memory. This is valid only if every history has at least k units (`all_histories_have_k`). Otherwise the
+totals of releases must be compared, which requires all classes of the releases.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SeenClasses:
 
 
 def _hashes(members: Members, class_of: np.ndarray, alike: np.ndarray) -> np.ndarray:
-    """Return two hashes of each class, (2, c): sums over its members and rows, independent of their order."""
+    """Return two hashes of each class, (2, c): sums over members and rows, independent of their order."""
     about = {name: value for name, value in members.about.items() if name != "release_id"}
     kind = pd.util.hash_array(np.array([json.dumps(about, sort_keys=True)], dtype=object))[0]
     columns = [members.units[name] for name in sorted(members.units.columns) if name != "class0"]
@@ -68,13 +68,13 @@ def _hashes(members: Members, class_of: np.ndarray, alike: np.ndarray) -> np.nda
 
 
 def _bits(column: pd.Series) -> np.ndarray:
-    """Return the values as uint64, equal for equal values."""
+    """Return the values as uint64; equal values have equal bits."""
     values = column.to_numpy()
     return values.view(np.uint64) if values.dtype == np.float64 else values.astype(np.int64).view(np.uint64)
 
 
 def all_histories_have_k(releases: Sequence[Classes]) -> bool:
-    """Return whether all releases have one clustering, and every history at least k units and records."""
+    """Return whether all releases have one clustering, and each history at least k units and records."""
     if not releases or len({tuple(sorted(each.variables)) for each in releases}) > 1:
         return False
     most = max(each.k for each in releases)

@@ -1,7 +1,7 @@
-"""Find histories whose classes have a single sensitive value in common, which discloses it.
+"""Find histories whose classes share only one sensitive value, so that the value is disclosed.
 
-Each class may have several values, while their intersection has only one (Wong, Fu, Wang and Pei 2007; Xiao
-and Tao 2007).
+Each class may have several values while the intersection of the classes has only one (Wong, Fu, Wang and Pei
+2007; Xiao and Tao 2007).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from scipy import sparse
 
 
 def single_common_value(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
-    """Return the histories whose classes have several sensitive values each and one in common, (h,) bool."""
+    """Return the histories whose classes have several sensitive values each but only one in common, (h,)
+    bool.
+    """
     codes = 1 + max((int(release.sensitive[name].max(initial=-1)) for release in releases), default=-1)
     if codes <= 0:
         return np.zeros(len(units), bool)
@@ -36,7 +38,7 @@ def single_common_value(releases: Sequence[Classes], units: Histories, name: str
     alike = np.ones(len(units), bool)
     for shown, (history, class_of) in zip(sets, members, strict=True):
         alike[history[shown[class_of] != digest[history]]] = False
-    looked_at = several & ~alike  # classes with equal sets have all of their several values in common
+    looked_at = several & ~alike  # classes with equal sets of several values have all these values in common
     return looked_at & (_in_common(releases, cells, members, looked_at, codes) == 1)
 
 

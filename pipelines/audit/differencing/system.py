@@ -22,17 +22,18 @@ from microguard.pipelines.audit.differencing.histories import Histories, mix_bit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Largest component that is solved by dense factorisation (0.1 s); larger ones are solved iteratively.
+#: Size of the largest component that is solved by dense factorisation (0.1 s); larger ones are solved
+#: iteratively.
 DENSE = 600
 #: Eigenvalues below this share of the largest are zero; matrices of class means have a wide gap there.
 RANK_TOLERANCE = 1e-10
-#: A projection of a random vector onto the null space with smaller entries is zero.
+#: Entries of a projection of a random vector onto the null space that are smaller count as zero.
 NULL_TOLERANCE = 1e-6
 #: Numbers of random vectors that probe the null space, and that simulate the rounding of the means.
 NULL_PROBES, NOISE_PROBES = 2, 16
 #: Maximum number of conjugate gradient iterations, and relative residual at which they stop.
 ITERATIONS, RESIDUAL = 3000, 1e-11
-#: Resolution of the shares of records in a mean, for comparing equations of the same records.
+#: Resolution of the shares of records in a mean, when equations of the same records are compared.
 SHARE_UNITS = 1e9
 #: A value with at most this relative error counts as disclosed.
 KNOWN_WITHIN = 0.01
@@ -57,7 +58,7 @@ class Solution:
     sums: np.ndarray
 
     def within(self, rounding: np.ndarray) -> np.ndarray:
-        """Return whether each sum has an error of at most 1 % or `rounding` (p,), as (h, p) bool."""
+        """Return whether each sum has an error of at most 1 % or at most `rounding` (p,), as (h, p) bool."""
         width = np.where(self.follows, self.width, 0.0)[:, None] * rounding
         return self.follows[:, None] & (width <= np.maximum(KNOWN_WITHIN * np.abs(self.sums), rounding))
 
@@ -112,7 +113,7 @@ def equations(
 
     The row of class j has 1 / n_j for each of its histories. With weights, the entry is the mean weight of
     the history's records divided by the weight of the class. Classes with the same records and weights in
-    several releases are one equation.
+    several releases give one equation.
     """
     rows, columns, entries, means = [], [], [], []
     hashes: list[np.ndarray] = []
@@ -153,7 +154,7 @@ def _components(matrix: sparse.csr_matrix) -> tuple[np.ndarray, list[np.ndarray]
 
 @dataclass(frozen=True)
 class _SingleUnknowns:
-    """Histories that are a component by themselves, because they are whole classes."""
+    """Histories that are a component on their own, because each is a whole class."""
 
     unknown: np.ndarray
     equation: np.ndarray

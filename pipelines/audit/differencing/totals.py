@@ -9,7 +9,7 @@ import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.histories import Histories, mix_bits
 
-#: Levels of the two totals that a reader can subtract.
+#: Levels of the totals that a reader can subtract from each other.
 _LEVELS = (
     ("class", "class"),
     ("region", "region"),
@@ -33,7 +33,7 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
     weights = records.sizes.astype(np.int64)
     most = max(release.k for release in releases)
     if weights.min(initial=most) >= most:
-        return 0  # totals differ by whole histories, which have at least k records
+        return 0  # totals differ by complete histories, which have at least k records
     labels = [_labels(release, records) for release in releases]
     hashes = mix_bits(np.arange(len(records)), 7)
     pairs = set[tuple[int, int]]()
@@ -45,7 +45,7 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
 
 
 def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
-    """Return the class, region and file of each history in a release, -1 if the release lacks it."""
+    """Return the class, region and file of each history in a release; -1 if not in the release."""
     class_of = np.full(len(records), -1, np.int64)
     class_of[records.history_of[release.record]] = release.class_of
     present = class_of >= 0

@@ -1,20 +1,19 @@
 """Count what each kind of attacker learns in a component.
 
-The attackers have everything that was published, know the method and that nothing is negative, and in
-addition:
+All attackers have all published numbers, know the method, and know that no amount is negative. In addition:
 
 outsider
-    nothing.
+    knows nothing else.
 contributor
-    the own value: unknowns that move together in the null space are known as soon as one of them is.
+    knows the own value: if unknowns move together in the null space, one known value determines all of them.
 second
-    as the second largest contributor of a cell, the own value and that the others are not larger.
+    is the second largest contributor of a cell: knows the own value and that only one other value is larger.
 growth
-    last period's true value of a cell, and that it changed by at most `GROWTH`.
+    knows last period's true value of a cell, and that the value changed by at most `GROWTH`.
 member
-    who is in a set of fewer than k units: the total of the set, thus the mean.
+    knows who is in a set of fewer than k units, and so learns their mean from the total of the set.
 list
-    the values that a unit can have.
+    knows the list of values that a unit can have.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ from microguard.pipelines.audit.joint.intervals import (
 )
 from microguard.pipelines.audit.joint.system import System
 
-#: Largest relative change from one period to the next that the attacker "growth" allows for.
+#: Largest relative change between periods that the attacker "growth" assumes.
 GROWTH = 0.1
-#: Largest component that is solved by exact elimination (0.3 s), and by linear programs.
+#: Size of the largest component that is solved by exact elimination (0.3 s) and by linear programs.
 DENSE, PROGRAMS = 600, 5_000
-#: Maximum number of unknowns of a component that are examined by linear programs, and their maximum number of
+#: Maximum number of unknowns of a component that linear programs examine, and maximum number of their
 #: iterations.
 MOST_EXAMINED, ITERATIONS = 64, 200_000
-#: Maximum number of sums of list values that are enumerated for a number of units: as many as three units and
-#: 200 values have.
+#: Maximum number of sums of list values that are enumerated for a set of units: the number for three units
+#: and 200 values.
 MOST_SUMS = 1_500_000
 ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
 
@@ -59,7 +58,7 @@ class Learnt:
     Attributes
     ----------
     known : tuple of int
-        By attacker, in the order of `ATTACKERS`.
+        Secrets learnt, by attacker, in the order of `ATTACKERS`.
     of : tuple of int
         Secrets that the attacker could learn.
     sampled : int
@@ -78,7 +77,7 @@ class Learnt:
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Learnt:
-        """Return the counts from a stored list of the attributes."""
+        """Build the counts from a stored list of the attributes."""
         known, of, *rest = values
         return cls(tuple(known), tuple(of), *rest)
 
@@ -96,8 +95,8 @@ class Learnt:
 def learnt(system: System) -> Learnt:
     """Count what the attackers learn in a component.
 
-    Where statements contradict each other, which is counted, the attackers have those that agree. Such a
-    component is not examined if it is too large for linear programs.
+    If statements contradict each other, the contradiction is counted and the attackers use the statements
+    that agree. Such a component is not examined if it is too large for linear programs.
     """
     try:
         return _learnt(system)
@@ -146,7 +145,7 @@ def _learnt(system: System) -> Learnt:
 
 
 def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return whether an interval holds the true value, where that is known."""
+    """Return whether an interval contains the true value, if that is known."""
     slack = 1e-6 * (1.0 + np.abs(np.nan_to_num(system.truth)))
     with np.errstate(invalid="ignore"):
         return np.asarray(
@@ -155,7 +154,7 @@ def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _alone(system: System, known: np.ndarray) -> np.ndarray:
-    """Return the unknowns that one release alone determines, which the audit of that release allows."""
+    """Return the unknowns that a single release determines; the audit of that release allows these."""
     alone = np.zeros(len(system), bool)
     wanted = np.flatnonzero(known)
     if not len(wanted):
@@ -178,7 +177,7 @@ def _alone(system: System, known: np.ndarray) -> np.ndarray:
 
 
 def _by_contributor(system: System, elimination: Elimination, known: np.ndarray) -> tuple[int, int]:
-    """Count values of units that follow from the value of another unit, and are not known otherwise."""
+    """Count unit values that follow from the value of another unit and are not known otherwise."""
     atoms = np.flatnonzero((system.units == 1) & ~known)
     if len(atoms) < 2 or system.whole:
         return 0, len(atoms)
@@ -201,7 +200,7 @@ def _by_contributor(system: System, elimination: Elimination, known: np.ndarray)
             direction[0, atoms[victim]], direction[0, atoms[attacker]] = 1.0, -ratio
             if not _is_one_set(system, atoms[victim], atoms[attacker]):
                 low, high = elimination.interval(direction)
-                # the attacker's own value is unknown here: the victim is at most about the sum
+                # the attacker's own value is unknown here: the victim's value is at most about the sum
                 if high[0] - low[0] <= 2 * KNOWN_WITHIN * max(abs(low[0] + high[0]) / 4, 1e-300):
                     victims += 1
                     break
@@ -209,7 +208,7 @@ def _by_contributor(system: System, elimination: Elimination, known: np.ndarray)
 
 
 def _is_one_set(system: System, one: int, other: int) -> bool:
-    """Return whether a release by itself publishes the sum of two units, as its own rule allows."""
+    """Return whether one release alone publishes the sum of two units, as its own rule allows."""
     columns = system.rows.tocsc()
     shared = np.intersect1d(
         *(columns.indices[columns.indptr[i] : columns.indptr[i + 1]] for i in (one, other))
@@ -232,14 +231,14 @@ def _by_second(system: System, upper: np.ndarray) -> tuple[int, int]:
 
 
 def _second_knows(system: System, upper: np.ndarray) -> np.ndarray:
-    """Return whether the total less the own value is within 1 % of the largest (p % rule with p = 1)."""
+    """Return whether the total minus the own value is within 1 % of the largest (p % rule with p = 1)."""
     with np.errstate(invalid="ignore"):
         error = np.abs(upper - system.second - system.largest)
         return np.asarray(error <= KNOWN_WITHIN * system.largest)
 
 
 def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
-    """Count sensitive cells that the true value of the period before determines within 1 %."""
+    """Count sensitive cells whose value is determined within 1 % by the previous period's true value."""
     wanted = np.flatnonzero(system.secret & (system.last > 0) & ~system.whole)
     found = 0
     for unknown in wanted:
@@ -258,8 +257,8 @@ def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[in
 
 
 def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int, int]:
-    """Count sets of units whose values are determined as a multiset of list values, but not by one release
-    alone.
+    """Count sets of units whose values are determined as a multiset of list values, unless one release alone
+    does so.
 
     Returns
     -------

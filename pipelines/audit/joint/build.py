@@ -55,9 +55,10 @@ class Built:
     ----------
     system : System
     left_out, skipped : int
-        Large sets that are in the system by their differences only, and pairs of them that are not.
+        Large sets that the system contains only as differences, and pairs of large sets that it does not
+        contain.
     revised : int
-        Cells of the same units in a period whose amounts differ, which are therefore no equation.
+        Cells of the same units in a period whose amounts differ; they give no equation.
     cells : pandas.DataFrame
         Period, label and unknown of each cell of a table.
     """
@@ -151,9 +152,9 @@ def build(
 
 
 def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndarray, int]:
-    """Number the unknown of each cell of all tables, (c,), and count revised cells.
+    """Return the unknown of each cell of all tables, (c,), and the number of revised cells.
 
-    Cells have one unknown if they have equal codes in a period, equal contributors, or equal units and
+    Cells share an unknown if they have equal codes in a period, equal contributors, or equal units and
     amounts. Cells with equal units and different amounts were revised.
     """
     if not tables:
@@ -182,7 +183,7 @@ def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndar
 
 
 def _identities(table: Table) -> np.ndarray:
-    """Return a hash of period, codes and true value, which distinguishes cells of different units."""
+    """Return a hash of period, codes and true value, which separates cells of different units."""
     cells, period = table.cells, table.release.period
     pairs = zip(cells.labels, cells.truth, strict=True)
     return text_hash([f"{period}\x1e{label}\x1e{truth:.12g}" for label, truth in pairs])
@@ -230,7 +231,7 @@ class _CellColumns:
 
 
 def _relation_rows(tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray) -> sparse.csr_matrix:
-    """Return the distinct constraints "total minus parts equals 0"."""
+    """Return the distinct constraints of the form "total minus parts equals 0"."""
     blocks = []
     for t, table in enumerate(tables):
         pairs, number = table.cells.relations, table.cells.relation
@@ -261,7 +262,7 @@ def _totals_said(
     starts: np.ndarray,
     cell_of: np.ndarray,
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return the statements of records about cells that are the total of a region or of all of them."""
+    """Return the statements of records about cells that are totals of a region or of all records."""
     parts = [
         pd.DataFrame(
             {

@@ -10,23 +10,23 @@ import pandas as pd
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.joint.releases import Release, TableLayout
 
-#: Files in the evidence of a table: all cells, cells that it published first, and contributors of its cells.
+#: Files in the evidence of a table: all cells, cells first published there, and contributors of the cells.
 CELLS, FIRST_PUBLISHED, CONTRIBUTORS = "cells.parquet", "published_cells.parquet", "contributors"
-#: Width of the band of a moved sensitive cell, in protection levels.
+#: Width of the interval around a changed sensitive cell, in protection levels.
 BAND = 4.0
 _CODE, _SEPARATOR = "code_", "\x1f"
 
 
 @dataclass(frozen=True)
 class TableStatements:
-    """The cells of a table and the bounds that are known of them, one row for each cell.
+    """The cells of a table and the known bounds on their values, one row for each cell.
 
     Attributes
     ----------
     codes : pandas.DataFrame or None
         Codes by column; None if an earlier audit read the table.
     labels : (c,) array of text
-        Codes that identify the cell in any table: the finest of each hierarchy that is not a total.
+        Codes that identify the cell in any table: the finest code in each hierarchy that is not a total.
     relations : (r, 2) int64 array
         Pairs of a total and one of its parts.
     relation : (r,) int64 array
@@ -34,7 +34,7 @@ class TableStatements:
     lower, upper : (c,) arrays
         Interval of the true value, according to this release alone.
     gap : (c,) array
-        A sensitive value is known to be at least so far from the published one.
+        Known minimum distance of a sensitive value from the published one.
     shown : (c,) array
         Published value, NaN if suppressed.
     truth : (c,) array
@@ -82,7 +82,7 @@ def read_cells(release: Release) -> TableStatements:
     else:
         sensitive = contributors < layout.least
     level = np.fmax(_numbers(frame, "lower_protection"), _numbers(frame, "upper_protection"))
-    noise = _numbers(frame, "largest_noise")  # of amounts
+    noise = _numbers(frame, "largest_noise")  # for tables of amounts
     lower, upper, gap = _known(layout, shown, truth, sensitive, np.nan_to_num(level), np.nan_to_num(noise))
     relations, relation = _relations(codes, layout)
     members = frame["members"].fillna("").to_numpy(str) if "members" in frame else np.full(len(frame), "")
@@ -105,7 +105,7 @@ def read_cells(release: Release) -> TableStatements:
 
 
 def labels_of(codes: pd.DataFrame, layout: TableLayout) -> np.ndarray:
-    """Return the identity of each cell by its codes, without a code above a finer one of its hierarchy."""
+    """Return the identity of each cell by its codes; codes above a finer one in the hierarchy are omitted."""
     columns = sorted(codes.columns)
     coarser: dict[str, list[str]] = {name: [] for name in columns}
     for hierarchy in layout.hierarchies:
@@ -126,7 +126,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def _shown(release: Release, frame: pd.DataFrame, codes: pd.DataFrame) -> np.ndarray:
-    """Return the published value of each cell, NaN if suppressed; a cell that is not listed is 0."""
+    """Return the published value of each cell, NaN if suppressed; a cell missing in the file is 0."""
     if release.public is not None and release.manifest is not None:
         return _in_files(release, codes)
     if "published" in frame:
@@ -176,9 +176,9 @@ def _known(
     level: np.ndarray,
     noise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bounds of each true value, and the distance of sensitive cells from their published value.
+    """Return bounds of each true value, and the minimum distance of sensitive cells from the published value.
 
-    An unmoved amount is taken as known to be exact, which is more than most readers know.
+    The audit assumes that an unchanged amount is known to be exact, which is more than most readers know.
     """
     change = np.abs(shown - truth)
     lower, upper, gap = shown.copy(), shown.copy(), np.zeros(len(shown))

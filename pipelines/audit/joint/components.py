@@ -11,10 +11,10 @@ from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE, System
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Largest number of units whose values are searched in a public list.
+#: Maximum number of units in a set whose values are searched in a public list.
 MOST_UNITS = 4
-#: Intervals of at most this relative width count as one value. Interval ends that cross by more contradict
-#: each other.
+#: Maximum relative width of an interval that counts as one value. If interval ends cross by more, statements
+#: contradict each other.
 FIXED, CROSSED = 1e-12, 1e-9
 
 
@@ -26,7 +26,7 @@ class Component:
     ----------
     system : System
     name : str
-        Hash of all of its statements; equal for equal content.
+        Hash of all its statements; equal content has equal hashes.
     """
 
     system: System
@@ -48,12 +48,13 @@ def components(system: System) -> Iterator[Component]:
 
 
 def published_secrets(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """Return secret cells whose true value another release, or several together, publish.
+    """Return secret cells whose true value one or several other releases publish.
 
     Returns
     -------
     cells, second : (n,) bool arrays
-        Cells whose value is known, and among them those whose second largest contributor learns the largest.
+        Cells whose value is known, and those of them whose second largest contributor learns the largest
+        value.
     """
     lower, upper = system.bounds()
     own = _is_fixed(system.said_low, system.said_high) & system.said_secret
@@ -72,7 +73,7 @@ def _is_fixed(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _attributed(system: System, fixed: np.ndarray) -> System:
-    """Copy each row with fixed unknowns for every release that states it alone."""
+    """Copy each row with fixed unknowns for every release that states the row alone."""
     releases = 1 + max(int(system.said_release.max(initial=0)), int(system.row_release.max(initial=0)))
     own = _is_fixed(system.said_low, system.said_high)
     shape = (len(system), releases)
@@ -120,7 +121,7 @@ def _split(part: System) -> Iterator[Component]:
 
 
 def _worth(part: System, count: int, of_row: np.ndarray, of_unknown: np.ndarray) -> np.ndarray:
-    """Return the (count,) components to examine: with a secret, and with statements of two releases."""
+    """Return the (count,) components to examine: those with a secret and with statements of two releases."""
     smallest = np.where(len(part.values) > 0, np.maximum(part.k, MOST_UNITS + 1), part.k)
     secret = part.secret | ((part.units > 0) & (part.units < smallest))
     has = np.bincount(of_unknown, secret, count) > 0
@@ -145,10 +146,10 @@ def _row_hashes(system: System) -> np.ndarray:
 
 
 def _name(system: System) -> str:
-    """Return a hash of a component that does not depend on the order of rows and unknowns or on release
-    numbers.
+    """Return a hash of a component, independent of the order of rows and unknowns and of release numbers.
 
-    Which statements are of one release is part of it: what one release gives away alone is no news.
+    The hash includes which statements belong to the same release, because disclosure by one release alone is
+    not counted.
     """
     marks = system.key.copy()
     for salt, array in enumerate((system.secret, system.units, system.k, system.truth, system.largest,
@@ -163,7 +164,7 @@ def _name(system: System) -> str:
     total = [int(each.sum(dtype=np.uint64)) for each in (marks, said, rows, values)]
     again = [int(mix_bits(each, 60).sum(dtype=np.uint64)) for each in (marks, said, rows)]
     releases, of = np.unique(np.append(system.row_release, system.said_release), return_inverse=True)
-    together = np.minimum(releases, 0).view(np.uint64)  # so that structure and mixed rows have different sums
+    together = np.minimum(releases, 0).view(np.uint64)  # different sums for structure and other rows
     np.add.at(together, of.reshape(-1), mix_bits(np.append(rows, said), 61))
     again.append(int(mix_bits(together, 62).sum(dtype=np.uint64)))
     return "".join(f"{each:016x}" for each in (*total, *again, int(system.whole)))

@@ -3,7 +3,7 @@
 The units of a set are divided into buckets by their hash, and each bucket is summarised by the sum of the
 hashes of its units. Two sets that differ by fewer units than there are buckets have at least one bucket in
 common (pigeonhole principle), so equal sums find all such pairs (compare set reconciliation; Minsky,
-Trachtenberg and Zippel 2003). The units of these pairs alone are then compared.
+Trachtenberg and Zippel 2003). Only the units of these pairs are then compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHIFT = np.uint64(64 - (BUCKETS - 1).bit_length())
 
 @dataclass(frozen=True)
 class CellSets:
-    """The units of the cells of one table: of the finest cells, and of all sums of these.
+    """The units of the cells of one table: finest cells, and all sums of finest cells.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class CellSets:
     buckets : (c, BUCKETS) uint64 array
         Sum of the hashes of the units in each bucket.
     pairs : (e, 2) int64 array
-        A cell, by its place in `cells`, and a set of the partition that is part of it.
+        Position of a cell in `cells`, and a set of the partition that is part of the cell.
     """
 
     cells: np.ndarray
@@ -48,7 +48,7 @@ class CellSets:
 
     @classmethod
     def collect(cls, table: TableStatements, partition: Partition) -> CellSets:
-        """Add up the finest cells along the relations of a table."""
+        """Sum the finest cells along the relations of a table."""
         count, parts = len(table.labels), len(partition.cells)
         has = np.zeros(count, bool)
         has[partition.cells] = True
@@ -77,7 +77,7 @@ class CellSets:
         return cls(cells, sizes, buckets, np.column_stack([entries.row, entries.col]).astype(np.int64))
 
     def hashes(self) -> np.ndarray:
-        """Return the hash of the units of each cell, as `Partition.hashes`."""
+        """Return the hash of the units of each cell, computed like `Partition.hashes`."""
         return np.asarray(self.buckets.sum(axis=1, dtype=np.uint64))
 
     def units(self, cell: int, partition: Partition, buckets: np.ndarray) -> np.ndarray:
@@ -89,25 +89,25 @@ class CellSets:
         return entities[buckets[(entities >> _SHIFT).astype(np.int64)]]
 
 
-#: Units that the first set has in addition, and those of the second; None if they are too many.
+#: Units that only the first set has, and units that only the second has; None if they are too many.
 Apart = tuple[np.ndarray, np.ndarray] | None
 
 
 def close_pairs(
     buckets: np.ndarray, sizes: np.ndarray, apart: Callable[[int, int, np.ndarray], Apart]
 ) -> tuple[dict[tuple[int, int], tuple[np.ndarray, np.ndarray]], int]:
-    """Return pairs of sets that differ by at most `MOST_APART` units, and how many pairs were not compared.
+    """Return pairs of sets that differ by at most `MOST_APART` units, and the number of pairs not compared.
 
-    Sets that share a bucket are compared unless they are linked by pairs that were found: their difference
-    then follows from those of these pairs.
+    Sets that share a bucket are compared, unless a chain of found pairs links them: their difference then
+    follows from the differences of these pairs.
 
     Parameters
     ----------
     buckets : (s, BUCKETS) uint64 array
-        Of distinct sets, in an order that depends on their content alone.
+        Buckets of distinct sets, in an order that depends only on the content of the sets.
     sizes : (s,) int64 array
     apart : callable
-        Compares the units of two sets in the buckets given.
+        Compares the units of two sets in the given buckets.
     """
     found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
     tried: set[tuple[int, int]] = set()

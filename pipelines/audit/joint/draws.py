@@ -1,4 +1,4 @@
-"""Compare the secret draws of sensitive cells: two draws of one cell, and one draw in two periods."""
+"""Compare the secret draws of sensitive cells: two draws for one cell, and one draw in two periods."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def repeated_draws(system: System) -> int:
 
 @dataclass(frozen=True)
 class SharedDraws:
-    """Number of sensitive cells whose value follows, and number of compared cells.
+    """Number of sensitive cells whose true value can be inferred, and number of compared cells.
 
     Attributes
     ----------
     periods : mapping of period to Rate
-        Each table with the earlier one that is most like it.
+        Counts for each table with the earlier table that is most similar.
     pairs : mapping of ids of two releases to Rate
-        Each table with each earlier one, so that no other pair hides it.
+        Counts for each table with each earlier table, so that no other pair hides a disclosure.
     """
 
     periods: dict[str, Rate]
@@ -46,13 +46,12 @@ class SharedDraws:
 
 
 def shared_draws(tables: Sequence[Table]) -> SharedDraws:
-    """Count sensitive cells whose true value follows from the values of the period before by the rule of
-    three.
+    """Count sensitive cells whose true value follows from the previous period's values by the rule of three.
 
-    Whoever knows last period's true value, and both published ones, estimates this period's. The estimate is
-    right if the factor is the same. Tables of several populations can publish a cell. A period therefore
-    counts each of its tables with one earlier table: the one that shares most cells, or among equals the one
-    whose true values are nearest.
+    An attacker who knows last period's true value and both published values can estimate this period's true
+    value. The estimate is right if both periods used the same factor. Tables of several populations can
+    publish a cell. Each table is therefore compared with one earlier table: the one that shares most cells
+    or, in a tie, the one whose true values are nearest.
     """
     frame = _sensitive(tables)
     found = SharedDraws({}, {})
@@ -79,7 +78,7 @@ def shared_draws(tables: Sequence[Table]) -> SharedDraws:
 
 
 def _sensitive(tables: Sequence[Table]) -> pd.DataFrame:
-    """Return the sensitive cells of all tables of amounts that were moved."""
+    """Return the sensitive cells of all tables of amounts whose values were changed."""
     texts = {"period": str, "table": str, "label": str}
     parts = [pd.DataFrame({name: [] for name in (*texts, "shown", "truth")}).astype(texts)]
     for table in tables:

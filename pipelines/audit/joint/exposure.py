@@ -26,23 +26,24 @@ from microguard.pipelines.audit.joint.system import System
 
 @dataclass(frozen=True)
 class AreaExposure:
-    """Counts of the secrets that readers of all releases of an evidence area learn.
+    """Counts of the secrets that a reader of all releases of an evidence area learns.
 
     Attributes
     ----------
     releases : tuple of str
         Ids of the audited releases.
     known, of : mapping of attacker to int
-        Secrets learnt within 1 %, and secrets that the attacker could learn; see `attackers`.
+        Secrets learnt within 1 %, and secrets that the attacker tries to learn; see `attackers`.
     rates : mapping of text to Rates
-        The same of each variable, for attackers who may learn some, and for draws of each of its periods and
-        pairs of tables.
+        The same for each variable, for attackers with a positive limit, and for the draws in each of its
+        periods and pairs of tables.
     repeated_draws : int
         Sensitive cells that were published with two values, whose mean is nearer to the true one.
     shared_draws, comparable_draws : int
-        Sensitive cells whose factor is that of the last period, and cells that could be compared.
+        Sensitive cells with the same factor as in the last period, and cells that could be compared.
     contradictory : int
-        Components whose statements cannot all be about the same records; those that agree were examined.
+        Components whose statements cannot all describe the same records; only the statements that agree were
+        examined.
     sampled : int
         Secrets that were examined by intervals only, because their component is too large for linear
         programs.
@@ -51,21 +52,22 @@ class AreaExposure:
     skipped : int
         Pairs of large sets that were not compared, because there are too many.
     revised : int
-        Cells of the same units whose amounts differ, so that the units of one of them are not known.
+        Cells of the same units whose amounts differ, so that the units of one cell are uncertain.
     not_listed : int
         Sets of units whose multisets of list values were not enumerated, because there are too many.
     not_related : int
         Variables in periods that were not compared with all others for linear relations.
     without_units : int
-        Releases of related numbers whose evidence does not know the units, without tables of counts.
+        Releases of related numbers whose evidence does not identify the units; tables of counts are not
+        included.
     counts_by_codes : int
-        Tables of counts that were compared by codes only; no evidence knows their units.
+        Tables of counts that were compared by codes only, because no evidence identifies their units.
     without_period : int
         Releases without a period next to releases with one.
     without_largest : int
         Sensitive cells of several units whose two largest contributions are not in the evidence.
     components, solved : int
-        Components with secrets and two releases, and those that were not answered before.
+        Components with secrets and two releases, and the components that had no stored result.
     not_compared : tuple of str
         Ids of releases whose published numbers or evidence are lost.
     """
@@ -107,7 +109,7 @@ class AreaExposure:
         return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
-        """Return one phrase for each exceeded limit, with counts, ids and names of variables only."""
+        """Return one phrase for each exceeded limit, with only counts, ids and names of variables."""
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
             f"{name!r} (limit {self.limit(name)}{self._of_variables(name)})"
@@ -143,12 +145,14 @@ class AreaExposure:
         return tuple(phrases)
 
     def _of_variables(self, kind: str) -> str:
-        """Return the names of variables whose own limit is exceeded, to append to a phrase of `faults`."""
+        """Return the names of variables whose own limit is exceeded, as a text to append to a phrase of
+        `faults`.
+        """
         names = beyond_limits(self.rates, kind) if kind in RATED else []
         return f", passed by {', '.join(names)}" if names else ""
 
     def beyond(self, accepted: AreaExposure) -> AreaExposure:
-        """Return the exposure in excess of that of some releases; releases that cannot be compared remain.
+        """Return the exposure in excess of that of some releases; releases not comparable remain.
 
         Secrets already learnt from the accepted releases are removed from both counts, so that they do not
         raise the limits.
@@ -169,7 +173,7 @@ class AreaExposure:
 
     @property
     def safe(self) -> bool:
-        """Whether no limit is passed."""
+        """Whether no limit is exceeded."""
         return not self.faults()
 
     @property
@@ -178,7 +182,7 @@ class AreaExposure:
         return "red" if self.faults() else "amber" if self.notes() else "green"
 
     def notes(self) -> tuple[str, ...]:
-        """Return what the audit did not examine, or only in part."""
+        """Return statements of what the audit did not examine, or examined only in part."""
         return tuple(text.format(getattr(self, name)) for name, text in _NOTES.items() if getattr(self, name))
 
     def content(self) -> dict[str, Any]:
@@ -188,7 +192,7 @@ class AreaExposure:
                 "notes": list(self.notes())}  # fmt: skip
 
 
-#: What was not examined, by the attribute that counts it.
+#: Descriptions of what was not examined, by the attribute with its count.
 _NOTES = {
     "sampled": "{} secrets in large components were examined by intervals only",
     "left_out": f"{{}} large sets of units were compared by differences of at most {MOST_APART} units only",
@@ -224,9 +228,9 @@ def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = 
     ----------
     releases : sequence of Release
     folder : Path, optional
-        Folder in the evidence area that keeps results, so that a later audit costs what changed.
+        Folder in the evidence area with stored results, so that a later audit examines only what changed.
     key : bytes
-        The agency's secret, by which kept results are signed.
+        The agency's secret, with which stored results are signed.
     """
     groups: dict[str, list[Release]] = {}
     for release in releases:
@@ -244,7 +248,7 @@ def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = 
 def _audit_group(releases: Sequence[Release], kept: Kept) -> AreaExposure:
     try:
         names = [name_of(release, kept) for release in releases]
-    except LOST:  # the file cannot be read, so nothing of an earlier audit is reused
+    except LOST:  # an unreadable file: no result of an earlier audit is reused
         kept, names = Kept(None, "", b""), [release.release_id for release in releases]
     whole = hashlib.sha256(json.dumps(names).encode()).hexdigest()
     known = kept.get("exposures", whole)
@@ -321,7 +325,7 @@ def _without_period(releases: Sequence[Release]) -> set[str]:
 
 
 def _without_largest(table: Table) -> int:
-    """Return the number of sensitive amounts of which the attacker "second" is not examined."""
+    """Return the number of sensitive amounts for which the attacker "second" cannot be examined."""
     cells, layout = table.cells, table.release.table
     if layout is None or layout.counts:
         return 0
@@ -330,18 +334,18 @@ def _without_largest(table: Table) -> int:
 
 
 def _rated(variable: str, exposure: AreaExposure) -> AreaExposure:
-    """Note how many secrets of a variable attackers learn, if they are allowed to learn some."""
+    """Store how many secrets of a variable attackers learn, if their limit is positive."""
     rates = {kind: (exposure.known[kind], exposure.of[kind]) for kind in RATED if kind in ATTACKERS}
     return replace(exposure, rates={variable: rates})
 
 
 def _beyond_measures(system: System, apart: System, kept: Kept) -> AreaExposure:
-    """Count the linked secrets that are known only with a relation between measures.
+    """Count the linked secrets that are known only by a relation between measures.
 
     Parameters
     ----------
     system, apart : System
-        The measures of the relation with the rows that link them, and without these.
+        The measures of the relation, with and without the rows that link them.
     """
     linked = {each.name: each for each in components(system)}
     before = {each.name: each for each in components(apart)}

@@ -19,19 +19,19 @@ RANK_TOLERANCE = 1e-10
 NULL_TOLERANCE = 1e-6
 #: Rows narrower than this share of the widest row get equal weights in least squares.
 FLATTEST = 1e-4
-#: Number of random directions in which the ends of the feasible set are computed. In them an unknown without
-#: bounds is limited to this multiple of the largest number.
+#: Number of random directions in which the ends of the feasible set are computed. In these programs, unknowns
+#: without bounds are limited to this multiple of the largest number.
 WITNESSES, FARTHEST = 3, 10.0
-#: Status of a linear program (scipy): stopped by its limit, without a solution, without a bound.
+#: Status of a linear program (scipy): stopped by its limit, infeasible, unbounded.
 STOPPED, INFEASIBLE, UNBOUNDED = 1, 2, 3
 
 
 class Contradiction(Exception):
-    """Raised if no values agree with all statements, because some of them are about different records."""
+    """Raised if no values satisfy all statements, because some statements describe different records."""
 
 
 def propagate(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Narrow intervals until no row narrows any, at most `SWEEPS` times (bounds consistency; Davis 1987).
+    """Narrow intervals until no row narrows any, in at most `SWEEPS` sweeps (bounds consistency; Davis 1987).
 
     Raises
     ------
@@ -96,9 +96,9 @@ class Elimination:
     Attributes
     ----------
     null : (n, d) array
-        Basis of the null space: directions in which no row moves.
+        Basis of the null space: directions in which no row changes.
     inverse : (n, r) array
-        Left inverse of the narrow rows where these determine an unknown.
+        Left inverse of the narrow rows, for the unknowns that these determine.
     middle, half : (r,) arrays
         Middle and half-width of the rows.
     """
@@ -116,7 +116,7 @@ class Elimination:
 
 
 def eliminate(system: System, lower: np.ndarray, upper: np.ndarray) -> Elimination:
-    """Return the null space and a left inverse of the rows and intervals that have two ends."""
+    """Return the null space and a left inverse of the rows and intervals with two finite ends."""
     n = len(system)
     two = np.isfinite(system.low) & np.isfinite(system.high)
     known = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (system.units == 0))
@@ -168,13 +168,13 @@ def narrowed(
 
 
 def _scale(system: System, upper: np.ndarray) -> float:
-    """Return the size of the largest number, by which programs are divided."""
+    """Return the absolute value of the largest number, by which linear programs are scaled."""
     ends = [each[np.isfinite(each)] for each in (system.low, system.high, upper)]
     return float(np.max(np.abs(np.concatenate([*ends, [1.0]]))))
 
 
 def _rows(system: System, scale: float) -> tuple[np.ndarray, sparse.csr_matrix, np.ndarray]:
-    """Return the rows that are equations, and matrix and ends of the others as upper limits."""
+    """Return the rows that are equations, and the other rows as matrix and upper limits."""
     equal = np.flatnonzero(system.low == system.high)
     above, below = (
         np.setdiff1d(np.flatnonzero(np.isfinite(each)), equal) for each in (system.high, system.low)
@@ -188,17 +188,18 @@ def feasible_range(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Narrow the intervals of some unknowns by linear programs (HiGHS; Huangfu and Hall 2018).
 
-    Each solution is a witness for all unknowns: one that two witnesses show to be wide is not minimised. The
-    first witnesses are the ends of the feasible set in random directions.
+    Each solution is a feasible value (witness) for all unknowns. An unknown for which two witnesses differ by
+    more than the limit needs no program of its own. The first witnesses are the ends of the feasible set in
+    random directions.
 
     Parameters
     ----------
     wanted : (w,) int64 array
         Unknowns, in the order in which they are examined.
     most : int
-        Unknowns that are examined at most.
+        Maximum number of unknowns that are examined.
     iterations : int
-        Iterations of the simplex method at most, over all programs.
+        Maximum number of simplex iterations over all programs.
 
     Returns
     -------
@@ -248,7 +249,7 @@ def feasible_range(
 
 
 class _Programs:
-    """Linear programs over one system, and the least and largest value of each unknown in their solutions."""
+    """Linear programs over one system, and the extreme values of each unknown in their solutions."""
 
     def __init__(self, system: System, lower: np.ndarray, upper: np.ndarray, iterations: int) -> None:
         self.iterations, self._whole = iterations, system.whole
@@ -264,7 +265,7 @@ class _Programs:
         self.least, self.largest = np.full(len(system), np.inf), np.full(len(system), -np.inf)
 
     def end(self, direction: np.ndarray, *, bounded: bool = False) -> tuple[int, np.ndarray | None]:
-        """Return the status, and a point (n,) that is least in a direction; None without a solution.
+        """Return the status and the point (n,) that minimises a direction; None without a solution.
 
         Raises
         ------
@@ -286,13 +287,14 @@ class _Programs:
         return 0, point
 
     def wide(self, unknowns: np.ndarray) -> np.ndarray:
-        """Return which unknowns have two feasible values that are more than 1 % from their middle apart."""
+        """Return which unknowns have two feasible values that are more than 1 % away from their middle."""
         least, largest = self.least[unknowns], self.largest[unknowns]
         return np.asarray(~known_within(least, largest, self._whole) & (largest >= least))
 
 
 def consistent_part(system: System) -> System:
-    """Drop the statements that must be widened for all to agree, by the least sum (Chinneck 2008).
+    """Widen statements by the smallest total amount until all agree, and drop the widened ones (Chinneck
+    2008).
 
     Raises
     ------
@@ -327,12 +329,12 @@ def consistent_part(system: System) -> System:
     return replace(system, low=low[:m], high=high[:m], said_low=low[m:], said_high=high[m:])
 
 
-#: A value with at most this relative error is known.
+#: Maximum relative error of a value that counts as known.
 KNOWN_WITHIN = 0.01
 
 
 def known_within(lower: np.ndarray, upper: np.ndarray, whole: bool) -> np.ndarray:
-    """Return whether an interval leaves one count, or no value farther than 1 % from its middle."""
+    """Return whether an interval contains one count only, or only values within 1 % of its middle."""
     with np.errstate(invalid="ignore"):
         if whole:
             return np.asarray((upper - lower < 1.0) & (upper > 0.5))

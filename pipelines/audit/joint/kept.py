@@ -1,8 +1,8 @@
-"""Results of earlier audits in the evidence area, so that an audit costs what changed.
+"""Store results of audits in the evidence area, so that a later audit examines only what changed.
 
-Everything that is kept is named by a digest of the files that it follows from, of the code of the audit and
-of the versions of its libraries, and is signed with the agency's key. What is missing, was changed or has
-another signature is computed again. Nothing is kept without a key, or where the code cannot be read.
+The name of a result is a digest of the files from which it was computed, of the code of the audit and of the
+versions of its libraries. Every result is signed with the agency's key. Results that are missing, changed or
+signed with another key are computed again. Nothing is stored without a key, or if the code cannot be read.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import pandas as pd
 import pyarrow as pa
 import scipy
 
-#: Arrays of at least this many bytes have a separate file, which is mapped to memory and read in parts.
+#: Minimum number of bytes of an array that has a separate file, which is mapped to memory and read in parts.
 MAPPED = 1 << 20
-#: A file that changed less than this many nanoseconds before it was read is read again next time, because a
-#: later change might have the same time.
+#: Minimum time in nanoseconds between a change of a file and its reading: otherwise it is read again next
+#: time, because a further change might have the same time.
 SETTLED = 2_000_000_000
 _REST = "rest.npz"
 
@@ -38,8 +38,8 @@ class Kept:
     Attributes
     ----------
     known, used : dict of dict
-        Entries of the last audit, and of this one, by kind and name: "answers" (what attackers learn in a
-        component), "differences" (of large sets) and "exposures" (counts of a whole audit).
+        Entries of the last audit and of this audit, by kind and name: "answers" (what attackers learn in a
+        component), "differences" (between large sets) and "exposures" (counts of a whole audit).
     """
 
     def __init__(self, folder: Path | None, name: str, key: bytes) -> None:
@@ -51,7 +51,7 @@ class Kept:
         self.used: dict[str, dict[str, Any]] = {"answers": {}, "differences": {}, "exposures": {}}
         self._loaded: dict[str, str] = {}
         if self._folder is not None:
-            with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # damaged: empty
+            with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # damaged: no results
                 self._read(json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8")))
 
     def _read(self, content: dict[str, Any]) -> None:
@@ -61,33 +61,33 @@ class Kept:
             self.known = {name: content[name] for name in self.used}
 
     def get(self, kind: str, name: str) -> Any:
-        """Return an entry of `answers`, `differences` or `exposures`; None if there is none."""
+        """Return an entry of `answers`, `differences` or `exposures`; None if it does not exist."""
         found = self.known.get(kind, {}).get(name)
         if found is not None:
             self.used[kind][name] = found
         return found
 
     def put(self, kind: str, name: str, entry: Any) -> Any:
-        """Keep an entry, and return it."""
+        """Store an entry, and return it."""
         self.used[kind][name] = entry
         return entry
 
     def keep_all(self) -> None:
-        """Keep all results of an earlier audit, because they are still valid."""
+        """Keep all results of an earlier audit in use, because they are still valid."""
         self.used, self._loaded = self.known, self._arrays
         self._seen = {**self._files, **self._seen}
 
     def digest(self, files: Mapping[str, Path]) -> str:
         """Return the digest of files and their names.
 
-        A file with the size, inode and times of change of an earlier audit has its earlier digest.
+        If size, inode and times of a file are those of the last audit, the stored digest is used.
         """
         digests = {name: self._digest(path) for name, path in sorted(files.items())}
         return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
     def _digest(self, path: Path) -> str:
         if self._folder is None:
-            return ""  # nothing was stored
+            return ""  # nothing was stored yet
         status = path.stat()
         noted = [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
         before = self._files.get(str(path))
@@ -99,7 +99,7 @@ class Kept:
         return str(before[-1])
 
     def load(self, name: str) -> dict[str, np.ndarray] | None:
-        """Return arrays that were saved under a name; None if there are none, or they were changed."""
+        """Return the arrays saved under a name; None if there are none, or if they were changed."""
         if self._folder is None or name not in self._arrays:
             return None
         place = self._place(name)
@@ -115,7 +115,7 @@ class Kept:
         return None
 
     def save(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep arrays under a name."""
+        """Save arrays under a name."""
         if self._folder is None:
             return
         place = self._place(name)
@@ -158,10 +158,9 @@ class Kept:
 
 @cache
 def code() -> str:
-    """Return the hash of the code of the audits and of the libraries that it uses; empty if it cannot be
-    read.
+    """Return the hash of the code of the audit and its libraries; empty if the code cannot be read.
 
-    Results of other code are not used. Code in an archive cannot be read.
+    Results of other code are not used. Code in an archive (such as a zip file) cannot be read.
     """
     folder = Path(__file__).parents[1]
     files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.py")}

@@ -1,4 +1,4 @@
-"""Limits on the number of secrets that an attacker may learn before an area is called unsafe."""
+"""Limits on the number of secrets that an attacker may learn, above which an area is called unsafe."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from scipy.special import bdtrc
 
 #: Probability that an attacker learns a secret of safe releases by chance. "draws" is the probability that
-#: two independent factors of a cell are so near that the rule of three is right. Attackers that are neither
-#: here nor "list" have the limit 0.
+#: two independent factors of a cell are so close that the rule of three gives the right value. Attackers
+#: other than these and "list" have the limit 0.
 CHANCE = {"growth": 0.02, "draws": 0.1}
 #: Maximum share of sets of units for which a public list of values leaves only one multiset.
 MULTISETS = 0.05
-#: Probability that an audit of safe releases exceeds a limit by such guesses.
+#: Probability that lucky guesses alone make an audit of safe releases exceed a limit.
 FALSE_ALARM = 1e-3
-#: Attackers with a second limit for each variable, and "draws" with one for each period and pair of tables of
-#: a variable. A variable of which much is learnt is therefore not hidden by others.
+#: Attackers with a second limit for each variable; "draws" also has one for each period and pair of tables of
+#: a variable. A variable with many learnt secrets is therefore not hidden by others.
 RATED = ("growth", "list", "draws")
 
-#: Number of secrets that were learnt, and of those that could be learnt; then both numbers by attacker.
+#: Type: number of secrets learnt and number of secrets that could be learnt; then both numbers by attacker.
 Rate = tuple[int, int]
 Rates = dict[str, Rate]
 
@@ -31,7 +31,7 @@ def limit_of(kind: str, of: int, among: int = 1) -> int:
 
 
 def chance_limit(number: int, chance: float, alarm: float = FALSE_ALARM) -> int:
-    """Return the number of successes that more of `number` trials exceed with at most the chance `alarm`."""
+    """Return the number of successes which `number` trials exceed with a probability of at most `alarm`."""
     below, limit = -1, number
     while limit - below > 1:
         middle = (below + limit) // 2

@@ -1,9 +1,9 @@
-"""Add relations between measures that are public knowledge: turnover less costs is profit, a year is the sum
-of its months.
+"""Add publicly known relations between measures: profit is turnover minus costs, a year is the sum of its
+months.
 
-A relation is recognised by the true values of the cells that tables of several measures, or of several
-periods, have in common. Nothing of the specification is needed, so measures that were derived before they
-were read are found too.
+A relation is recognised by the true values of cells that tables of several measures, or of several periods,
+have in common. The specification is not used, so measures that were derived before microguard read them are
+found too.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from scipy import sparse
 #: Maximum number of terms of a relation, unless it is the sum of all parts of a period; and maximum number of
 #: measures of a period, or periods of a measure, that are compared (the first ones by name).
 MOST_RELATED, MOST_COMPARED = 4, 12
-#: Number of common cells, without sums of others, that a relation needs in addition to its number of terms.
-#: The sum of the parts of a period, whose coefficients are known, needs this number only.
+#: Number of common cells (without sums of others) that a relation needs in addition to its number of terms.
+#: For the sum of the parts of a period, whose coefficients are known, this number alone is enough.
 MORE_CELLS = 2
-#: Number of cells in a first test, which shows that most combinations are unrelated.
+#: Number of cells in a first test, which rules out most unrelated combinations.
 SAMPLE = 200
-#: Relative error of a relation of sums of rounded numbers.
+#: Relative error with which a relation of sums of rounded numbers may hold.
 ROUNDING = 1e-9
 
-#: A measure in a period.
+#: Type: a measure in a period.
 Term = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Relation:
-    """Measures in periods of which a linear combination is 0 in every cell."""
+    """Measures in periods with a linear combination that is 0 in every cell."""
 
     terms: tuple[Term, ...]
     coefficients: np.ndarray
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the measures, each once."""
+        """Return the distinct measures."""
         return tuple(dict.fromkeys(measure for measure, _ in self.terms))
 
 
 def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
-    """Yield the smallest linear relations among measures of amounts, and among periods of one of them."""
+    """Yield the minimal linear relations among measures of amounts, and among periods of one measure."""
     names = sorted(name for name, each in built.items() if not each.system.whole and len(each.cells))
     if not names:
         return
@@ -74,7 +74,9 @@ def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
 
 
 def not_related(built: Mapping[str, Built]) -> int:
-    """Count the measures in periods that are not compared with all others, because there are too many."""
+    """Count the pairs of measure and period that are not compared with all others, because there are too
+    many.
+    """
     terms = [
         (name, period)
         for name, each in sorted(built.items())
@@ -89,15 +91,13 @@ def not_related(built: Mapping[str, Built]) -> int:
 
 
 def _truths(built: Built) -> pd.Series:
-    """Return the true value of each cell by period and label, of the first table that has it."""
+    """Return the true value of each cell by period and label, from the first table that has the cell."""
     cells = built.cells.drop_duplicates(["period", "label"]).set_index(["period", "label"])["unknown"]
     return pd.Series(built.system.truth[cells.to_numpy(np.int64)], index=cells.index)
 
 
 def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
-    """Yield combinations: several measures of one period, several periods of one measure, and a period with
-    its parts.
-    """
+    """Yield combinations: measures of one period, periods of one measure, and a period with its parts."""
     for size in range(2, MOST_RELATED + 1):
         for which in (1, 0) if size > 2 else (1,):
             for alike in sorted({term[which] for term in terms}):
@@ -110,9 +110,9 @@ def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
 
 
 def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
-    """Return coefficients (columns,) for which the columns of a matrix sum to 0; None if there are none.
+    """Return coefficients (columns,) with which the columns of a matrix sum to 0; None if there are none.
 
-    All coefficients differ from 0: the columns are not related without one of them.
+    All coefficients differ from 0: no proper subset of the columns is related.
     """
     count = values.shape[1]
     if is_sum:
@@ -133,7 +133,9 @@ def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
 
 
 def joined(relation: Relation, built: Mapping[str, Built]) -> tuple[System, System]:
-    """Merge the systems of the measures of a relation; return them with its rows, and without."""
+    """Merge the systems of the measures of a relation; return the result with and without the relation's
+    rows.
+    """
     systems = {name: _renamed(built[name].system, name) for name in relation.measures}
     starts = dict(zip(systems, np.cumsum([0, *map(len, systems.values())]), strict=False))
     cells = None
@@ -173,5 +175,5 @@ def joined(relation: Relation, built: Mapping[str, Built]) -> tuple[System, Syst
 
 
 def _renamed(system: System, measure: str) -> System:
-    """Return the system with keys that no other measure has."""
+    """Return the system with keys that occur in no other measure."""
     return replace(system, key=mix_bits(system.key ^ text_hash([measure])[0], 19))

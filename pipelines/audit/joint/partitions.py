@@ -1,6 +1,7 @@
 """Partitions of units that a release sums over: the classes of its records, or the finest cells of a table.
 
-An entity is a unit with one value of a variable: a version of a unit in a register, or a unit in a period.
+An entity is a unit for which a variable has one value: a version of a unit in a register, or a unit in a
+period.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from microguard.pipelines.audit.joint.cells import CONTRIBUTORS, TableStatements
 from microguard.pipelines.audit.joint.releases import Release
 
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
-#: Standard errors of a sum of rounded numbers within which its true value lies.
+#: Number of standard errors of a sum of rounded numbers within which the true sum is assumed to be.
 SIGMAS = 4.0
 _SEPARATOR = "\x1f"
 
@@ -68,12 +69,13 @@ class Partition:
         cells: np.ndarray,
         k: int,
     ) -> Partition:
-        """Order records by their sets.
+        """Build a partition by sorting records by their sets.
 
         Parameters
         ----------
         units : (n,) uint64 array, (n,) uint64 array
-            Key of the unit of each record, and which of its values it has here: hash of a period or version.
+            Key of the unit of each record, and hash of the period or version that the record's value belongs
+            to.
         part_of : (n,) int64 array
             Set of each record.
         intervals : (p,) array, (p,) array
@@ -102,7 +104,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class RegionTotals:
-    """Totals of regions that records keep, by the label of the region."""
+    """Totals of regions that the records preserve, by the label of the region."""
 
     labels: list[str]
     records: np.ndarray
@@ -117,7 +119,7 @@ class RecordStatements:
     Attributes
     ----------
     groups : list of (list of str, Partition)
-        Variables and classes of each clustering; the intervals have one column a variable.
+        Variables and classes of each clustering; the intervals have one column for each variable.
     totals : mapping of variable to RegionTotals
     lists : mapping of variable to array
         Values that a unit can have.
@@ -199,7 +201,7 @@ def read_members(release: Release, position: int) -> RecordStatements:
 
 
 def epochs_of(members: Members) -> np.ndarray:
-    """Return which of its values each record of a map has: a hash of its version, (n,) uint64."""
+    """Return the hash of the version of each record of a map, (n,) uint64."""
     return mix_bits(members.units.get("version", pd.Series(0, members.units.index)).to_numpy(np.uint64), 11)
 
 
@@ -238,7 +240,7 @@ def read_region_totals(release: Release) -> RecordStatements:
 
 
 def _region_totals(label: pd.Series, records: np.ndarray, sums: np.ndarray, half: np.ndarray) -> RegionTotals:
-    """Add up the sums of classes, (c,), by region and over all; their rounding errors are independent."""
+    """Sum the sums of classes, (c,), by region and over all; their rounding errors are independent."""
     parts = pd.DataFrame(
         {"n": records, "sum": sums, "most": half, "square": half**2 / 3, "label": label.to_numpy()}
     )
@@ -253,12 +255,12 @@ def _region_totals(label: pd.Series, records: np.ndarray, sums: np.ndarray, half
 def read_contributors(
     release: Release, position: int, table: TableStatements, linked: Members | None
 ) -> Partition | None:
-    """Read which units contribute to the finest cells of a table; None if its evidence does not know them.
+    """Read which units contribute to the finest cells of a table; None if the evidence does not state them.
 
     Parameters
     ----------
     linked : Members or None
-        Records of the same period: the units of the table have the versions that they have there.
+        Map of the records of the same period: the table's units have the versions of these records.
 
     Raises
     ------
@@ -280,7 +282,7 @@ def read_contributors(
     cells: list[np.ndarray] = []
     for position_of, pattern in enumerate(patterns):
         if (patterns >= pattern).all(axis=1).sum() > 1:
-            continue  # sums of finer cells
+            continue  # these cells are sums of finer cells
         rows = np.flatnonzero(of.reshape(-1) == position_of)
         part = np.zeros(len(units), np.int64)
         cell = np.zeros(len(rows), np.int64)

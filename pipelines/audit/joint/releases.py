@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-#: Measure of a table that counts.
+#: Measure of a table of counts.
 COUNT = "(count)"
 
 
@@ -19,12 +19,12 @@ LOST = (OSError, ValueError, LookupError, TypeError, pa.ArrowException)
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How the cells of a table are read, and the bounds on their true values that a reader knows.
+    """How to read the cells of a table, and the bounds on their true values that a reader knows.
 
     Attributes
     ----------
     measure : str
-        What is added up, `COUNT` for frequencies.
+        Variable that is summed, `COUNT` for frequencies.
     method : str
         Name of the method in the specification: "adjustment", "rounding", "cell_key", "suppression", ...
     total : str
@@ -36,7 +36,7 @@ class TableLayout:
     least : int
         Minimum frequency.
     base, noise : int or None
-        Base of rounding, largest noise of a cell.
+        Base of rounding, and largest noise of a cell.
     capacity : float
         Largest relative change of a cell that is not sensitive.
     """
@@ -72,9 +72,9 @@ class Release:
     public : Path or None
         Folder of the published or staged files; None if they were withdrawn.
     manifest : mapping or None
-        Its manifest; None if it was withdrawn.
+        Manifest of the release; None if the release was withdrawn.
     table : TableLayout or None
-        None for a release of records.
+        Layout of the table; None for a release of records.
     series : bool
         Whether it is an update of a series, whose evidence must have a map of members.
     """

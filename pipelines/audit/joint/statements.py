@@ -1,4 +1,4 @@
-"""Read the statements of each release of a population, or load those that an earlier audit read."""
+"""Read the statements of each release of a population, or load statements that an earlier audit stored."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Statements:
 
 
 def name_of(release: Release, kept: Kept) -> str:
-    """Return the digest of all that the audit reads of a release: files, layout, period and population."""
+    """Return the digest of all that the audit reads about a release: files, layout, period and population."""
     digest = kept.digest(_files(release))
     manifest = (
         None if release.manifest is None else [release.manifest.get(each) for each in ("value", "tables")]
@@ -78,13 +78,13 @@ def _files(release: Release) -> dict[str, Path]:
 
 
 def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> Statements:
-    """Read all releases of a population; records first, whose versions the units of tables have.
+    """Read all releases of a population; records first, because they give the units of tables their versions.
 
     Parameters
     ----------
     releases : sequence of Release
     names : sequence of str
-        Their `name_of`.
+        The `name_of` each release.
     kept : Kept
     """
     found = Statements({}, {}, {}, ())
@@ -122,8 +122,8 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
 
 
 def _position_of_period(positions: Mapping[str, int], period: str) -> int | None:
-    """Return the position of the records of a period, otherwise of the last that can belong to it; None
-    without any.
+    """Return the position of the records of a period, else of the last that can belong to it; None without
+    any.
     """
     alike = [position for other, position in positions.items() if same_period(other, period)]
     return positions.get(period, max(alike, default=None))
@@ -196,7 +196,7 @@ def _arrays(prefix: str, statements: Any) -> dict[str, np.ndarray]:
 
 
 def _restored(kind: Any, prefix: str, stored: Mapping[str, np.ndarray], **others: Any) -> Any:
-    """Build a dataclass from arrays and, for attributes without one, other values; None without arrays."""
+    """Build a dataclass from arrays and further values for the other attributes; None without arrays."""
     arrays = {name: stored[f"{prefix}.{name}"] for name in (each.name for each in fields(kind))
               if f"{prefix}.{name}" in stored}  # fmt: skip
     return kind(**{**others, **arrays}) if arrays else None

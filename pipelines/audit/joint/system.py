@@ -1,4 +1,6 @@
-"""The linear system of one or of related variables in one population: unknowns, equations and intervals."""
+"""The linear system of one variable, or of related variables, in one population: unknowns, equations,
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-#: Release number of a row that follows from the layout of tables alone, and of a row that needs several
-#: releases.
+#: Release number of a row that follows from the layout of tables, and of a row that needs several releases.
 STRUCTURE, MIXED = -1, -2
 
 
@@ -20,24 +21,24 @@ class System:
     Attributes
     ----------
     key : (n,) uint64 array
-        Identity of each unknown, the same whatever else is in the system.
+        Identity of each unknown, independent of the rest of the system.
     units : (n,) int64 array
-        Units of which an unknown is the sum; 0 for the cell of a table.
+        Number of units over which an unknown is the sum; 0 for a cell of a table.
     secret : (n,) bool array
         Sensitive cells, and values of single units.
     k : (n,) int64 array
-        Sums over fewer units than that are secret too; 0 for cells.
+        Sums over fewer than k units are secret too; 0 for cells.
     rows : (m, n) csr_matrix
     low, high : (m,) arrays
         Interval of each row.
     row_release : (m,) int64 array
         Release that states the row, or `STRUCTURE`.
     said : (s,) int64 array
-        Unknown of each interval that a release states of a single one.
+        Number of the unknown for each interval that a release states about a single unknown.
     said_low, said_high, said_gap, said_shown : (s,) arrays
-        The interval, how far a true value is from the published one at least, and the published one.
+        The interval, the minimum distance of the true value from the published one, and the published value.
     said_secret : (s,) bool array
-        Whether the release itself holds the unknown to be sensitive.
+        Whether the unknown is sensitive in the release itself.
     said_release : (s,) int64 array
     whole : bool
         Whether the unknowns are counts.
@@ -46,7 +47,7 @@ class System:
     truth, largest, second, last : (n,) arrays
         True value, two largest contributions and true value in the last period; NaN if unknown.
     values : (v,) array
-        Public list of the values that a unit can have; empty without one.
+        Public list of the values that a unit can have; empty if there is no list.
     """
 
     key: np.ndarray
@@ -73,11 +74,11 @@ class System:
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
-        """Number of unknowns."""
+        """Return the number of unknowns."""
         return len(self.key)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the intervals (n,), (n,) that all releases state of single unknowns."""
+        """Return the intervals (n,), (n,) that all releases state about single unknowns."""
         lower = np.where(self.positive, 0.0, -np.inf)
         upper = np.full(len(self), np.inf)
         np.maximum.at(lower, self.said, self.said_low)
@@ -97,7 +98,7 @@ class System:
         return replace(self, rows=matrix, **columns)
 
     def with_rows(self, rows: np.ndarray) -> System:
-        """Return the system with some rows, in the order given."""
+        """Return the system with some of its rows, in the given order."""
         columns: dict[str, Any] = self._rows(rows)
         return replace(self, rows=self.rows[rows], **columns)
 

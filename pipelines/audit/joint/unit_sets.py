@@ -20,16 +20,15 @@ from microguard.pipelines.audit.joint.partitions import Partition
 from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE
 from scipy import sparse
 
-#: Maximum number of memberships of units in published sets for which all sets of units are part of the
-#: system.
+#: Maximum number of memberships of units in published sets with which the system contains all sets of units.
 MEMBERSHIPS = 20_000
-#: Largest set of units in a larger system; larger sets are compared by their differences only.
+#: Maximum size of a set of units in a larger system; larger sets are compared only by their differences.
 SMALL_SET = 64
 
 
 @dataclass(frozen=True)
 class UnitSets:
-    """Distinct sets of units, one row a set, and the intervals that releases state of their sums."""
+    """Distinct sets of units, one row for each set, and the intervals that releases state for their sums."""
 
     hashes: np.ndarray
     sizes: np.ndarray
@@ -45,8 +44,7 @@ class UnitSets:
 def distinct_sets(
     partitions: Sequence[Partition], cells_of_table: Mapping[int, np.ndarray]
 ) -> tuple[UnitSets, list[np.ndarray]]:
-    """Merge equal sets of all partitions; return them, and for each partition the sets that occur in it
-    first.
+    """Merge equal sets of all partitions; return them, and where each set occurs first.
 
     Parameters
     ----------
@@ -58,7 +56,7 @@ def distinct_sets(
     -------
     sets : UnitSets
     row_of : list of (p,) int64 arrays
-        Row of each set of each partition; -1 if an earlier one has it.
+        Row of each set of each partition; -1 if an earlier partition has the set.
     """
     cells = []
     for each in partitions:
@@ -123,7 +121,8 @@ class Differences:
     key : (d,) uint64 array
     k : (d,) int64 array
     entities, of, signs : (m,) uint64, int64 and float64 arrays
-        An entity, the pair that it sets apart, and 1 if the first cell has it, -1 if the second.
+        An entity, the pair of cells that differ in this entity, and 1 if the first cell has it, -1 if the
+        second.
     skipped : int
         Pairs that were not compared because there are too many.
     """
@@ -152,9 +151,9 @@ def cell_differences(cells: Sequence[tuple[CellSets, Partition, np.ndarray]], ke
     Parameters
     ----------
     cells : sequence of (CellSets, Partition, array)
-        Of each table, with the unknown of each of its cells.
+        Cell sets of each table, with the unknown of each of its cells.
     kept : Kept
-        Has the differences of earlier audits by the hashes of both sets.
+        Stored differences of earlier audits, keyed by the hashes of both sets.
     """
     none = np.zeros(0, np.int64)
     large = [np.flatnonzero(of.sizes > SMALL_SET - MOST_APART) for of, _, _ in cells]
@@ -203,7 +202,7 @@ def atoms_of(
     used: np.ndarray,
     apart: Differences,
 ) -> tuple[Atoms, sparse.csr_matrix]:
-    """Group entities that are in the same sets; return them, and the incidence by set and difference."""
+    """Group entities that are in the same sets; return them, and their incidence in sets and differences."""
     entities, rows, weights = [apart.entities], [len(sets.hashes) + apart.of], [apart.signs]
     for partition, row in zip(partitions, row_of, strict=True):
         members, part, weight = partition.members((row >= 0) & used[row])
@@ -232,8 +231,8 @@ def set_rows(
 ) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows of sets and differences over cells and atoms, their intervals and releases.
 
-    "Atoms of a set minus its cell" is 0, "atoms of a set" is in the interval stated, and "units that set two
-    cells apart minus the first cell plus the second one" is 0.
+    Rows state that the atoms of a set minus its cell are 0; that the atoms of a set are in the stated
+    interval; and that the units in which two cells differ, minus the first cell plus the second, are 0.
     """
     tied = np.flatnonzero(used & (sets.cells >= 0))
     stated = np.flatnonzero(used[sets.stated])

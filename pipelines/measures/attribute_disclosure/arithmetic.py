@@ -1,11 +1,12 @@
-"""Find protected variables that can be computed from numbers published as they are.
+"""Find protected variables that can be computed from numbers that are published unchanged.
 
-The conditional mode (`conditional_mode`) needs values that repeat, and an amount hardly ever does. Three
-other tests are therefore made:
+The test by conditional mode (`conditional_mode`) needs values that repeat, and amounts hardly ever repeat.
+Three other tests are therefore made:
 
 - whether the variable is a function of the rank of a column, in the whole file (wages before and after tax)
   or within a category (a wage in the currency of its country, a rank in its region);
-- whether a column is one multiple of the variable for some records (the income of a household of one, the
+- whether a column is a constant multiple of the variable for some records (the income of a household of one,
+the
   turnover of an enterprise with one establishment);
 - whether a sum or a product of columns is the variable (an income and its sources, hours times pay).
 """
@@ -23,24 +24,25 @@ from microguard.pipelines.measures.attribute_disclosure.conditional_mode import 
 )
 from microguard.pipelines.measures.classes import CLOSE
 
-#: Least number of distinct values for the test by rank.
+#: Minimum number of distinct values for the test by rank.
 FEWEST = 50
-#: Least number of records for each column of a sum: fewer are fitted by any columns.
+#: Minimum number of records for each column of a sum: any columns fit a smaller number of records.
 RECORDS_PER_TERM = 20
-#: Sample size of the search for a sum, which is fitted once for each column.
+#: Sample size of the search for a sum; the search fits the sample once for each column.
 FITTED = 4_000
-#: Share of best-fitting records to which a sum is fitted again, so that a few miscoded ones do no harm.
+#: Share of best-fitting records to which a sum is fitted again, so that a few miscoded records do not matter.
 MET = 0.9
-#: Largest share of records for which a column may be the value or a multiple of it (the limit of homogeneous
-#: classes), and the least number of records for a finding.
+#: Maximum share of records for which a column may be the value or a multiple of it (the limit of homogeneous
+#: classes), and minimum number of records for a finding.
 COPIED_SHARE, FEWEST_COPIES = 0.05, 20
-#: Values held by a larger share of the records are left out: they identify nobody (no income, a full week).
+#: Values of a larger share of the records are left out, because they identify nobody (no income, a full
+#: week).
 COMMON = 0.01
-#: Relative difference up to which two multiples are equal, as both columns may be rounded.
+#: Relative difference up to which two multiples count as equal, because both columns may be rounded.
 SAME_MULTIPLE = 1e-3
-#: Largest number of categories that are tested one by one, as a share of the records.
+#: Maximum number of categories that are tested one by one, as a share of the records.
 CATEGORIES = 0.2
-#: Rounding error of a computed value, as a share of the largest value.
+#: Rounding error of a computed value, as a share of the largest absolute value.
 ROUNDING = 1e-9
 _Values = Mapping[str, np.ndarray]
 _Guesses = tuple[np.ndarray, np.ndarray] | None
@@ -58,15 +60,16 @@ def computed(
     Parameters
     ----------
     columns : mapping of name to (n,) float array
-        Magnitudes published as they are; NaN is missing.
+        Magnitudes that are published unchanged; NaN is missing.
     numeric : mapping of name to (n,) float array
         Protected magnitudes.
     nominal : mapping of name to (n,) integer array
         Codes of protected categories.
     known : iterable of Dependency
-        What is told already; it is not told again.
+        Dependencies already found; these are not returned again.
     categories : mapping of name to (n,) integer array, optional
-        Codes of columns published as they are, among whose values columns may tell a variable.
+        Codes of columns that are published unchanged; within their categories, columns may determine a
+        variable.
     """
     alone = {(each.column, each.determines) for each in known if not each.beside}
     found: list[Dependency] = []
@@ -109,7 +112,7 @@ def computed(
 def _told_by(
     name: str, among: _Values, told: Callable[[_Guesses], bool], guessed: Callable[..., _Guesses]
 ) -> tuple[str, ...]:
-    """Return the column whose rank determines a variable, and a column of categories if only within these;
+    """Return the column whose rank determines a variable, and the category column if only within categories;
     else None.
     """
     if told(guessed()):
@@ -135,12 +138,12 @@ def _within(values: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray
 def _right(
     values: np.ndarray, hit: Callable[[np.ndarray, np.ndarray], np.ndarray], guessed: _Guesses
 ) -> bool:
-    """Return whether guesses are right for `NEARLY` all records whose value is not the commonest one.
+    """Return whether guesses are right for `NEARLY` all records, without those of the most frequent value.
 
     Parameters
     ----------
     guessed : (places, guesses) or None
-        Records that something is guessed of; None where nothing can be.
+        Positions of the records with a guess, and the guesses; None if nothing can be guessed.
     """
     if guessed is None or len(guessed[0]) < max(FEWEST, REPEATED_SHARE * len(values)):
         return False
@@ -162,7 +165,9 @@ def _copies(number: np.ndarray, values: np.ndarray) -> bool:
 
 
 def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return category and number of all distinct pairs, (m,) each, and the pair of each record, (n,)."""
+    """Return category and number of all distinct pairs, (m,) each, and the number of the pair of each record,
+    (n,).
+    """
     category = np.zeros(len(places), dtype=np.int64) if among is None else among[places]
     order = np.lexsort((number[places], category)) if among is not None else np.argsort(number[places])
     of, at = category[order], number[places][order]
@@ -174,9 +179,9 @@ def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) ->
 
 
 def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
-    """Guess each value by interpolation between the records with the next smaller and larger number.
+    """Guess each value by interpolation between the records with the next smaller and the next larger number.
 
-    With `among` of its category, (n,) codes.
+    With `among`, (n,) codes, only records of the same category are used.
     """
     places = np.flatnonzero(np.isfinite(number) & np.isfinite(values))
     of, at, inverse = _sorted(number, among, places)
@@ -184,7 +189,7 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
         return None
     mean = np.bincount(inverse, values[places]) / np.bincount(inverse)
     guesses = np.full(len(at), np.nan)
-    # the first and the last position have no neighbours on both sides
+    # the first and the last position lack a neighbour on one side
     between = 1 + np.flatnonzero(of[:-2] == of[2:])
     share = (at[between] - at[between - 1]) / (at[between + 1] - at[between - 1])
     guesses[between] = mean[between - 1] + share * (mean[between + 1] - mean[between - 1])
@@ -193,9 +198,9 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
 
 
 def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
-    """Guess each category as the commonest one among the records with the nearest other number.
+    """Guess each category as the most frequent one among the records with the nearest other number.
 
-    With `among` of one category of another column, (n,) codes.
+    With `among`, (n,) codes, only records of the same category of that column are used.
     """
     places = np.flatnonzero(np.isfinite(number))
     of, at, inverse = _sorted(number, among, places)
@@ -215,12 +220,12 @@ def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = N
 
 
 def _sum_of(columns: _Values, values: np.ndarray, told: Callable[..., bool]) -> list[str]:
-    """Return the columns of which a protected number is a weighted sum; none if it is not."""
+    """Return the columns whose weighted sum is a protected number; none if there are no such columns."""
     return _combined(columns, values, lambda guesses: guesses, told)
 
 
 def _product_of(columns: _Values, values: np.ndarray, told: Callable[..., bool]) -> list[str]:
-    """Return the columns of which a protected number is a product or ratio; none if it is not."""
+    """Return the columns whose product or ratio is a protected number; none if there are no such columns."""
     logarithms = {
         name: np.log(np.where(number > 0, number, np.nan))
         for name, number in columns.items()
@@ -248,7 +253,7 @@ def _combined(
         return told((places, back(_fitted(terms[places], values[places]))))
 
     if not tells(names):
-        # columns with values in few records prevent the detection of a sum of the others
+        # columns with values in few records would hide that the value is a sum of other columns
         names = [name for name in names if np.isfinite(columns[name]).all()]
         if len(names) == len(columns) or not tells(names):
             return []
@@ -259,14 +264,14 @@ def _combined(
 
 
 def _fitted(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the values of the best-fitting weighted sum, if it fits most records.
+    """Return the values of the best-fitting weighted sum if the sum fits most records.
 
     Parameters
     ----------
     terms : (m, p) array
     values : (m,) array
     """
-    order = np.lexsort((*terms.T, values))  # so that the sums do not depend on the order of records
+    order = np.lexsort((*terms.T, values))  # makes the sums independent of the order of records
     scale = np.maximum(np.abs(terms).max(axis=0), np.finfo(float).tiny)
     design = np.column_stack([terms / scale, np.ones(len(terms))])
     rows = order[np.linspace(0, len(order) - 1, min(len(order), FITTED)).astype(int)]

@@ -1,10 +1,10 @@
-"""Measure how well a column guesses a protected variable, and find columns that determine one.
+"""Measure how well a column predicts a protected variable, and find columns that determine one.
 
-A column that determines nearly all records counts as one that determines all: one miscoded record in a
-million hides nothing of the others. So does one that determines half of the file: a code that one record in
-ten lacks gives the section of the others. The region is exempt: no class crosses it, so what is equal within
-it is published in any case. Two columns may determine what neither does alone: the years of birth and
-of the survey give the age.
+A column that determines the variable for nearly all records counts as determining it: one miscoded record in
+a million does not protect the others. A column that determines the variable for half of the file also counts:
+a code that is missing in one record of ten still discloses the section of the others. The region is exempt:
+no class crosses regions, so values that are equal within a region are published in any case. Two columns may
+jointly determine a variable: the years of birth and of the survey determine the age.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: Least share of records whose value of the column repeats. A column of unique values (an amount, a weight)
-#: determines every variable in the file, from which a reader learns nothing.
+#: Minimum share of records whose value of the column repeats. A column of unique values (an amount, a weight)
+#: determines every variable in the file, which tells a reader nothing.
 REPEATED_SHARE = 0.5
-#: Least number of records of a value of the column if the determined variable is numeric or several of its
+#: Minimum number of records of a value of the column if the determined variable is numeric or several of its
 #: values occur.
 OFTEN = 10
-#: Least lambda (Goodman and Kruskal 1954) of a column that determines a variable: the share of the errors of
-#: the commonest value that the column removes.
+#: Minimum lambda (Goodman and Kruskal 1954) of a column that determines a variable. Lambda is the share of
+#: the errors of guessing the most frequent value that the column removes.
 NEARLY = 0.95
-#: Errors by which a sample refutes a dependency: twice the allowed share, and this many records.
+#: Number of errors with which a sample refutes a dependency: twice the allowed share, and at least this many
+#: records.
 MARGIN = 30
-#: Number of best single columns that are tested with every other one; all pairs would grow with the square of
-#: the columns.
+#: Number of best single columns that are tested together with every other column; testing all pairs would
+#: cost the square of the number of columns.
 TRIED_TOGETHER = 3
 
 
@@ -40,7 +41,7 @@ class Dependency:
     ----------
     column, determines : str
     beside : tuple of str
-        Further columns, without which it does not; none where it does alone.
+        Further columns that are needed to determine the variable; empty if `column` alone determines it.
     """
 
     column: str
@@ -56,24 +57,24 @@ class Dependency:
 
 @dataclass(frozen=True)
 class Guessing:
-    """Counts of how well a column guesses a protected variable.
+    """Counts that show how well a column predicts a protected variable.
 
-    Records are guessed by the commonest value of the variable among those with their value of the column,
-    themselves left out where these are few (`guessed_right`). Judged are values of the column that occur
-    again, or `OFTEN` where the variable is a number.
+    The guess for a record is the most frequent value of the variable among the records with the same column
+    value. The record itself is left out if these are few (`guessed_right`). Only column values that repeat
+    are judged, or that occur `OFTEN` if the variable is a number.
 
     Attributes
     ----------
     records, commonest : int
-        Of the file, and those that have the commonest value of the variable.
+        Records of the file, and records that have the most frequent value of the variable.
     judged, wrong : int
-        Records of judged values, and those among them that are guessed wrong.
+        Records with judged values, and records among them with a wrong guess.
     kept, kept_wrong, kept_commonest : int
-        The same without the values that occur often and go with several values of the variable, such as
-        "unknown"; and how many of the records have the commonest value that goes with one.
+        The same without column values that occur often and have several values of the variable, such as
+        "unknown"; and the number of these records that have the most frequent value of the variable.
     disagreeing, agreeing : int
-        Records of values that occur again: those that are not as most of their value, and those of values
-        that `NEARLY` always go with one.
+        Records whose column value repeats: those that differ from the majority of this value, and those of
+        column values that `NEARLY` always have one value of the variable.
     """
 
     records: int
@@ -88,7 +89,7 @@ class Guessing:
 
     @property
     def _left(self) -> float:
-        """Share of the records whose value is not the commonest one."""
+        """Share of the records that do not have the most frequent value."""
         return 1.0 - self.commonest / max(self.records, 1)
 
     @property
@@ -103,7 +104,7 @@ class Guessing:
 
     @property
     def right(self) -> float:
-        """Share of the errors of the commonest value that the column removes (lambda)."""
+        """Share of the errors of guessing the most frequent value that the column removes (lambda)."""
         varies = self.commonest < self.records and self.judged > 0
         return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
 
@@ -114,16 +115,16 @@ class Guessing:
 
     @property
     def nearly(self) -> bool:
-        """Whether nearly every value determines the variable, or nearly every value that half of the records
-        have.
-        """
+        """Whether nearly every column value determines the variable, overall or for half of the records."""
         if self.nearly_all:
             return True
         left = self.kept - self.kept_commonest
         return self.kept >= REPEATED_SHARE * self.records and self.kept_wrong <= (1.0 - NEARLY) * left > 0
 
     def refutes(self) -> bool:
-        """Return whether these records of a larger file show that the column determines nothing."""
+        """Return whether these records, a sample of a larger file, refute that the column determines
+        anything.
+        """
         disagree = self.disagreeing > 2.0 * (1.0 - NEARLY) * self._left * self.records + MARGIN
         return disagree and self.agreeing < REPEATED_SHARE / 2.0 * self.records
 
@@ -135,22 +136,24 @@ def dependencies_among(
     region: str | None,
     whole: Callable[[Dependency], Guessing | None] | None = None,
 ) -> list[Dependency]:
-    """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides the others.
+    """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides on the
+    others.
 
-    What two columns determine together is looked for at the glance alone, by values that are frequent there.
+    Variables that two columns determine jointly are searched in the sample (`glance`) only, with values that
+    are frequent there.
 
     Parameters
     ----------
     pairs : sequence of Dependency
         Each published column with each protected variable.
     glance : mapping of name to integer array (records,)
-        Their values in some records, numbered from 0.
+        Their values in the sampled records, numbered from 0.
     nominal : collection of str
-        The protected variables that are.
+        The protected variables that are nominal.
     region : str or None
     whole : callable, optional
-        How well the column guesses the variable in the whole file, None where its values seldom repeat.
-        Without it the glance is the whole file.
+        Returns how well the column predicts the variable in the whole file, None if its values seldom repeat.
+        Without this function, `glance` is the whole file.
     """
     glances = {
         pair: guessing(glance[pair.column], glance[pair.determines], pair.determines in nominal)
@@ -173,11 +176,11 @@ def _together(
     found: list[Dependency],
     region: str | None,
 ) -> Iterator[Dependency]:
-    """Find variables that two columns determine jointly and neither alone, if one of them guesses well.
+    """Find variables that two columns determine jointly but not separately, if one of them predicts well.
 
-    Only values that occur often are judged, because the rare ones of two columns are those of a household. A
-    pair with the region must guess nearly all of them: in half of the file the region may determine the
-    variable alone, which does no harm.
+    Only frequent values are judged, because a rare combination of two columns often is a single household. A
+    pair with the region must predict nearly all of them: the region alone may determine the variable in half
+    of the file, which is permitted.
     """
     for name in dict.fromkeys(pair.determines for pair in glances):
         alone = {
@@ -195,7 +198,7 @@ def _together(
 
 
 def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessing:
-    """Count how well codes of values guess codes of a protected variable; both are numbers from 0."""
+    """Count how well codes of one column predict codes of a protected variable; both are numbered from 0."""
     width = int(protected.max(initial=0)) + 1
     place, cells = pd.factorize(given * width + protected)
     records, of, value = np.bincount(place), cells // width, cells % width
@@ -221,9 +224,9 @@ def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessin
 
 
 def guessed_right(total: Any, most: Any) -> Any:
-    """Return whether records with the commonest of `total` values are guessed right (arrays, or columns).
+    """Return whether records with the most frequent of `total` values are guessed right (arrays, or columns).
 
-    Few records are guessed by the majority of the others: two of them would always agree by half if each was
-    guessed by itself, too.
+    If there are few records, each is guessed by the majority of the others: with its own vote, each of two
+    different records could count as half right.
     """
     return (total >= OFTEN) | (2 * most > total + 1)

@@ -1,4 +1,4 @@
-"""Report columns published as they are that determine a protected variable; the gate allows none."""
+"""Report unchanged columns that determine a protected variable; the gate allows none."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
     section = dict[str, list[str]]
 
     def compute(self, comparison: Comparison) -> dict[str, list[str]] | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the section; None if the measure does not apply."""
         specification = comparison.specification
         section: dict[str, list[str]] = {name: [] for name in specification.published_as_it_is}
         for each in comparison.exposure.dependencies:
             together = (each.column, *each.beside)
             if each.beside and not set(together).isdisjoint(specification.publish.accept_dependencies):
-                continue  # they determine it only jointly, and one of them is accepted
+                continue  # the columns determine it only jointly, and one of them is accepted
             for name in together:
                 others = ", ".join(other for other in together if other != name)
                 section[name].append(f"{each.determines} (with {others})" if others else each.determines)

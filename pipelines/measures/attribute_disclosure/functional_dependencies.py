@@ -1,4 +1,4 @@
-"""Find unmodified columns that determine a protected variable: activity A88 determines A21."""
+"""Find unmodified columns that determine a protected variable, for example activity A88 determines A21."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
         The original records.
     specification : Specification
     records : int
-        Of the frame.
+        Number of records of the frame.
     """
     pairs = [
         Dependency(name, protected)
@@ -87,14 +87,14 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
 def _readings(
     frame: DataFrame, names: list[str], as_they_are: list[str], specification: Specification
 ) -> list[dict[str, Column]]:
-    """Return the numbers of columns; texts give numbers by their digits in two orders."""
+    """Return the columns as numbers; texts give two numbers each, by their digits in two orders."""
     of_texts = digits_as_numbers(frame, as_they_are)
     in_orders = [{name: orders[i] for name, orders in of_texts.items()} for i in range(2)]
     return [readable_numbers(frame, names, specification), *in_orders]
 
 
 def _mostly_numbers(number: np.ndarray) -> bool:
-    """Whether most of the values are numbers, so that a mark for missing values does not make them
+    """Return whether most values are numbers: a mark for missing values does not turn the column into
     categories.
     """
     return 2 * int(np.isfinite(number).sum()) > int((~np.isnan(number)).sum())
@@ -105,7 +105,7 @@ def _finite(number: np.ndarray) -> np.ndarray:
 
 
 def _drawn(names: list[str], records: int) -> Column:
-    """Draw about `GLANCE` of the records by a hash of their contents, the same for any partitioning."""
+    """Draw about `GLANCE` records by a hash of their content, the same for any partitioning."""
     drawn = f.pmod(f.xxhash64(f.lit("glance"), *content_of(names)), f.lit(_PLACES))
     return drawn < math.ceil(_PLACES * GLANCE / records)
 
@@ -121,7 +121,7 @@ class _Whole:
         self._commonest: dict[str, int] = {}
 
     def guessing(self, pair: Dependency) -> Guessing | None:
-        """Count how well a column guesses a variable; return None if its values seldom repeat."""
+        """Count how well a column predicts a variable; return None if the column's values seldom repeat."""
         given, protected = self._place[pair.column], self._place[pair.determines]
         if self._seldom_repeats(given):
             return None
@@ -165,7 +165,7 @@ class _Whole:
         return self._seldom[given]
 
     def _most(self, protected: str) -> int:
-        """Records that have the commonest value of a variable."""
+        """Return the number of records that have the most frequent value of a variable."""
         if protected not in self._commonest:
             row = self._coded.groupBy(column(protected)).count().agg(f.max("count")).first()
             assert row is not None

@@ -1,12 +1,12 @@
-"""The Iceberg table of a public area in a catalogue: its snapshots are the releases, and tags name them.
+"""The Iceberg table of a public area in a catalogue: snapshots are releases, named by tags.
 
-The table registers the files of the releases where they are, and copies none. Its own files are below
+The table registers the files of the releases at their place and copies none. Its metadata files are below
 `FOLDER` of the public area, in a folder or in an object store. One commit makes a release the newest state of
 the branch ``main`` and gives the snapshot a tag with the id of the release.
 
-To remove a release one commit writes the snapshots of the remaining releases again, on a branch without
-ancestors, and expires every earlier snapshot. Readers see the table as before, or as after. Then every file
-of the table that no snapshot names is deleted.
+To remove a release, one commit writes the snapshots of the remaining releases again, on a branch without
+ancestors, and expires every earlier snapshot. Readers see the table either before or after this commit. Then
+every file of the table that no snapshot refers to is deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pyiceberg.table.update.snapshot import ExpireSnapshots, ManageSnapshots
 
 #: Folder of the public area with the metadata of its tables in catalogues.
 FOLDER = "catalog"
-#: Branch on which the remaining releases are written again; readers never see it.
+#: Branch on which the remaining releases are written again; readers do not read it.
 _ANEW = "microguard-anew"
 KEY = "[publish] catalog"
 
@@ -60,7 +60,7 @@ class CatalogTable:
 
     @property
     def folder(self) -> str:
-        """Return the prefix of the table's own files; two tables never share one."""
+        """Return the prefix of the table's metadata files; two tables never share a prefix."""
         mark = hashlib.sha256(f"{self.catalog} {self.name}".encode()).hexdigest()[:8]
         return f"{FOLDER}/{self.name}-{mark}"
 
@@ -75,7 +75,7 @@ class CatalogTable:
             self._table(open_catalog(self.catalog))
 
     def commit(self, release_id: str) -> None:
-        """Make a release the newest state, unless the table has it already.
+        """Make a release the newest state, unless the table already contains it.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class CatalogTable:
                     self._add(transaction, table, release_id, MAIN_BRANCH)
 
     def faults(self, manifest: dict[str, Any]) -> list[str]:
-        """Read the table again from the catalogue, and return its faults, one sentence each."""
+        """Read the table again from the catalogue, and return one sentence for each fault."""
         with answering(KEY, self.catalog):
             table = self._table(open_catalog(self.catalog))
             if table is None:
@@ -97,13 +97,13 @@ class CatalogTable:
             return audit.faults(table, manifest, self._files(str(manifest["release_id"])))
 
     def forget(self, release_id: str) -> None:
-        """Remove a release, so that no snapshot and no file of the table names it.
+        """Remove a release, so that no snapshot and no file of the table refers to it.
 
         Raises
         ------
         CatalogFailed, SpecificationError
         ProtectionFailed
-            If another writer brought a snapshot of the release back.
+            If another writer restored a snapshot of the release.
         """
         with answering(KEY, self.catalog):
             catalog = open_catalog(self.catalog)
@@ -125,7 +125,7 @@ class CatalogTable:
             self._remove_unnamed_files(table)
 
     def _table(self, catalog: Catalog) -> Table | None:
-        """Return the table, or None if there is none; refuse one that another area or program made."""
+        """Return the table; None if it does not exist; refuse a table that another area or program made."""
         try:
             table = catalog.load_table(self.name)
         except NoSuchTableError:
@@ -150,7 +150,7 @@ class CatalogTable:
             location=self._address(self.folder),
             properties={
                 TableProperties.DEFAULT_NAME_MAPPING: schema.name_mapping.model_dump_json(),
-                TableProperties.COMMIT_NUM_RETRIES: "0",  # the public area is locked
+                TableProperties.COMMIT_NUM_RETRIES: "0",  # no race: the public area is locked
             },
         )
         if table.location().rstrip("/") != self._address(self.folder):
@@ -199,7 +199,7 @@ class CatalogTable:
             ExpireSnapshots(transaction).by_ids(earlier).commit()
 
     def _remove_unnamed_files(self, table: Table | None) -> None:
-        """Delete the files of the table that no snapshot names: of removed releases, and of killed runs."""
+        """Delete table files that no snapshot refers to: files of removed releases and of killed runs."""
         named: set[str] = set()
         if table is not None:
             named.add(table.metadata_location)

@@ -1,10 +1,10 @@
-"""The Delta table of a public area: it registers the files of releases, and has no withdrawn release in it.
+"""The Delta table of a public area: it registers the files of releases and has no withdrawn release.
 
 Delta readers accept only files inside the folder of the table. Each file of a release therefore has a hard
 link there (a copy if the file system has no hard links); no file is rewritten. One commit makes a release the
-newest state: a single release replaces the table, a release of events is added to it, and a release of a
-register replaces the files in which something changed. To remove a release the table is written again without
-it, next to the old table, which readers use until it is replaced.
+newest state. A single release replaces the table, a release of events is added to the table, and a release of
+a register replaces the changed files. To remove a release, a table without it is written next to the old
+table, which readers use until it is replaced.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from microguard.schemas.specification.consistency import NOT_IN_DELTA
 
 FOLDER = "delta"
 PROPERTY = "release_id"
-#: Folders next to the table: one that is being written, its complete successor, and one that is deleted.
+#: Folders next to the table: a table that is being written, a complete successor, and a table that is being
+#: deleted.
 _ANEW, _NEXT, _GOING = (f".{FOLDER}.{name}" for name in ("anew", "next", "going"))
-#: The log is the history of the published releases: none of it has expired.
+#: The log is the history of the published releases, so none of its entries may expire.
 KEEP_THE_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
-    """Return the columns whose type Delta lacks, or whose names differ in case alone."""
+    """Return the columns whose type Delta lacks, or whose names differ only in case."""
     names = [name.lower() for name in schema.names]
     return [
         entry.name
@@ -50,7 +51,7 @@ _FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_time,
     pa.types.is_duration,
     lambda kind: pa.types.is_decimal(kind) and not pa.types.is_decimal128(kind),
-    lambda kind: pa.types.is_timestamp(kind) and kind.unit == "ns",  # Delta would lose the last digits
+    lambda kind: pa.types.is_timestamp(kind) and kind.unit == "ns",  # Delta would drop the last digits
 )
 
 
@@ -83,7 +84,7 @@ def committed(public: Path) -> list[str]:
 
 
 def forget(public: Path, release_id: str) -> None:
-    """Write the table again without a release, so that no version of the table holds it."""
+    """Write the table again without a release, so that no version of the table contains it."""
     _take_place(public)
     history = committed(public)
     if release_id not in history:
@@ -102,7 +103,7 @@ def forget(public: Path, release_id: str) -> None:
 
 
 def _name_anew(public: Path, release_id: str) -> None:
-    """Link the table to the files of a release that was damaged and made again."""
+    """Link the table to the files of a release that was damaged and then made again."""
     for file, name in _names(public / FOLDER, public, release_id):
         if name.exists() and not name.samefile(file):
             hardlink(file, name)
@@ -116,7 +117,7 @@ def _names(table: Path, public: Path, release_id: str) -> list[tuple[Path, Path]
 
 
 def _take_place(public: Path) -> None:
-    """Replace the table by its complete successor, if there is one; a killed run may have begun this."""
+    """Replace the table by its complete successor, if there is one that a killed run left."""
     table, following, going = (public / name for name in (FOLDER, _NEXT, _GOING))
     if following.is_dir():
         if table.is_dir():
@@ -129,7 +130,7 @@ def _take_place(public: Path) -> None:
 
 
 def _remove_what_no_commit_names(table: Path) -> None:
-    """Remove files that runs left which died during a commit."""
+    """Remove files that no commit refers to: they are left by runs killed during a commit."""
     if not DeltaTable.is_deltatable(str(table)):
         shutil.rmtree(table, ignore_errors=True)
         return
@@ -162,7 +163,9 @@ def _commit(table: Path, public: Path, release_id: str) -> None:
 
 
 def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bool) -> None:
-    """Make files of the table's folder its state, or add them to it, with their columns as its schema."""
+    """Make files of the table's folder the state of the table, or add them to it; their columns are its
+    schema.
+    """
     adds, schema = _additions(arriving), schema_of(pq.read_schema(arriving[0]))
     if not DeltaTable.is_deltatable(str(table)):
         create(str(table), adds, schema, release_id)
@@ -210,7 +213,7 @@ def write(
 
 
 def allow(table: DeltaTable, schema: Schema) -> None:
-    """Enable times without a zone in a table: a feature of Delta that only new tables get automatically."""
+    """Enable timestamps without a time zone in a table; Delta enables this feature only in new tables."""
     without_zone = any(field.type == PrimitiveType("timestamp_ntz") for field in schema.fields)
     if without_zone and "timestampNtz" not in (table.protocol().reader_features or []):
         table.alter.add_feature(
@@ -221,7 +224,7 @@ def allow(table: DeltaTable, schema: Schema) -> None:
 
 
 def _change(table: Path, released: Sequence[str], release_id: str) -> None:
-    """Replace the files in which something changed, in one commit."""
+    """Replace the changed files in one commit."""
     before = DeltaTable(str(table))
     sizes = sizes_of(before)
     paths = {str((table / name).resolve()): name for name in sizes}
@@ -256,7 +259,7 @@ def _now_in_milliseconds() -> int:
 
 
 def schema_of(schema: pa.Schema) -> Schema:
-    """Return the Delta schema of a file; every column is nullable, so that a later release may lack it."""
+    """Return the Delta schema of a file; all columns are nullable, so that a later release may lack some."""
     return Schema.from_arrow(pa.schema([_column(entry) for entry in schema]))
 
 

@@ -1,10 +1,10 @@
 """The Delta table of a public area in an object store, at ``delta`` in the area.
 
-A store has no links. It therefore copies each file of a release into the table, and the copy is read back.
-One commit makes a release the newest state. A removal commits the remaining releases again, oldest first.
-Then a checkpoint of the oldest replaces the earlier log, and files of no remaining release are deleted, so
-that the table has no version of the removed release. During a removal, readers see one of the remaining
-releases, which need not be the newest.
+An object store has no links. Each file of a release is therefore copied into the table, and the copy is read
+back. One commit makes a release the newest state. To remove a release, the remaining releases are committed
+again, oldest first. Then a checkpoint of the oldest release replaces the earlier log, and files that belong
+to no remaining release are deleted. The table then has no version of the removed release. During a removal,
+readers see one of the remaining releases, which need not be the newest.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from obstore.store import ObjectStore
 
 _LOG = f"{FOLDER}/_delta_log"
 _VERSION = re.compile(rf"{_LOG}/(\d{{20}})\.")
-#: A removed file is named by no checkpoint.
+#: Retention that keeps removed files out of every checkpoint.
 _NO_TOMBSTONES = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
 
 
@@ -53,7 +53,7 @@ class StoredDeltaTable:
     public: PublicArea
 
     def commit(self, release_id: str) -> None:
-        """Make a release the newest state, unless the table has it already.
+        """Make a release the newest state, unless the table already contains it.
 
         Raises
         ------
@@ -68,11 +68,11 @@ class StoredDeltaTable:
         return list(self._versions())
 
     def _versions(self) -> dict[str, int]:
-        """Return the last version of each release in the log."""
+        """Return the number of the last version of each release in the log."""
         return {release_id: version for version, release_id in self._commits().values()}
 
     def _commits(self) -> dict[str, tuple[int, str]]:
-        """Return version and release of each commit in the log by the name of its file, oldest first."""
+        """Return version and release of each commit in the log, keyed by file name, oldest first."""
         commits: dict[str, tuple[int, str]] = {}
         for name in sorted(self.public.storage.list_files(_LOG)):
             content = self.public.storage.get(name) if name.endswith(".json") else None
@@ -83,7 +83,7 @@ class StoredDeltaTable:
         return commits
 
     def faults(self, manifest: dict[str, Any]) -> list[str]:
-        """Read the version of a release again, and return its faults, one sentence each."""
+        """Read the version of a release again, and return one sentence for each fault."""
         release_id = str(manifest["release_id"])
         with self._answering():
             versions = self._versions()
@@ -109,7 +109,7 @@ class StoredDeltaTable:
         return ["a file of the Delta table is not the file of the release"] if changed else []
 
     def forget(self, release_id: str) -> None:
-        """Remove a release from the table, so that no version and no file of it has it.
+        """Remove a release from the table, so that no version and no file contains it.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class StoredDeltaTable:
         return f"{self.public.name}/{FOLDER}"
 
     def _make_current(self, release_id: str, without: str = "") -> None:
-        """Copy the files of a release that the table lacks, and make all of them its state in one commit."""
+        """Copy files of a release that the table lacks; make all its files the state in one commit."""
         store, table, sizes = connected(self.public.name), None, {}
         if self.public.storage.list_files(_LOG):
             table = DeltaTable(self._address)
@@ -142,7 +142,7 @@ class StoredDeltaTable:
             footer, size = _footer(store, name)
             schema = schema_of(pq.read_schema(pa.BufferReader(footer)))
             if copy not in sizes:
-                # the copy is missing if an earlier version published the release
+                # the copy may be missing if an earlier software version published the release
                 if not self.public.storage.exists(f"{FOLDER}/{copy}"):
                     obstore.copy(store, name, f"{FOLDER}/{copy}")
                 adds.append(addition(copy, size, pq.read_metadata(pa.BufferReader(footer))))
@@ -157,14 +157,15 @@ class StoredDeltaTable:
         write(table, [*adds, *leaving], None, release_id)
 
     def _begin_again(self, standing: Sequence[str], removed: str) -> None:
-        """Write each published release as a version again, oldest first, and begin the log with them.
+        """Commit each published release again, oldest first, and start the log with these commits.
 
-        The commits of the removed release are deleted last, so that a killed run does all of this again; all
-        others newest first, so that the first commits of the releases keep their order.
+        The commits of the removed release are deleted last, so that the run after a kill repeats the whole
+        procedure. All other commits are deleted newest first, so that the first commits of the releases keep
+        their order.
         """
         self._make_current(standing[0], removed)
         table = DeltaTable(self._address)
-        write(table, [], None, standing[0])  # the log entry of this commit names no removed files
+        write(table, [], None, standing[0])  # the log entry of this commit refers to no removed files
         first = DeltaTable(self._address).version()
         for each in standing[1:]:
             self._make_current(each, removed)
@@ -179,7 +180,7 @@ class StoredDeltaTable:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Translate the errors of the libraries, whose texts may contain credentials."""
+        """Translate the errors of the libraries, because their texts may contain credentials."""
         try:
             yield
         except (DeltaError, BaseError, OSError) as error:
@@ -191,7 +192,7 @@ class StoredDeltaTable:
 
 
 def _copy_of(name: str) -> str:
-    """Return the name in the table of a record file ``<release id>/microdata/<file>``."""
+    """Return the name that a record file ``<release id>/microdata/<file>`` has in the table."""
     release_id, _, file = name.partition("/microdata/")
     return f"{release_id}-{file}"
 
@@ -202,7 +203,7 @@ def _named(table: DeltaTable) -> set[str]:
 
 
 def _footer(store: ObjectStore, name: str) -> tuple[bytes, int]:
-    """Return the end of a Parquet file with its metadata, and the size of the file in bytes."""
+    """Return the footer of a Parquet file (its metadata), and the size of the file in bytes."""
     size = int(obstore.head(store, name)["size"])
     last = bytes(obstore.get_range(store, name, start=size - 8, end=size))
     length = int.from_bytes(last[:4], "little")

@@ -1,10 +1,10 @@
 """The Iceberg table of a public area: it registers the files of releases, and copies or rewrites none.
 
-Of a release of a register only the changed records are written, to ``data``; files without changes stay.
+For a release of a register, only the changed records are written, to ``data``; files without changes stay.
 
 The table is at ``<path>/iceberg`` in the layout of file system catalogues (Iceberg specification, "File
-System Tables"): ``metadata/vN.metadata.json``, and ``version-hint.text``, which names the newest N and is
-replaced in one step. One snapshot makes a release the newest state, and has its id as a property.
+System Tables"): ``metadata/vN.metadata.json``, and ``version-hint.text``, which has the newest N and is
+replaced atomically. One snapshot makes a release the newest state and stores its id as a property.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ PROPERTY = "release_id"
 HINT = "version-hint.text"
 METADATA, DATA = "metadata", "data"
 
-# It logs that Iceberg has no categories for every such column, whose values are read correctly.
+# The library logs for every such column that Iceberg has no categories; the values are read correctly.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
-    """Return the columns whose type Iceberg lacks, or whose names differ in case alone."""
+    """Return the columns whose type Iceberg lacks, or whose names differ only in case."""
     names = [name.lower() for name in schema.names]
     return [entry.name for entry in schema if names.count(entry.name.lower()) > 1 or _foreign(entry)]
 
@@ -77,9 +77,9 @@ def committed(public: Path) -> list[str]:
 
 
 def forget(public: Path, release_id: str) -> None:
-    """Write the table again without a release, so that no snapshot holds it.
+    """Write the table again without a release, so that no snapshot contains it.
 
-    Readers see the table as before, or as after.
+    Readers see the table either before or after the change.
     """
     history, folder = committed(public), public / FOLDER
     if release_id in history:
@@ -104,7 +104,7 @@ class _Folder(NoopCatalog):
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
-        """Write the next metadata file, which readers see once the hint names it."""
+        """Write the next metadata file; readers see it once the hint file names it."""
         for requirement in requirements:
             requirement.validate(table.metadata)
         metadata = update_table_metadata(
@@ -162,18 +162,18 @@ def _with_metadata(folder: Path, metadata: TableMetadata, location: str) -> Tabl
 
 
 def _is_there(folder: Path) -> bool:
-    """Return whether the folder holds a table that readers can see."""
+    """Return whether the folder contains a table that readers can see."""
     return (folder / METADATA / HINT).is_file()
 
 
 def _publish(folder: Path, table: Table) -> None:
-    """Show the state of the table to readers, in one step."""
+    """Make the state of the table visible to readers in one step."""
     sync_tree(folder)
     write_atomically(folder / METADATA / HINT, str(_number(Path(table.metadata_location))))
 
 
 def _remove_what_no_snapshot_names(folder: Path) -> None:
-    """Remove the files of a table that was written again, and those that killed runs left."""
+    """Remove the files of a rewritten table that no snapshot refers to, and files that killed runs left."""
     table = _table(folder)
     named = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
     for snapshot in table.snapshots():
@@ -189,7 +189,7 @@ def _remove_what_no_snapshot_names(folder: Path) -> None:
 
 
 def schema_of(schema: pa.Schema) -> Schema:
-    """Return the Iceberg schema of a file; every column is optional, so that a later release may lack it."""
+    """Return the Iceberg schema of a file; all columns are optional: later releases may lack some."""
     fields = pyarrow_to_schema(schema, name_mapping=_numbered(schema.names)).fields
     return Schema(
         *[NestedField(each.field_id, each.name, each.field_type, required=False) for each in fields]
@@ -197,7 +197,7 @@ def schema_of(schema: pa.Schema) -> Schema:
 
 
 def _numbered(names: Sequence[str]) -> NameMapping:
-    """Return the field ids of columns, by which Iceberg identifies them, and which the files lack."""
+    """Return field ids for columns: Iceberg identifies columns by id, and the files have no ids."""
     return _mapping({name: number for number, name in enumerate(names, start=1)})
 
 
@@ -207,7 +207,7 @@ def _mapping(numbers: Mapping[str, int]) -> NameMapping:
 
 
 def _commit(table: Table | None, public: Path, release_id: str) -> Table:
-    """Return the table with a release as its newest state, which readers do not see yet."""
+    """Return the table with a release as its newest state; readers do not see this state yet."""
     released, folder = released_files(public, release_id), public / FOLDER
     if table is None:
         table = _new_table(folder, schema_of(pq.read_schema(released[0])))
@@ -235,7 +235,7 @@ def replace_files(
     release_id: str,
     branch: str = MAIN_BRANCH,
 ) -> int:
-    """Remove files from a table and register others, with their columns as its schema, in one snapshot.
+    """Remove files from a table and register others in one snapshot; the columns of these become the schema.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def replace_files(
     named = {PROPERTY: release_id}
     with transaction.update_snapshot(snapshot_properties=named, branch=branch).overwrite() as snapshot:
         if leaving:
-            # because any manifest may name one of the removed files
+            # any manifest may refer to one of the removed files
             snapshot.delete_by_predicate(AlwaysTrue())
         for file in leaving:
             snapshot.delete_data_file(file)
@@ -258,8 +258,9 @@ def replace_files(
 def _set_columns(transaction: Transaction, schema: Schema) -> None:
     """Make the columns of a release those of the table.
 
-    Files have no field ids, and one mapping of the table assigns an id to each name. A name therefore keeps
-    its id if its type changes or another release lacks it: else earlier snapshots would read missing values.
+    The files have no field ids: one mapping of the table assigns an id to each column name. A name keeps its
+    id even if its type changes or a release lacks the column. Otherwise earlier snapshots would read missing
+    values.
     """
     state = transaction.table_metadata
     numbers = {field.name: field.field_id for each in state.schemas for field in each.fields}
@@ -279,7 +280,7 @@ def _set_columns(transaction: Transaction, schema: Schema) -> None:
 
 
 def _foreign(column: pa.Field) -> bool:
-    """Return whether Iceberg lacks the type of a column, or would change it (half floats, unsigned)."""
+    """Return whether Iceberg lacks the type of a column, or would convert it (half floats, unsigned)."""
     if pa.types.is_unsigned_integer(column.type) or pa.types.is_float16(column.type):
         return True
     try:

@@ -1,4 +1,4 @@
-"""The step from one release to the next in a table: replace all, add records, or replace changed files.
+"""The step from one release to the next in a table: replace all files, add files, or replace changed files.
 
 The history of a table, including which files stay and which change, follows from the published releases
 alone. It discloses only what the releases disclose together, which is audited.
@@ -21,7 +21,7 @@ from microguard.pipelines.engine.sql_text import quoted_name
 from microguard.pipelines.publication.public_area import MANIFEST, PublicArea
 from microguard.schemas.errors import ProtectionFailed
 
-#: Most records of a file of changes: if one of them is removed, the others of its file are written again.
+#: Maximum number of records in a file of changes: removing one record means writing the others again.
 RECORDS_PER_FILE = 100_000
 #: Column of DuckDB with the position of a record in its file.
 _POSITION = "file_row_number"
@@ -36,9 +36,9 @@ class Changes:
     Attributes
     ----------
     leaving : tuple of str
-        Files of the table with a record that the release does not hold.
+        Files of the table that contain a record which the release does not have.
     arriving : tuple of Path
-        New files, with those records of the release that no remaining file holds.
+        New files with the records of the release that no remaining file has.
     """
 
     leaving: tuple[str, ...]
@@ -51,7 +51,8 @@ def released_files(public: Path, release_id: str) -> list[str]:
 
 
 def record_files(public: PublicArea, release_id: str, without: str = "") -> list[str]:
-    """Return the record files of a release and of the releases that it continues, as names in the area.
+    """Return the record files of a release and of the earlier releases that it includes, as names in the
+    area.
 
     Parameters
     ----------
@@ -76,14 +77,14 @@ def record_files(public: PublicArea, release_id: str, without: str = "") -> list
 
 
 def not_yet_committed(public: Path, release_id: str, committed: Sequence[str]) -> list[str]:
-    """Return the releases to commit: the earlier ones of its series that the table lacks, and itself."""
+    """Return the releases to commit: this release, and earlier ones of its series that the table lacks."""
     releases = _manifest(public, release_id).get("series", {}).get("releases", [release_id])
     published = [each for each in releases if each == release_id or (public / each).is_dir()]
     return [each for each in published if each not in committed]
 
 
 def step(public: Path, release_id: str, before: str | None) -> Step:
-    """Return the step by which a release enters a table.
+    """Return the step that adds a release to a table.
 
     Parameters
     ----------
@@ -112,19 +113,20 @@ def step(public: Path, release_id: str, before: str | None) -> Step:
 
 
 def changes(table: Sequence[str], released: Sequence[str], folder: Path, release_id: str) -> Changes:
-    """Compare a table with a release as multisets of records, and write the missing records.
+    """Compare a table with a release as multisets of records, and write the records that the table lacks.
 
-    A file stays if the release holds each of its records at least as often as this file and earlier ones do.
+    A file stays if the release has each of its records at least as often as this file and earlier files
+    together.
 
     Parameters
     ----------
     table, released : sequence of str
         Parquet files with the same columns.
     folder : Path
-        Folder of the new files, whose names no other file has.
+        Folder for the new files; their names are unique.
     """
     names = pq.read_schema(released[0]).names
-    if _POSITION in [name.lower() for name in names]:  # DuckDB cannot return both
+    if _POSITION in [name.lower() for name in names]:  # one DuckDB query cannot return both results
         leaving, places = list(range(len(table))), None
     else:
         leaving, places = _compared(sorted(table), released, names)
@@ -183,12 +185,12 @@ def _records(released: Sequence[str], places: dict[int, np.ndarray] | None) -> I
 def _plain(entry: pa.Field) -> pa.Field:
     kind = entry.type.value_type if pa.types.is_dictionary(entry.type) else entry.type
     if pa.types.is_timestamp(kind):
-        kind = pa.timestamp("us", kind.tz)  # the unit of both formats; no finer one is carried
+        kind = pa.timestamp("us", kind.tz)  # microseconds, the unit of both formats; finer units are refused
     return pa.field(entry.name, kind, entry.nullable)
 
 
 def _written(tables: Iterator[pa.Table], folder: Path, name: str) -> Iterator[Path]:
-    """Write records to files of at most `RECORDS_PER_FILE` records, in their order."""
+    """Write records in their order to files of at most `RECORDS_PER_FILE` records."""
     writer, room, number = None, 0, 0
     try:
         for table in tables:

@@ -1,8 +1,9 @@
-"""The table formats of a data lake, and how a release is committed, audited and removed in each.
+"""The table formats of a data lake, with the functions that commit, audit and remove a release in each
+format.
 
-A release is always Parquet files in its own folder. A format adds a table next to these folders, for readers
-of the format. The table is committed and audited before the release counts as published, and a withdrawn
-release is removed from it. A new format is a file and a row of `FORMATS`.
+A release is always a set of Parquet files in its own folder. A format adds a table next to these folders for
+readers of the format. The table is committed and audited before the release counts as published, and a
+withdrawn release is removed from the table. To add a format, add a module and a row of `FORMATS`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ class TableFormat:
     commit : public area, release id -> None
         Make a release the newest state of the table in one commit; do nothing if it is committed already.
     audit : public area, manifest -> faults
-        Compare the table with the files of a release, by code that shares nothing with `commit`; return one
+        Compare the table with the files of a release, with code that shares nothing with `commit`; return one
         sentence for each fault.
     forget : public area, release id -> None
-        Rewrite the table so that no version of it holds the release.
+        Rewrite the table so that no version of it contains the release.
     """
 
     name: str
@@ -51,12 +52,12 @@ def table_format(name: str) -> TableFormat:
 
 
 def forget_everywhere(public: PublicArea, release_id: str, catalog: str = "", table: str = "") -> None:
-    """Remove a release from its table in a catalogue, or from the tables in the folder of its area.
+    """Remove a release from its table in a catalogue, or from the tables in its public area.
 
     Parameters
     ----------
     catalog, table : str
-        Of the release, as in its line of the ledger.
+        Catalogue and table of the release, as in its line of the ledger.
     """
     if catalog:
         catalog_table(catalog, table, public).forget(release_id)

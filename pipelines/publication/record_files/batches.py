@@ -1,4 +1,4 @@
-"""Read the record files of a release in order, with the column that their folders name."""
+"""Read the record files of a release in order, with the column that is stored in their folder names."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.record_files.partitions import partition_of
 
-#: Most records in memory at a time.
+#: Maximum number of records in memory at a time.
 ROWS = 65_536
 
 
 def record_batches(files: Sequence[Path], contract: Contract) -> Iterator[pa.RecordBatch]:
-    """Read records in the order of the files, with the columns of the contract and plain values.
+    """Read records in the order of the files, with the contract's columns and decoded dictionaries.
 
     Parameters
     ----------
     files : sequence of Path
-        In the published layout: the column of `Contract.partition_by` is in the names of their folders.
+        Files in the published layout: folder names have the column of `Contract.partition_by`.
     """
     schema = contract.plain
     for path in files:

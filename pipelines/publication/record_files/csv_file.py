@@ -1,11 +1,11 @@
-"""Write the records as one CSV file, and compare the file by reading it back.
+"""Write the records as one CSV file, and verify the file by reading it back.
 
-Parts of it are written and read at the same time, in threads or tasks, and in streams, so that memory does
-not grow with the records.
+Parts of the file are written and read in parallel, in threads or tasks, as streams, so that memory does not
+grow with the number of records.
 
-RFC 4180 in UTF-8: text is quoted, so that `""` is the empty text and an unquoted empty field is missing.
-Spreadsheets run text that begins like a formula. Values are not changed for them; the columns with such text
-are reported.
+The format is RFC 4180 in UTF-8. Text is quoted, so that `""` is the empty text and an unquoted empty field is
+a missing value. Spreadsheets execute text that begins like a formula. Values are not changed for this reason;
+the columns with such text are reported.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ READING = (
     'UTF-8, comma, RFC 4180. Text stands in quotes, and "" is an empty text; an empty field without '
     "quotes is missing. Decimal point; dates and times as ISO 8601 has them, UTC where they have a zone."
 )
-#: Beginnings of formulas in spreadsheets (OWASP, "CSV Injection"), also in full width.
+#: First characters of formulas in spreadsheets (OWASP, "CSV Injection"), also in their full-width form.
 _FORMULA = "^[=+\\-@\t\r\n＝＋－＠]"
-#: Bytes that are read at a time: a record must fit.
+#: Number of bytes that are read at a time; a record must fit.
 _BLOCK = 2**24
-#: Most parts of the file.
+#: Maximum number of parts of the file.
 PARTS = 64
-#: Returns the records of a part, with the columns and types of the file; it can be pickled.
+#: Function that returns the records of a part, with the columns and types of the file; it can be pickled.
 Records = Callable[[], Iterator[pa.RecordBatch]]
-#: Returns the results of a function that can be pickled for each number.
+#: Function that returns the results of a picklable function for each number.
 ForEach = Callable[[Callable[[int], Any], Sequence[int]], list[Any]]
 _CARRIED: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_boolean,
@@ -61,7 +61,9 @@ def not_carried(schema: pa.Schema) -> list[str]:
 
 
 def csv_parts(files: Sequence[Path]) -> list[Sequence[Path]]:
-    """Split record files into at most `PARTS` runs, each of which becomes a part of the CSV file."""
+    """Split the record files into at most `PARTS` runs of consecutive files; each becomes a part of the CSV
+    file.
+    """
     size = max(1, math.ceil(len(files) / PARTS))
     return [files[start : start + size] for start in range(0, len(files), size)]
 
@@ -69,14 +71,14 @@ def csv_parts(files: Sequence[Path]) -> list[Sequence[Path]]:
 def write_csv(
     path: Path, parts: Sequence[Records], schema: pa.Schema, for_each: ForEach = in_threads
 ) -> tuple[tuple[str, ...], tuple[int, ...], str]:
-    """Write the records of several parts at the same time, and join the parts.
+    """Write the records of several parts in parallel, and join the parts.
 
     Parameters
     ----------
     parts : sequence of callables
-        In the order of the file.
+        The parts in the order of the file.
     for_each : callable
-        Tasks need the folder of the file, and the files of the records, under the same paths.
+        Runs the parts. Tasks need the folder of the CSV file and the record files under the same paths.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def write_csv(
     tuple of int
         The position in the file where each part ends.
     str
-        The SHA-256 of what was written, hexadecimal.
+        The SHA-256 of the file, hexadecimal.
     """
     hidden = [path.with_name(f".{path.name}-{number}") for number in range(len(parts))]
     write = partial(_write_part, hidden, parts, schema)
@@ -102,7 +104,7 @@ def write_csv(
 
 
 def _write_part(paths: Sequence[Path], parts: Sequence[Records], schema: pa.Schema, number: int) -> set[str]:
-    """Write one part in one step, because a task may run twice; return the result of `_write`."""
+    """Write one part atomically, because a task may run twice; return the result of `_write`."""
     fresh = paths[number].with_name(f"{paths[number].name}.{secrets.token_hex(8)}")
     formulas = _write(fresh, parts[number](), schema, number == 0)
     fresh.replace(paths[number])
@@ -110,7 +112,9 @@ def _write_part(paths: Sequence[Path], parts: Sequence[Records], schema: pa.Sche
 
 
 def _write(path: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema, first: bool) -> set[str]:
-    """Write one part, the first with a header; return the columns with text that begins like a formula."""
+    """Write one part (the first part has the header); return the columns with text that begins like a
+    formula.
+    """
     written = pa.schema([pa.field(each.name, _written_type(each.type)) for each in schema])
     texts = [each.name for each in schema if _is_text(each.type)]
     formulas = set[str]()
@@ -132,10 +136,10 @@ def holds(
     ends: Sequence[int],
     for_each: ForEach = in_threads,
 ) -> bool:
-    """Return whether a CSV file has exactly these records, in this order; parts are read at the same time.
+    """Return whether a CSV file has exactly these records in this order; parts are read in parallel.
 
-    Each part of the file must be whole lines, and together they are the file. Where they end is therefore
-    not trusted.
+    Each part of the file must consist of complete lines, and the parts together must be the file. The end
+    positions are therefore verified, not trusted.
     """
     if not path.exists() or len(parts) != len(ends) or (ends and path.stat().st_size != ends[-1]):
         return False
@@ -148,12 +152,12 @@ def _equal_part(
     start = ends[number - 1] if number else 0
     try:
         return _equal(_read(path, schema, start, ends[number]), parts[number]())
-    except (OSError, pa.ArrowException):  # its text may quote a record
+    except (OSError, pa.ArrowException):  # the text of the error may quote a record
         return False
 
 
 def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Read the lines from one position to another; those at the beginning have the header."""
+    """Read the lines between two positions; the lines at the beginning of the file have the header."""
     if start and start == end:
         return
     with pa.OSFile(str(path)) as file, file.get_stream(start, end - start) as lines:
@@ -178,7 +182,7 @@ def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.Re
 
 
 def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> bool:
-    """Return whether two streams of batches, of any sizes, hold the same records."""
+    """Return whether two streams of batches, of any sizes, have the same records."""
     one, other = next(ones, None), next(others, None)
     while one is not None and other is not None:
         rows = min(len(one), len(other))
@@ -190,7 +194,7 @@ def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> 
 
 
 def _same(one: pa.Array, other: pa.Array) -> bool:
-    """Return whether two arrays hold the same values; all NaN are equal, and -0.0 is not 0.0."""
+    """Return whether two arrays have the same values; all NaN are equal, and -0.0 differs from 0.0."""
     if pa.types.is_floating(one.type) and one.type == other.type:
         return one.null_count == other.null_count and _bits(one).equals(_bits(other))
     return bool(one.equals(other))
@@ -211,7 +215,7 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _as_written(column: pa.Array) -> pa.Array:
-    """Format timestamps by ISO 8601; Arrow writes them without the T."""
+    """Format timestamps as in ISO 8601, because Arrow writes them without the T."""
     if not pa.types.is_timestamp(column.type):
         return column
     moments, zone = column, ""

@@ -1,4 +1,6 @@
-"""The layout of the record files: ``publish.format``, ``partition_by``, ``csv``, and their conflicts."""
+"""The layout of the record files (``publish.format``, ``partition_by``, ``csv``), and conflicts of these
+keys.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ from microguard.schemas.specification.sections import Publish
 
 
 def laid_out(contract: Contract, publish: Publish) -> Contract:
-    """Return the contract with the layout of a specification; a partition column has no categories.
+    """Return the contract with the layout of a specification; the partition column is not categorical.
 
     Raises
     ------
     InputRejected
-        If the layout cannot represent a column as the input has it.
+        If the layout cannot represent a column of the input.
     """
     row = table_format(publish.format)
     names = row.not_carried(contract.schema)
@@ -44,12 +46,12 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
 
 
 def require_regions(contract: Contract, strata: pa.Table) -> None:
-    """Refuse regions that cannot be the name of a folder, before the records are protected.
+    """Refuse regions that cannot be folder names before the records are protected.
 
     Parameters
     ----------
     strata : pyarrow.Table
-        Of the validated records, by `REGION`.
+        Strata of the validated records, with `REGION`.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """Partitions: one folder of record files for each region, with names as in Hive (``region=north``).
 
-The files do not hold the region, because pandas and pyarrow read no dataset that has a column twice. Hive,
-Spark, DuckDB, pandas, pyarrow and Polars read it from the name of the folder, and guess its type. Values that
-one of them would misread are refused: text like a number, a date, a truth value or a missing value (in tests
-all of them read "007" as 7, and DuckDB reads "epoch" as a date), and numbers that one of them reads as text.
+The files do not have the region as a column, because pandas and pyarrow cannot read a dataset that has a
+column twice. Hive, Spark, DuckDB, pandas, pyarrow and Polars read the region from the folder name and infer
+its type. Values that any of these programs would misread are refused: text like a number, a date, a truth
+value or a missing value (in tests all of them read "007" as 7, and DuckDB reads "epoch" as a date), and
+numbers that a program reads as text.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from urllib.parse import unquote
 import pyarrow as pa
 from microguard.schemas.errors import InputRejected
 
-#: Most bytes of a name in a file system.
+#: Maximum number of bytes of a name in a file system.
 LONGEST_NAME = 255
-#: pyarrow reads larger whole numbers as text.
+#: pyarrow reads larger integers as text.
 LARGEST_NUMBER = 2**31
-#: Text with a digit and no other letters than these may be a number, a date or a time.
+#: Text that has a digit and no letters other than these may be a number, a date or a time.
 _OF_NUMBERS = frozenset("defltxz")
 _HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f]+l?", re.IGNORECASE)
 _WORDS = frozenset({"nan", "inf", "infinity", "true", "false", "epoch", "null", "__hive_default_partition__"})
@@ -32,7 +33,7 @@ def partition_folder(column: str, value: str | int) -> str:
     """Return the name of the folder of a region.
 
     ASCII characters other than letters, digits, ``_``, ``-`` and ``.`` are escaped as in Hive. Other
-    characters are not, because Spark decodes bytes one by one.
+    characters are not escaped, because Spark decodes bytes one by one.
     """
     return f"{column}={''.join(map(_escaped, str(value)))}"
 
@@ -44,20 +45,20 @@ def partition_of(path: str) -> dict[str, str]:
 
 
 def partition_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type of a region that is read from the name of a folder; None for other types."""
+    """Return the type of a region column that readers infer from folder names; None for other types."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     text = pa.types.is_string(plain) or pa.types.is_large_string(plain)
     return plain if text or pa.types.is_integer(plain) else None
 
 
 def require_partitions(column: str, values: Iterable[str | int | None]) -> None:
-    """Refuse regions that readers would misread, or whose folders have one name on some disks.
+    """Refuse regions that readers would misread, or whose folder names coincide on some file systems.
 
     Parameters
     ----------
     column : str
     values : iterable
-        Each region once.
+        The distinct regions.
 
     Raises
     ------

@@ -1,9 +1,10 @@
-"""Totals by single codes: they reveal that the cells of a finished table are sums of some microdata.
+"""Totals by single codes, which show that the cells of a finished table are sums of certain microdata.
 
-Cells have no records to compare. Microdata of the same records have the totals of their one-way margins, so
-both are known by code and total, whatever the columns are called. A total is kept to `DIGITS` significant
-digits without its power of ten, so that rounded cells and cells in thousands are found too. Codes and totals
-are kept as keyed hashes only, a sample of the codes with the smallest hashes (bottom-k, Broder 1997).
+A finished table has no records to compare. But its one-way margins equal totals of the microdata from which
+it was made, so that pairs of code and total identify both, under any column names. A total is stored with
+`DIGITS` significant digits and without its power of ten: rounded cells and cells in thousands are then found
+too. Codes and totals are stored as keyed hashes only, for a sample of the codes with the smallest hashes
+(bottom-k, Broder 1997).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-#: Significant digits of a total. With them, one in some thousand totals of other records coincides.
+#: Significant digits of a total: with this number, about one in some thousand totals of other records agrees.
 DIGITS = 4
-#: Number of codes of each column that are kept: those with the smallest hashes.
+#: Number of codes of each column that are stored: those with the smallest hashes.
 CODES = 1024
-#: Minimum number of equal totals of common codes, and minimum share of them, for two columns of totals of the
-#: same records.
+#: Minimum number and minimum share of equal totals among common codes, for two columns of totals of the same
+#: records.
 FEWEST, SHARE = 3, 0.5
 #: Smaller whole totals are ignored, because they are often equal by chance.
 SMALLEST_WHOLE = 1000
@@ -26,16 +27,16 @@ SMALLEST_WHOLE = 1000
 
 @dataclass(frozen=True, eq=False)
 class AmountFingerprint:
-    """Totals of a source by single codes, one row a total.
+    """Totals of a source by single codes, one row for each total.
 
     Attributes
     ----------
     measures : (m,) int64 array
-        Which column of codes and which amount a total is of.
+        Number of the combination of code column and amount that a total belongs to.
     codes : (m,) int64 array
-        Hash of the code; of the grand total, of none.
+        Hash of the code; for the grand total, hash of no code.
     totals : (m, 3) int64 array
-        Hashes of the total and of the two totals next to it in the last digit kept.
+        Hashes of the total and of the two totals that differ by one in the last stored digit.
     """
 
     measures: np.ndarray
@@ -46,11 +47,11 @@ class AmountFingerprint:
 def amount_fingerprint(
     measures: np.ndarray, codes: np.ndarray, amounts: np.ndarray, salts: np.ndarray
 ) -> AmountFingerprint:
-    """Return the fingerprint of totals, without totals that carry no information.
+    """Return the fingerprint of totals; leave out totals that carry no information.
 
     Parameters
     ----------
-    measures, codes : (m,) int64 arrays, see `AmountFingerprint`; the codes not keyed yet
+    measures, codes : (m,) int64 arrays, see `AmountFingerprint`; hashes of codes without key
     amounts : (m,) totals
     salts : (2,) uint64 halves of the key
     """
@@ -65,14 +66,14 @@ def amount_fingerprint(
 
 
 def _digits(sizes: np.ndarray) -> np.ndarray:
-    """(m,) significant digits of each size, from 10^(DIGITS - 1) to 10^DIGITS - 1."""
+    """Return the (m,) significant digits of each size, from 10^(DIGITS - 1) to 10^DIGITS - 1."""
     exponent = np.floor(np.log10(sizes)) - (DIGITS - 1)
     digits = np.rint(sizes / 10.0**exponent)
     return np.where(digits >= 10**DIGITS, 10 ** (DIGITS - 1), digits).astype(np.int64)
 
 
 def share_amounts(left: AmountFingerprint | None, right: AmountFingerprint | None) -> bool:
-    """Return whether some amount has the same totals in both, by at least half of the common codes."""
+    """Return whether two amounts have the same totals for at least half of their common codes."""
     if left is None or right is None:
         return False
     one = pd.DataFrame({"left": left.measures, "code": left.codes, "total": left.totals[:, 0]})
@@ -84,7 +85,9 @@ def share_amounts(left: AmountFingerprint | None, right: AmountFingerprint | Non
 
 
 def mixed(hashes: np.ndarray, salts: np.ndarray) -> np.ndarray:
-    """Return keyed hashes: two rounds of SplitMix64 (Steele, Lea and Flood 2014), half a key before each."""
+    """Return keyed hashes: two rounds of SplitMix64 (Steele, Lea and Flood 2014), with half a key before
+    each.
+    """
     for salt in salts:
         hashes = hashes ^ salt
         hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,10 +1,10 @@
 """Find the releases that were made of the same records, under any name, specification or area.
 
-Two single releases of one source can be differenced, so the second is refused unless a steward accepts it.
-Releases of one series may be published together, because they are audited together. Tables of one evidence
-area may be, because a cell keeps the value with which it was published. A withdrawn release counts, because
-copies of it remain, except under the name and place from which it was withdrawn: publishing there again is a
-steward's decision.
+The difference of two single releases of one source can disclose values, so the second is refused unless a
+steward accepts it. Releases of one series may be published together, because they are audited together.
+Tables of one evidence area may be published together, because a cell keeps its published value. A withdrawn
+release counts, because readers may have copies. The exception is the name and place from which it was
+withdrawn: there a steward decides to publish again.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.roles import PUBLISHED
 
-#: Share of the columns that a release with a lost fingerprint must have to count as of the same records.
+#: Share of the columns that a release with a lost fingerprint must have in common to count as the same
+#: records.
 ALIKE_BY_NAME = 0.5
-#: Evidence area of a release that its own area no longer knows.
+#: Evidence area of a release that is missing in the ledger of its own area.
 FORGOTTEN = ""
 
 
@@ -44,9 +45,9 @@ class Conflict:
     Attributes
     ----------
     release_id, name, path : str
-        `path` is the folder as which it was published.
+        `path` is the folder in which it was published.
     compared : bool
-        Whether its records were compared and are the same; otherwise they cannot be compared.
+        Whether its records were compared and are the same; False if they cannot be compared.
     """
 
     release_id: str
@@ -60,7 +61,7 @@ class _Known:
     """An earlier release that readers may have seen."""
 
     entry: SharedEntry
-    file: str  # the fingerprint of the new release that was made with the same key
+    file: str  # the new release's fingerprint with the key of this earlier release
     fingerprint: Callable[[], SourceFingerprint | None]
     is_published: bool
 
@@ -71,12 +72,12 @@ def source_of(entry: Entry) -> str:
 
 
 def ledger_of(entry: Entry) -> SharedLedger | None:
-    """Return the shared ledger of its evidence area; None without one."""
+    """Return the shared ledger of the release's evidence area; None without one."""
     return shared_ledger(entry.ledger) if entry.ledger else None
 
 
 def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
-    """Return the entry of a release in the shared ledger."""
+    """Return the entry that a release gets in the shared ledger."""
     return SharedEntry(
         release_id=entry.release_id,
         name=entry.name,
@@ -91,12 +92,12 @@ def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
 
 
 def conflicts(new: Entry, areas: Areas) -> list[Conflict]:
-    """Return the releases of the same source with which a release may not be published, by id.
+    """Return the releases of the same source that conflict with a release, by id.
 
     Parameters
     ----------
     new : Entry
-        Its fingerprint, if it has one, is in its evidence folder already.
+        The release; its fingerprint, if any, is already in its evidence folder.
     areas : Areas
     """
     entry, fingerprints = shared_entry(new, areas), _fingerprints(new, areas)
@@ -108,12 +109,12 @@ def conflicts(new: Entry, areas: Areas) -> list[Conflict]:
             if same is not None:
                 conflicting.append(_conflict(known, same))
         elif entry.content == "table" and _by_another_key(fingerprint, known.fingerprint()):
-            conflicting.append(_conflict(known, False))  # only the key shows cells of the same units
+            conflicting.append(_conflict(known, False))  # only with the same key are cells recognised
     return sorted(conflicting, key=lambda each: each.release_id)
 
 
 def refuse_conflicts(new: Entry, areas: Areas) -> None:
-    """Refuse a release of a source that has another one, unless a steward accepted it.
+    """Refuse a release if its source has another release, unless a steward accepted this.
 
     Raises
     ------
@@ -140,7 +141,7 @@ def refuse_conflicts(new: Entry, areas: Areas) -> None:
 
 
 def same_under_another_source(entry: Entry, areas: Areas) -> list[Conflict]:
-    """Return the releases of the same records whose source has another name."""
+    """Return the releases of the same records whose sources have another name."""
     fingerprints, source = _fingerprints(entry, areas), source_of(entry)
     others = [known for known in _known(entry, areas) if known.entry.source != source]
     return [
@@ -176,8 +177,8 @@ def _columns(entry: Entry) -> tuple[str, ...]:
 def _known(new: Entry, areas: Areas) -> list[_Known]:
     """Return all other releases that readers may have seen, of this evidence area and of the shared ledger.
 
-    A release of this area that only the shared ledger has was forgotten when a back-up was restored. It
-    counts as one of another area, because its cells and units are not known here.
+    A release of this area that only the shared ledger has was lost when a back-up was restored. It is treated
+    like a release of another area, because its cells and units are not known here.
     """
     here = _known_here(areas)
     ids = {each.entry.release_id for each in here}
@@ -221,12 +222,12 @@ def _may_stand_beside(new: SharedEntry, known: _Known) -> bool:
         return False
     if new.series and new.series == other.series:
         return True
-    # A published release of this name here was refused or accepted already, unless a series begins now.
+    # An earlier release of this name was already refused or accepted elsewhere, unless a series begins now.
     return new.public == other.public and (not known.is_published or not new.series)
 
 
 def _alike_by_name(new: SharedEntry, other: SharedEntry) -> bool:
-    """Return whether the columns of two releases of records are alike; unknown columns may be."""
+    """Return whether the columns of two releases of records are similar; unknown columns count as similar."""
     if other.columns is None or new.columns is None:
         return new.content == other.content == "records"
     shared = len(set(new.columns) & set(other.columns))
@@ -234,7 +235,7 @@ def _alike_by_name(new: SharedEntry, other: SharedEntry) -> bool:
 
 
 def _by_another_key(fingerprint: SourceFingerprint | None, other: SourceFingerprint | None) -> bool:
-    """Return whether two fingerprints have different keys, for example because a key was lost."""
+    """Return whether two fingerprints have different keys, for example because one key was lost."""
     return fingerprint is not None and other is not None and fingerprint.key != other.key
 
 
@@ -249,7 +250,7 @@ def _same_source(new: SharedEntry, fingerprint: SourceFingerprint | None, known:
         return False if named_alike or lost else None
     if same_records(fingerprint, other):
         return True
-    if named_alike and new.declared and known.entry.declared:  # the same units, says the specification
+    if named_alike and new.declared and known.entry.declared:  # stated in the specification
         shared = share_units(fingerprint, other)
         return None if shared is False else bool(shared)
     return None

@@ -1,8 +1,9 @@
 """Compute the fingerprint of a source in one small Spark job, exactly, for any row order and partitioning.
 
 For every subset of columns, each task keeps the cells with the smallest hashes and their counts, and returns
-them in one row. A cell that is among the smallest of the file is among the smallest of each part that has it,
-so that sums over the parts are exact. Further tasks add the parts, some subsets each.
+them in one row. A cell that is among the smallest of the file is among the smallest of each partition that
+contains it, so that sums over the partitions are exact. Further tasks add the results of the partitions; each
+task does so for some of the subsets.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Number of cells that are kept of each subset of columns.
+#: Number of cells that are kept for each subset of columns.
 CELLS = 1024
-#: Records of the first piece that a task reads, then twice as many, and so on up to the largest.
+#: Number of records in the first piece that a task reads; the number doubles with each piece up to the
+#: largest.
 FIRST_PIECE, LARGEST_PIECE = 4 * CELLS, 1024 * CELLS
 UNIT = "unit"
-#: What a task returns of a subset: arrays of int64 as bytes, marks row by row.
+#: Columns that a task returns for a subset: arrays of int64 as bytes, with the marks row by row.
 _PARTS = t.StructType(
     [
         t.StructField("subset", t.IntegerType()),
@@ -78,18 +80,18 @@ _ROWS = t.StructType(
 def keep_fingerprint(
     screened: ValidatedInput, reader: Specification, specification: Specification, entry: Entry, areas: Areas
 ) -> None:
-    """Write the fingerprint of a release's source to its evidence.
+    """Write the fingerprint of a release's source to the evidence of the release.
 
     Parameters
     ----------
     reader : Specification
-        How the input was read.
+        Specification with which the input was read.
     """
     table = specification.table
     finished = entry.identity["content"] == "table" and table is not None and table.source == "cells"
     unit = specification.unit
     columns = [name for name in reader.published if name != unit]
-    if not columns:  # nothing identifies records; a source of the same name still conflicts
+    if not columns:  # nothing identifies the records; a source of the same name still conflicts
         return
     ledger, folder = ledger_of(entry), areas.record(entry.release_id)
     places = [(areas.key(), folder / FILE)]
@@ -110,7 +112,7 @@ def keep_fingerprint(
 def _totals(
     frame: DataFrame, reader: Specification, left_out: set[str | None], fingerprint: SourceFingerprint
 ) -> Totals:
-    """Compute totals by the codes of those columns that the fingerprint has counts of."""
+    """Compute totals by the codes of the columns for which the fingerprint has counts."""
     numeric = [name for name in reader.published if reader.variables[name].kind == "numeric"]
     weights = [name for name in reader.with_role("weight") if name in frame.columns]
     limits = {
@@ -136,7 +138,7 @@ def compute_fingerprint(
     records : int
         Number of records of the frame.
     key : bytes
-        The agency's secret; it is sent with the tasks and is in no plan that Spark shows.
+        The agency's secret; it is sent with the tasks and does not appear in a query plan.
     """
     sample = Sample(tuple(sorted(columns)), unit is not None, key)
     values = [value_hash(name, frame).alias(f"c{i}") for i, name in enumerate(sample.names)]
@@ -149,7 +151,7 @@ def compute_fingerprint(
 
 
 class Sample:
-    """Sample the cells of each subset of columns from the records of a task, as rows of `_PARTS`.
+    """Sample the cells of each subset of columns from the records of one task; return rows of `_PARTS`.
 
     Parameters
     ----------
@@ -188,7 +190,9 @@ class Sample:
         )
 
     def _columns_of(self, subset: Subset) -> tuple[list[int], int | None]:
-        """Return the positions of a subset's columns, and of the missing column if exactly one is missing."""
+        """Return the positions of a subset's columns, and the position of the missing column if exactly one
+        is missing.
+        """
         columns = [self.names.index(name) for name in subset]
         others = set(range(len(self.names))) - set(columns)
         return columns, others.pop() if len(others) == 1 and len(columns) > 2 else None
@@ -214,7 +218,7 @@ def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add up the parts of some subsets, of which all parts are here, into rows of a fingerprint."""
+    """Add the parts of some subsets (all parts must be present), and return rows of a fingerprint."""
     of_subset: dict[int, Smallest] = {}
     for part in (part for batch in batches for part in batch.to_pylist()):
         subset = part["subset"]
@@ -226,7 +230,7 @@ def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class Smallest:
     """The cells with the smallest hashes so far, with counts or marks.
 
-    One more than `most` is held, which shows whether there are more.
+    The object stores `most` + 1 cells, to show whether there are more than `most`.
 
     Parameters
     ----------
@@ -243,7 +247,7 @@ class Smallest:
     def count(self, hashes: np.ndarray) -> None:
         """Count the hashes of a batch, (n,) uint64."""
         cells = _cells(hashes[self._near(hashes)])
-        counted = pc.value_counts(pa.array(cells))  # by hashing: sorting the batch takes three times as long
+        counted = pc.value_counts(pa.array(cells))  # by hashing: sorting takes three times as long
         self._add_counts(counted.field("values").to_numpy(), counted.field("counts").to_numpy())
 
     def mark(self, hashes: np.ndarray, marks: np.ndarray) -> None:
@@ -252,7 +256,7 @@ class Smallest:
         self._add_marks(_cells(hashes[near]), marks[near].view(np.int64))
 
     def add(self, part: Mapping[str, Any]) -> None:
-        """Add the `part` of another task."""
+        """Add the cells of another task, as returned by `part`."""
         cells, records, marks = (
             np.frombuffer(part[name], np.int64) for name in ("cells", "records", "marks")
         )
@@ -262,7 +266,7 @@ class Smallest:
             self._add_counts(cells, records)
 
     def _near(self, hashes: np.ndarray) -> np.ndarray | slice:
-        """Select the hashes that may be among the smallest."""
+        """Select the hashes that could be among the smallest."""
         full = len(self._cells) == self._size
         return hashes <= np.uint64(2 * int(self._cells[-1]) + 1) if full else slice(None)
 
@@ -274,7 +278,9 @@ class Smallest:
         self._cells, self._records = self._cells[: self._size], self._records[: self._size]
 
     def _add_marks(self, cells: np.ndarray, marks: np.ndarray) -> None:
-        """Add units with marks; of a unit with several records keep the smallest marks, in any order."""
+        """Add units with marks; for a unit with several records keep the smallest marks, independent of
+        order.
+        """
         joined = np.concatenate([self._cells, cells])
         all_marks = marks if self._marks is None else np.concatenate([self._marks, marks])
         order = np.lexsort((*all_marks.T[::-1], joined))
@@ -285,11 +291,11 @@ class Smallest:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all cells so far are held."""
+        """Whether all cells seen so far are stored."""
         return len(self._cells) < self._size
 
     def part(self) -> dict[str, bytes]:
-        """Return the cells of a task that read some of the records."""
+        """Return the cells of a task, which has read only some of the records."""
         marks = b"" if self._marks is None else self._marks.tobytes()
         return {"cells": self._cells.tobytes(), "records": self._records.tobytes(), "marks": marks}
 
@@ -308,12 +314,13 @@ class Smallest:
 def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
     """Sum the hashes of some columns, independently of their order and names.
 
-    A sum of random hashes is a random hash: mixing it again would double the cost.
+    A sum of random hashes is a random hash, so that the sum needs no further mixing, which would double the
+    cost.
     """
     first, *others = (hashed[i] for i in columns)
     return sum(others, start=first)
 
 
 def _cells(hashes: np.ndarray) -> np.ndarray:
-    """Convert hashes to non-negative int64 in the same order, a type that Spark and Parquet have."""
+    """Convert hashes to non-negative int64 in the same order, because Spark and Parquet have this type."""
     return (hashes >> np.uint64(1)).view(np.int64)

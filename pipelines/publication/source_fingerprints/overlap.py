@@ -2,10 +2,10 @@
 
 In two independent files, each record of a cell (a combination of values) is in one or the other file by
 chance: given the cell's total, its count in one file is binomial. Files that differ by more than chance are
-of no interest here. Files that differ by *less* share records: the score test against a shared component of
-two Poisson counts is the lower tail of the chi-square test of homogeneity (the reverse of overdispersion;
-Dean 1992). Cells are sampled by their hash (bottom-k, Broder 1997), independently of counts, so that both
-files have the same sample and the test is valid on it.
+irrelevant here. Files that differ by *less* share records: the score test against a shared component of two
+Poisson counts is the lower tail of the chi-square test of homogeneity (the reverse of overdispersion; Dean
+1992). Cells are sampled by their hash (bottom-k, Broder 1997), independently of counts, so that both files
+have the same sample and the test is valid on the sample.
 """
 
 from __future__ import annotations
@@ -15,28 +15,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: One above the largest hash of a cell.
+#: Upper end of the range of cell hashes (exclusive).
 HASHES = 2**63
-#: Standard errors below chance: one in a billion pairs of samples.
+#: Number of standard errors below chance that proves common records: one false alarm in a billion pairs of
+#: samples.
 SIGNIFICANCE = 6.0
-#: The same for few and large cells, as the logarithm of a probability.
+#: The same limit for few and large cells, as the logarithm of a probability.
 LOG_CHANCE = math.log(1e-7)
-#: Largest dispersion, as a share of that of chance, at which records count as shared.
+#: Largest dispersion, relative to that expected by chance, with which records count as shared.
 DISPERSION = 0.75
-#: Least agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960).
+#: Minimum agreement beyond chance, as a share of the largest possible one (Cohen's kappa 1960).
 AGREEMENT = 0.3
-#: The same for a column, given another: running numbers that two files share agree in nothing else.
+#: Minimum kappa of a column, given another column: running numbers that two files share agree in no other
+#: column.
 BEYOND_NUMBERS = 0.5
 
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Number of records in the cells of some columns: those cells whose hashes are smallest.
+    """Number of records in the cells of some columns, for the cells with the smallest hashes.
 
     Attributes
     ----------
     cells : (m,) int64 array
-        Hashes from 0 to 2^63, sorted, each once.
+        Distinct hashes from 0 to 2^63, sorted.
     records : (m,) int64 array
     whole : bool
         Whether these are all cells.
@@ -48,13 +50,13 @@ class CellCounts:
 
     @property
     def end(self) -> int:
-        """Return the hash up to which all cells are included."""
+        """Return the hash below which all cells are included."""
         return HASHES if self.whole or not len(self.cells) else int(self.cells[-1])
 
 
 @dataclass(frozen=True)
 class _Paired:
-    """Counts of the same cells in two files; `part` is the share of all hashes that is compared."""
+    """Counts of the same cells in two files; `part` is the share of the range of hashes that is compared."""
 
     left: np.ndarray
     right: np.ndarray
@@ -76,23 +78,23 @@ class _Paired:
 
     @property
     def met(self) -> float:
-        """Return the estimated number of cells that both files have."""
+        """Return the estimated number of cells that occur in both files."""
         return float(((self.left > 0) & (self.right > 0)).sum()) / self.part if len(self.left) else 0.0
 
     def agreement(self, sizes: tuple[int, int]) -> float:
-        """Return the estimated probability that a record of each file are in the same cell."""
+        """Return the estimated probability that a random record of each file are in the same cell."""
         return float(self.left @ self.right) / self.part / (sizes[0] * sizes[1])
 
 
 def share_records(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> bool:
-    """Return whether the counts of two files differ by less than those of files without common records.
+    """Return whether the counts of two files differ by less than they would without common records.
 
     Parameters
     ----------
     left, right : CellCounts
-        Of the same columns.
+        Counts for the same columns of both files.
     sizes : (int, int)
-        Records of the files.
+        Numbers of records of the files.
     """
     paired = _Paired.of(left, right)
     total = paired.left + paired.right
@@ -102,7 +104,7 @@ def share_records(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -
     spread = share * (1.0 - share)
     distance = np.abs(paired.left - share * total)
     squares = distance**2 / (total * spread)
-    # Moments of a squared, standardised binomial: mean 1, and this variance.
+    # A squared, standardised binomial variable has mean 1 and this variance.
     error = math.sqrt(float((2.0 + (1.0 - 6.0 * spread) / (total * spread)).clip(0.0).sum()))
     close = float(squares.mean()) <= DISPERSION
     if close and len(total) - float(squares.sum()) >= SIGNIFICANCE * max(error, 1.0):
@@ -111,21 +113,21 @@ def share_records(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -
 
 
 def _close_in_few(distance: np.ndarray, total: np.ndarray, spread: float) -> bool:
-    """Test the same for few and large cells, by Chernoff's bound on the lower tail of chi-square."""
+    """Test few and large cells with Chernoff's bound on the lower tail of chi-square."""
     free = len(total) - 1
-    left = float(((distance + 0.5) ** 2 / (total * spread)).sum()) / free  # counts are whole: half a record
+    left = float(((distance + 0.5) ** 2 / (total * spread)).sum()) / free  # continuity correction
     return left < DISPERSION and free / 2 * (math.log(left) + 1.0 - left) <= LOG_CHANCE
 
 
 def _met_by_twos(paired: _Paired, total: np.ndarray, spread: float) -> bool:
-    """Test the same on cells of two records, also if the smaller file is a part of the larger one."""
+    """Test cells of two records, which also finds a file that is a part of a larger one."""
     twos = total == 2
     cells, chance = int(twos.sum()), 2.0 * spread
     if cells == 0:
         return False
     beyond = float((paired.left[twos] == 1).mean()) - chance
     error = math.sqrt(chance * (1.0 - chance) / cells)
-    # At least SIGNIFICANCE cells: the normal approximation does not hold for fewer.
+    # At least SIGNIFICANCE cells are needed: the normal approximation does not hold for fewer.
     return beyond >= AGREEMENT * (1.0 - chance) and cells * beyond >= SIGNIFICANCE * max(error * cells, 1.0)
 
 
@@ -135,7 +137,7 @@ def is_numbering(
     other: tuple[CellCounts, CellCounts],
     sizes: tuple[int, int],
 ) -> bool:
-    """Return whether two files agree in only one of two columns, as in running numbers.
+    """Return whether two files agree in only one of two columns, as they do for running numbers.
 
     Parameters
     ----------

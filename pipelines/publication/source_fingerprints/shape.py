@@ -1,10 +1,10 @@
-"""Recognise records although all labels were recoded and numbers were rescaled, under the same names.
+"""Recognise the same records after all labels were recoded and numbers rescaled, under the same column names.
 
-A recoded label has another hash and the same counts. The table of two columns with few values is read from
-the counts of single values and of ordered pairs of values, whose hash is a sum. Its rows and columns are put
-in the order of their counts, which no recoding changes. Two tables of other records of one population
-differ as chance has it, given their margins (chi-square test of homogeneity). Those of the same records, or
-of most of them, differ by less.
+A recoded label has another hash but the same counts. The cross table of two columns with few values is
+computed from the counts of single values and of ordered pairs of values; the hash of a pair is a sum. Rows
+and columns of the table are sorted by their counts, which recoding does not change. Tables of different
+records of one population differ by chance, given their margins (chi-square test of homogeneity). Tables of
+the same records, or of most of them, differ by less.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from itertools import combinations, product
 import numpy as np
 from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts
 
-#: Columns whose ordered pairs are counted at most: those whose names have the smallest hashes.
+#: Maximum number of columns whose ordered pairs are counted: those whose names have the smallest hashes.
 COLUMNS = 8
-#: Categories of a column that are compared, the most frequent ones; the others are one.
+#: Number of categories of a column that are compared, the most frequent ones; all others form one category.
 CATEGORIES = 40
-#: Fewest columns in which two sources must be alike, and their share of the common ones.
+#: Minimum number of columns in which two sources must be alike, and minimum share of the common columns.
 FEWEST, SHARE = 3, 0.5
-#: Dispersion, as a share of that of chance, up to which most records are the same.
+#: Maximum dispersion, relative to that expected by chance, with which most records count as the same.
 DISPERSION = 0.5
-#: Fewest degrees of freedom of a table, and of all tables together.
+#: Minimum degrees of freedom of one table, and of all tables together.
 FREE, FREE_TOGETHER = 8, 100
-#: Share of the larger source that the smaller one must have: of fewer records the orders differ.
+#: Minimum size of the smaller source as a share of the larger: with fewer records the order of counts
+#: differs.
 NEARLY = 0.9
 
 Subset = tuple[str, ...]
@@ -40,7 +41,7 @@ class Alike:
     Attributes
     ----------
     free : int
-        Degrees of freedom of all tables that are less dispersed than chance has it.
+        Degrees of freedom of all tables that are less dispersed than expected by chance.
     columns : int
         Columns of these tables.
     same : bool
@@ -53,7 +54,7 @@ class Alike:
 
 
 def pairs_of(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the pairs of columns whose tables are counted."""
+    """Return the pairs of columns whose cross tables are counted."""
     chosen = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:COLUMNS]
     return list(combinations(sorted(chosen), 2))
 
@@ -66,14 +67,14 @@ def ordered_hash(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 def shapes(
     cells: Mapping[Subset, CellCounts], pairs: Mapping[tuple[str, str], CellCounts]
 ) -> dict[Subset, np.ndarray]:
-    """Return the tables of pairs of columns with few values, in an order that labels do not change.
+    """Return the tables of pairs of columns with few values, in an order that does not depend on labels.
 
     Parameters
     ----------
     cells : mapping of columns to counts
-        Of single columns, for the hashes of their values.
+        Counts of single columns, by the hashes of their values.
     pairs : mapping of two columns to counts
-        By `ordered_hash`.
+        Counts of pairs of columns, by `ordered_hash`.
     """
     tables: dict[Subset, np.ndarray] = {}
     for pair, counts in pairs.items():
@@ -110,7 +111,7 @@ def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarra
         return None
     table = np.zeros((len(rows.cells), len(columns.cells)))
     tried: list[np.ndarray] = []
-    for low, high in product((0, 1), repeat=2):  # the bits that the hashes of single values lack
+    for low, high in product((0, 1), repeat=2):  # the hash bits that single values do not have
         one = 2 * rows.cells.astype(np.uint64) + np.uint64(low)
         other = 2 * columns.cells.astype(np.uint64) + np.uint64(high)
         wanted = (ordered_hash(one[:, None], other[None, :]) >> np.uint64(1)).astype(np.int64)
@@ -128,7 +129,7 @@ def _ordered(table: np.ndarray) -> np.ndarray:
     for _ in range(2):
         profile = np.sort(table, axis=1)
         table = table[np.lexsort((*profile.T, table.sum(axis=1)))[::-1]].T
-    for _ in range(2):  # columns past the last are one
+    for _ in range(2):  # the columns past the limit are merged into one
         if len(table) > CATEGORIES:
             table = np.vstack([table[: CATEGORIES - 1], table[CATEGORIES - 1 :].sum(axis=0)])
         table = table.T
@@ -136,7 +137,9 @@ def _ordered(table: np.ndarray) -> np.ndarray:
 
 
 def _dispersion(left: np.ndarray, right: np.ndarray) -> tuple[float, int]:
-    """Return chi-square of homogeneity of two tables, and the degrees of freedom beyond their margins."""
+    """Return the chi-square statistic of homogeneity of two tables, and the degrees of freedom given their
+    margins.
+    """
     shape = tuple(max(pair) for pair in zip(left.shape, right.shape, strict=True))
     a, b = np.zeros(shape), np.zeros(shape)
     a[: left.shape[0], : left.shape[1]] = left

@@ -1,9 +1,10 @@
-"""A ledger that several evidence areas share, so that each knows the sources that the others published.
+"""A ledger that several evidence areas share, so that each knows the sources published by the others.
 
-Each release has one entry, which is put as a whole and never changed, and the fingerprint of its source. All
-areas compute fingerprints with one key, because fingerprints of two keys cannot be compared. A private folder
-holds the key itself. An object store never does: whoever reads the store would know it. There the key is the
-file that all areas name in the environment, and the store holds the name of the key.
+Each release has one entry, which is written atomically and never changed, and the fingerprint of its source.
+All areas compute fingerprints with one key, because fingerprints with different keys cannot be compared. If
+the ledger is a private folder, it contains the key. An object store never contains the key, because everyone
+who can read the store would know it. In this case the environment of all areas names a key file, and the
+store contains only the name of the key.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
 from microguard.pipelines.publication.storage.storage import Storage, storage_at
 from microguard.schemas.errors import MicroguardError, SpecificationError
 
-#: Endings of the names of entries and fingerprints.
+#: File name suffixes of entries and fingerprints.
 ENTRY, FINGERPRINT = ".json", ".sketch.parquet"
 _KEY, _KEY_NAME = "key", "key-name"
 
 
 @dataclass(frozen=True)
 class SharedEntry:
-    """A release as other areas know it.
+    """The entry of a release for other areas.
 
     Attributes
     ----------
@@ -36,9 +37,9 @@ class SharedEntry:
     series : str
         Kind of the series; "" for a single release.
     public, evidence : str
-        Its areas (`Areas.identity`).
+        The public and the evidence area of the release (`Areas.identity`).
     columns : tuple of str or None
-        Published columns of its records; None in entries of versions that did not keep them.
+        Published columns of its records; None in entries of versions that did not store them.
     """
 
     release_id: str
@@ -52,12 +53,12 @@ class SharedEntry:
     columns: tuple[str, ...] | None = None
 
     def written(self) -> bytes:
-        """Return the content of the entry's file."""
+        """Return the content of the file of the entry."""
         return json.dumps(asdict(self), sort_keys=True).encode()
 
 
 class SharedLedgerDamaged(MicroguardError):
-    """Raised if an entry cannot be read; nothing can be published until it is readable."""
+    """Raised if an entry is unreadable; nothing can be published until the entry is repaired."""
 
     exit_code = 1
 
@@ -79,7 +80,7 @@ class SharedLedger:
         Parameters
         ----------
         public : Path or None
-            The public area, if it is a folder: the key must not be there.
+            The public area, if it is a folder; the key must not be inside.
 
         Raises
         ------
@@ -116,19 +117,21 @@ class SharedLedger:
         return entries
 
     def fingerprint(self, release_id: str) -> SourceFingerprint | None:
-        """Return the fingerprint of a release's source; None if it has none that can be read."""
+        """Return the fingerprint of a release's source; None if there is no readable fingerprint."""
         found = self._storage.get(f"{release_id}{FINGERPRINT}")
         return None if found is None else SourceFingerprint.read(pa.BufferReader(found.content))
 
     def put(self, entry: SharedEntry, fingerprint: Path) -> None:
-        """Add a release that is about to be published, its fingerprint first; an entry is never replaced.
+        """Add a release before its publication: first its fingerprint, then its entry, which is never
+        replaced.
 
-        The lock must be held until the entry is there: a run that takes it over later finds the entry.
+        The lock must be held until the entry is written, so that a run that takes the lock over later finds
+        the entry.
 
         Raises
         ------
         AreaTaken
-            If another area took the lock over, and may not have seen this release.
+            If another area took the lock over and may not know this release.
         """
         self._storage.require_lock()
         if fingerprint.is_file():
@@ -143,7 +146,7 @@ def shared_ledger(place: str) -> SharedLedger:
 
 
 def lock_of(ledger: SharedLedger | None) -> AbstractContextManager[None]:
-    """Return the lock of a ledger, if there is one."""
+    """Return the lock of a ledger; do nothing if there is no ledger."""
     return nullcontext() if ledger is None else ledger.lock()
 
 

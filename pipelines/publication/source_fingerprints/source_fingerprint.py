@@ -1,10 +1,10 @@
-"""The fingerprint of a source: it shows whether two releases were made of the same records.
+"""The fingerprint of a source, which shows whether two releases were made from the same records.
 
-It has a sample of the units, if a variable identifies them, and counts of combinations of columns: of pairs
-by name, and of all columns and all but one under any names. It therefore finds a subset, a file of other
-columns, one with a coarser region, or a table of the same records. The cells of a finished table have no
-records: totals by single codes show that they are sums of a file. Tables of two columns, ordered by their
-counts, show the same records under recoded labels.
+The fingerprint has a sample of the units, if a variable identifies units. It also has counts of combinations
+of columns: pairs of columns by name, and all columns or all but one under any names. It therefore recognises
+a subset of the records, a file with other columns or a coarser region, and a table of the same records. A
+finished table has no records: totals by single codes show that its cells are sums of a file. Cross tables of
+two columns, sorted by their counts, show the same records under recoded labels.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from microguard.pipelines.publication.source_fingerprints.shape import alike, pa
 from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitFingerprint, similarity
 
 FILE = "sketch.parquet"
-#: The same with the key of the shared ledger.
+#: File of the fingerprint with the key of the shared ledger.
 SHARED = "shared_sketch.parquet"
-#: Number of columns whose pairs are counted; of more columns, those whose names have the smallest hashes.
+#: Number of columns whose pairs are counted; if there are more, those whose names have the smallest hashes.
 COLUMNS = 24
-#: Number of the subset that represents units, in the rows of a fingerprint.
+#: Number of the subset that stands for units, in the rows of a fingerprint.
 UNITS = -1
-#: Number of the first ordered pair of columns; the next ones have smaller numbers.
+#: Number of the first ordered pair of columns; further pairs have smaller numbers.
 PAIRS = -2
 Subset = tuple[str, ...]
 
@@ -67,9 +67,9 @@ class SourceFingerprint:
     key : str
         Name of the key of its hashes: fingerprints of two keys cannot be compared.
     units : UnitFingerprint or None
-        If a variable identifies the units.
+        Sample of the units, if a variable identifies units.
     cells : dict of tuple of str to CellCounts
-        Counts of each of `subsets_of` the columns; none of the cells of a finished table.
+        Counts for each subset in `subsets_of`; empty for a finished table.
     amounts : AmountFingerprint or None
         Totals by single codes; None in files of software that did not write them.
     pairs : dict of two columns to CellCounts
@@ -87,7 +87,7 @@ class SourceFingerprint:
     def from_rows(cls, rows: pa.Table, subsets: list[Subset], records: int, key: str) -> SourceFingerprint:
         """Build a fingerprint from the rows of `fingerprint.compute_fingerprint`.
 
-        Its columns are ``subset``, ``cell``, ``records``, ``marks`` and ``whole``.
+        The rows have the columns ``subset``, ``cell``, ``records``, ``marks`` and ``whole``.
         """
         rows = rows.sort_by([("subset", "ascending"), ("cell", "ascending")])
         place, hashes = rows["subset"].to_numpy(), rows["cell"].to_numpy()
@@ -154,7 +154,7 @@ class SourceFingerprint:
 
     @classmethod
     def read(cls, source: Path | pa.NativeFile) -> SourceFingerprint | None:
-        """Read a file of `write`; return None if there is none or it is damaged."""
+        """Read a file written by `write`; return None if the file is missing or damaged."""
         try:
             table = pq.read_table(source)
             about: dict[str, Any] = json.loads(table.schema.metadata[b"about"])
@@ -175,7 +175,7 @@ class SourceFingerprint:
 
 
 def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
-    """Return whether two releases were made of the same units or records, or of a part of them."""
+    """Return whether two releases were made from the same units or records, or from a part of them."""
     if left.units is not None and right.units is not None and similarity(left.units, right.units).same:
         return True
     sizes = (left.records, right.records)
@@ -188,7 +188,7 @@ def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
 
 
 def _amounts(place: np.ndarray, codes: np.ndarray, rows: pa.Table, first: int) -> AmountFingerprint | None:
-    """Return the totals from the rows of a fingerprint whose subsets end before `first`."""
+    """Return the totals from fingerprint rows; their subsets end before the number `first`."""
     start = int(np.searchsorted(place, first))
     if start == len(place):
         return None
@@ -197,14 +197,14 @@ def _amounts(place: np.ndarray, codes: np.ndarray, rows: pa.Table, first: int) -
 
 
 def share_units(left: SourceFingerprint, right: SourceFingerprint) -> bool | None:
-    """Return whether any unit is in both; None if that is unknown."""
+    """Return whether both sources have common units; None if that is unknown."""
     if left.units is None or right.units is None:
         return None
     return similarity(left.units, right.units).shared > 0
 
 
 def _same_in_pairs(left: SourceFingerprint, right: SourceFingerprint, sizes: tuple[int, int]) -> bool:
-    """Return whether pairs that cover half of the common columns share records: dates alone cover less."""
+    """Return whether pairs covering half of the common columns share records (dates alone cover less)."""
     common = [subset for subset in left.cells if subset in right.cells]
     columns, covered = sum(len(subset) == 1 for subset in common), set[str]()
     for pair in (subset for subset in common if len(subset) == 2):
@@ -221,13 +221,13 @@ def _share_records_in(
     both = (left.cells[pair], right.cells[pair])
     if not share_records(*both, sizes):
         return False
-    # Running numbers and layout columns agree in files that share no record.
+    # Running numbers and layout columns agree even in files without common records.
     first, second = ((left.cells[(name,)], right.cells[(name,)]) for name in pair)
     return not (is_numbering(both, first, second, sizes) or is_numbering(both, second, first, sizes))
 
 
 def _wide_pairs(left: SourceFingerprint, right: SourceFingerprint) -> Iterator[tuple[CellCounts, CellCounts]]:
-    """Return pairs of counts over equally many columns, under any names."""
+    """Return pairs of counts over equally many columns, under any column names."""
     for columns, one in left._wide:
         for others, other in right._wide:
             if columns == others:

@@ -1,9 +1,10 @@
 """Compare the units of two sources, under any name, specification or area.
 
-The units with the smallest keys are the same sample of every file that has them (bottom-k sampling, Broder
-1997; coordinated samples, Cohen and Kaplan 2007). Each sampled unit has a hash of its value in every column,
-a mark. Two files have the same units if their common units agree in some column more often than random units
-do. Running numbers that two unrelated files share agree in no other column.
+The units with the smallest keys are the same sample in every file that contains them (bottom-k sampling,
+Broder 1997; coordinated samples, Cohen and Kaplan 2007). Each sampled unit has a mark for every column: a
+hash of its value. Two files have the same units if their common units agree in some column more often than
+random units do. Two unrelated files may share running numbers as unit keys, but their units then agree in no
+column.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Number of units of a fingerprint.
+#: Number of units in a fingerprint.
 SIZE = 4096
-#: Least number of common units for a comparison.
+#: Minimum number of common units for a comparison.
 FEWEST = 8
-#: Least agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960), of the same units.
+#: Minimum agreement of the same units beyond chance, as a share of the largest possible one (Cohen's kappa
+#: 1960).
 AGREEMENT = 0.2
-#: Standard errors beyond chance: one false alarm in ten million pairs of files with 100 pairs of columns.
+#: Minimum number of standard errors beyond chance: one false alarm in ten million pairs of files with 100
+#: pairs of columns.
 SIGNIFICANCE = 7.0
 
 
@@ -30,11 +33,11 @@ class UnitFingerprint:
     Attributes
     ----------
     units : (m,) uint64 array
-        The smallest halves of unit keys, sorted, each once.
+        The smallest distinct halves of unit keys, sorted.
     marks : (m, p) uint64 array
         Hash of each unit's value in each column.
     size : int
-        Units of the release.
+        Number of units of the release.
     """
 
     units: np.ndarray
@@ -49,13 +52,13 @@ class Similarity:
     Attributes
     ----------
     shared : int
-        Units in both samples.
+        Number of units in both samples.
     share : float
         Estimated share of the smaller source's units that are in the other source.
     agreement : float
         Largest agreement beyond chance of any two columns.
     same : bool
-        Whether they have the same units.
+        Whether both sources have the same units.
     """
 
     shared: int
@@ -67,7 +70,8 @@ class Similarity:
 def similarity(left: UnitFingerprint, right: UnitFingerprint) -> Similarity:
     """Compare two fingerprints.
 
-    A unit below the smaller of both largest keys is in the sample of every file that holds it.
+    A unit whose key is below the smaller of both largest keys is in the sample of every file that contains
+    the unit.
     """
     full = [each.size > len(each.units) for each in (left, right)]
     ends = [each.units[-1] for each, cut in zip((left, right), full, strict=True) if cut and len(each.units)]
@@ -89,7 +93,7 @@ def similarity(left: UnitFingerprint, right: UnitFingerprint) -> Similarity:
 
 
 def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
-    """Return the kappa of two columns over the same units, and its number of standard errors above zero."""
+    """Return the kappa of two columns over the same units, and its number of standard errors above 0."""
     n = len(left)
     values, counts = np.unique(left, return_counts=True)
     others, their = np.unique(right, return_counts=True)
@@ -98,6 +102,6 @@ def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
     agree = float((left == right).mean())
     if chance >= 1.0:
         return 0.0, 0.0
-    # With a probability near zero one agreement would be significant: assume at least 1 / n.
+    # With a probability near zero a single agreement would be significant, so it is at least 1 / n.
     error = math.sqrt(max(chance, 1.0 / n) * (1.0 - chance) / n)
     return (agree - chance) / (1.0 - chance), (agree - chance) / error if error else 0.0

@@ -1,4 +1,4 @@
-"""A staging area in a folder that every machine of a cluster reaches by the same path."""
+"""A staging area in a folder that all machines of a cluster reach by the same path."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from microguard.pipelines.publication.staging.staging_area import Item, Part
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-#: Bytes that threads of the driver hash (1.4 GB/s each) in the 2 s that Spark needs for a job of a few tasks.
+#: Maximum number of bytes that driver threads hash (1.4 GB/s each) in the 2 s that a Spark job of a few tasks
+#: needs.
 IN_THREADS = 2**33
 
 
 @dataclass(frozen=True)
 class FolderStagingArea:
-    """A folder; see `StagingArea`. A frame is a folder of Parquet files in it."""
+    """A staging area in a folder; see `StagingArea`. A frame is a subfolder of Parquet files."""
 
     folder: Path
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Let Spark write the files."""
+        """Write a frame; Spark writes the files."""
         writer = frame.write.mode("overwrite")
         if compression is not None:
             writer = writer.option("compression", compression)
         writer.parquet(str(self.folder / name))
 
     def read(self, spark: SparkSession, name: str, schema: StructType | None = None) -> DataFrame:
-        """Let Spark read the files."""
+        """Read a frame; Spark reads the files."""
         reader = exact_paths(spark)
         return (reader if schema is None else reader.schema(schema)).parquet(str(self.folder / name))
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write a file to the frame's folder, and hash it at the same time."""
+        """Write a file to the frame's folder, and hash the file at the same time."""
         written: list[Part] = []
 
         def hashed(file: BinaryIO) -> None:
@@ -52,7 +53,7 @@ class FolderStagingArea:
         return written[0]
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: StructType) -> None:
-        """Remove other files from the folder: tasks and runs that died may have left some."""
+        """Remove all other files from the folder: tasks and runs that died may have left some."""
         folder, names = self.folder / name, {part.name for part in parts}
         for path in folder.rglob("*"):
             if path.is_file() and path.relative_to(folder).as_posix() not in names:
@@ -71,7 +72,7 @@ class FolderStagingArea:
         return sum(pq.read_metadata(path).num_rows for path in self._parquet(name))
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Compute the checksums of the files of the folder, of large ones in tasks."""
+        """Compute the checksums of the files in the folder; tasks hash large files."""
         paths = self._parquet(name)
         small = sum(path.stat().st_size for path in paths) <= IN_THREADS
         computed = in_threads(_checksum, paths) if small else in_tasks(spark, _checksum, paths)
@@ -84,14 +85,14 @@ class FolderStagingArea:
     def for_each(
         self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
     ) -> list[Any]:
-        """Compute many results in tasks."""
+        """Compute the results of several items in tasks."""
         return in_threads_or_tasks(spark, function, items)
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Write a hidden file, and rename it."""
+        """Write a hidden file, and rename it to its name."""
         path = self.folder / name
         private_folder(path.parent)
-        # two attempts of a task write different files
+        # two attempts of a task must write different files
         fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         with open(fresh, "wb") as file:
             write(file)

@@ -1,10 +1,10 @@
 """A staging area in any storage: tasks write their partitions as parts, and a list names the valid parts.
 
-A task puts its partition as one file under a name that nobody uses again, and answers with the name and the
-checksum. The driver then puts one list of these parts. What a repeated task, a second copy of a slow task or
-a killed run left is in no list and is never read. Whoever fetches a part compares its checksum. No connector
-of Spark is needed. Endpoint and credentials are those of the environment in which the tasks run, and do not
-travel to them.
+A task writes its partition as one file under a unique name, and returns the name and the checksum. The driver
+then writes one list of these parts. Files left by a repeated task, a second copy of a slow task or a killed
+run are in no list and are never read. The reader of a part verifies its checksum. No Spark connector is
+needed. Tasks take endpoint and credentials from the environment in which they run; these are not sent to
+them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Most bytes that a task fetches (unless a part is larger), so that it can be repeated, and fewest, below
-#: which starting a task costs more than the task. Spark uses the same limits for files.
+#: Maximum number of bytes that a task fetches (unless a part is larger), so that the task can be repeated,
+#: and minimum, below which starting a task costs more than the task. Spark uses the same limits for files.
 MOST_BYTES, LEAST_BYTES = 2**27, 2**22
-#: Records of an Arrow batch.
+#: Number of records in an Arrow batch.
 ROWS = 50_000
 _DAMAGED = (
     "A part of what this run wrote to the object store of the evidence area: expected the content that was "
@@ -49,12 +49,12 @@ _DAMAGED = (
 
 @dataclass(frozen=True)
 class PartListStagingArea:
-    """Everything below a prefix of a storage; see `StagingArea`.
+    """A staging area below a prefix of a storage; see `StagingArea`.
 
     Attributes
     ----------
     storage : Storage
-        Travels with tasks: it can be pickled.
+        The storage; it is pickled and sent with tasks.
     prefix : str
     folder : Path
     """
@@ -64,17 +64,17 @@ class PartListStagingArea:
     folder: Path
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Let each task put its partition; then put the list of the parts."""
+        """Write each partition in its task; then write the list of the parts."""
         write_in_tasks(self, frame, name, _as_they_are, frame.schema, compression or "zstd")
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
-        """Let tasks fetch the parts of the list."""
+        """Read a frame whose tasks fetch the parts of the list."""
         content = self._list(name)
         written = t.StructType.fromJson(content["schema"])
         return fetched(spark, self.storage, _parts(content), schema or written)
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Put a part; only the list has its path."""
+        """Write a part; only the list has the part's path in the frame."""
         sink = io.BytesIO()
         write(sink)
         content = sink.getbuffer()
@@ -88,24 +88,24 @@ class PartListStagingArea:
         return replace(part, path=path)
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
-        """Put the list of the parts."""
+        """Write the list of the parts."""
         content = {"schema": schema.jsonValue(), "parts": [asdict(part) for part in parts]}
         self.storage.put(self._list_name(name), json.dumps(content).encode())
 
     def parts(self, name: str) -> list[Part]:
-        """Return the parts of the list."""
+        """Return the parts in the list of a frame."""
         return _parts(self._list(name))
 
     def file(self, name: str, part: Part) -> pa.NativeFile:
-        """Return the content of a part, after comparing its checksum."""
+        """Return the content of a part after verifying its checksum."""
         return pa.BufferReader(_content(self.storage, part))
 
     def rows(self, name: str) -> int:
-        """Sum the records of the parts of the list."""
+        """Return the sum of the records of all parts in the list."""
         return sum(part.rows for part in self.parts(name))
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Let tasks read the parts back, and compare their checksums with those of the list."""
+        """Read the parts back in tasks, and compare their checksums with those of the list."""
         names, written = zip(*((part.name, part.checksum) for part in self.parts(name)), strict=True)
         read_back = in_tasks(spark, partial(_checksum, self.storage), names)
         if read_back != list(written):
@@ -115,7 +115,7 @@ class PartListStagingArea:
     def fetch(self, name: str) -> Path:
         """Fetch the parts into an empty folder, several at a time."""
         target = self.folder / name
-        shutil.rmtree(target, ignore_errors=True)  # remove the parts of a run that died
+        shutil.rmtree(target, ignore_errors=True)  # remove parts left by a run that died
         private_folder(target)
 
         def fetch(part: Part) -> None:
@@ -132,7 +132,7 @@ class PartListStagingArea:
         return in_threads(function, items)
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Put a file."""
+        """Write a file."""
         sink = io.BytesIO()
         write(sink)
         self.storage.put(self._name(name), sink.getbuffer())
@@ -168,9 +168,10 @@ class PartListStagingArea:
 
 
 def fetched(spark: SparkSession, storage: Storage, parts: Sequence[Part], schema: t.StructType) -> DataFrame:
-    """Return a frame whose tasks fetch parts from a storage and compare each with its checksum.
+    """Return a frame whose tasks fetch parts from a storage and verify the checksum of each.
 
-    Spark estimates its size by that of the list. The hint keeps joins from sending all of it to every task.
+    Spark would take the size of the list for the size of the frame. The hint keeps joins from broadcasting
+    the whole frame to every task.
     """
     schema = t.StructType([t.StructField(each.name, each.dataType, True) for each in schema])
     if not parts:
@@ -189,7 +190,7 @@ def fetched(spark: SparkSession, storage: Storage, parts: Sequence[Part], schema
 
 
 def _tables(content: bytes, folder: Mapping[str, str], names: Sequence[str]) -> Iterator[pa.Table]:
-    """Read the records of a part, with the columns that its folders name, as text."""
+    """Read the records of a part, and add the columns in its folder names, as text."""
     with pq.ParquetFile(pa.BufferReader(content)) as file:
         for records in file.iter_batches(ROWS, columns=[name for name in names if name not in folder]):
             table = pa.Table.from_batches([records])
@@ -204,7 +205,7 @@ def _as_they_are(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, 
 
 
 def _shares(parts: Sequence[Part], tasks: int) -> list[list[Part]]:
-    """Split parts, in their order, into the shares of tasks."""
+    """Split parts, in order, into the shares of tasks."""
     most = min(max(sum(part.size for part in parts) // tasks, LEAST_BYTES), MOST_BYTES)
     shares: dict[int, list[Part]] = {}
     for part, end in zip(parts, accumulate(part.size for part in parts), strict=True):

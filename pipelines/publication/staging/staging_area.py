@@ -1,4 +1,4 @@
-"""The staging area of a run: a private place for unverified data, which its tasks can reach."""
+"""The staging area of a run: a private place for unverified data that its tasks can reach."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Part:
     checksum : str
         SHA-256, hexadecimal; "" if the staging area does not need it.
     path : str
-        Path to which `StagingArea.fetch` writes it in the folder of the frame. Its folders may name a column
-        that the file lacks (`pipelines.publication.record_files.partitions`).
+        Path to which `StagingArea.fetch` writes the file in the folder of the frame. Folder names may hold a
+        column that the file lacks (`pipelines.publication.record_files.partitions`).
     """
 
     name: str
@@ -38,7 +38,7 @@ class Part:
     path: str = ""
 
 
-#: The fields of `Part` as columns of a frame.
+#: Columns of a frame with the fields of `Part`.
 PART_COLUMNS = [
     t.StructField("name", t.StringType()),
     t.StructField("rows", t.LongType()),
@@ -51,7 +51,7 @@ PART_COLUMNS = [
 class StagingArea(Protocol):
     """Frames and files of one run, by name; it can be pickled and used in tasks.
 
-    A frame is written by its tasks and read by others. A file is written whole or not at all.
+    A frame is written by the tasks that compute it and read by other tasks. A file is written atomically.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class StagingArea(Protocol):
         """Return the private folder of this machine."""
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Write a frame; replace the one that has its name."""
+        """Write a frame; replace an existing frame of this name."""
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
         """Read a frame; with `schema` no file is opened to infer one.
@@ -72,25 +72,25 @@ class StagingArea(Protocol):
         Raises
         ------
         StoreDamaged
-            In its tasks, if a part is not what was written.
+            In the tasks, if a part differs from what was written.
         """
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write one Parquet file, in a task or in the driver; `commit_parts` makes a frame of such files."""
+        """Write one Parquet file, in a task or in the driver; `commit_parts` makes such files a frame."""
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
-        """Make a frame of parts that were written, in this order."""
+        """Make a frame of parts that were written, in the given order."""
 
     def parts(self, name: str) -> list[Part]:
         """Return the parts of a frame, in order."""
 
     def file(self, name: str, part: Part) -> Path | pa.NativeFile:
-        """Return the Parquet file of a part, for this process.
+        """Return the Parquet file of a part for use in this process.
 
         Raises
         ------
         StoreDamaged
-            If it is not what was written.
+            If the file differs from what was written.
         """
 
     def rows(self, name: str) -> int:
@@ -102,22 +102,23 @@ class StagingArea(Protocol):
         Raises
         ------
         StoreDamaged
-            If the staging area knows that a file is not what was written.
+            If the staging area detects that a file differs from what was written.
         """
 
     def fetch(self, name: str) -> Path:
-        """Return a folder of this machine with the Parquet files of a frame."""
+        """Return a folder on this machine with the Parquet files of a frame."""
 
     def for_each(
         self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
     ) -> list[Any]:
         """Return the results of a function that reads and writes files of `folder`, in the order of items.
 
-        Those of many items are computed in tasks, if tasks reach the folder: function and items are pickled.
+        The results of many items are computed in tasks if tasks can reach the folder: function and items are
+        then pickled.
         """
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Write a file in one step."""
+        """Write a file atomically."""
 
     def open(self, name: str) -> BinaryIO:
         """Open a file that was saved.
@@ -128,12 +129,12 @@ class StagingArea(Protocol):
         """
 
     def count(self, name: str) -> int:
-        """Count the files that were saved below a name."""
+        """Count the saved files whose names begin with the given path."""
 
     def remove(self, name: str = "") -> None:
-        """Remove a file or a frame, and everything below its name; without a name remove everything."""
+        """Remove a file or a frame, and everything below its name; without a name remove all content."""
 
 
 def part_file(number: int) -> str:
-    """Return the name of a part of a frame in a folder."""
+    """Return the name of the file of a part in the folder of a frame."""
     return f"part-{number:05d}.parquet"

@@ -1,4 +1,4 @@
-"""Write frames from tasks straight to the staging area, without passing their records back to Spark."""
+"""Write frames from tasks directly to the staging area, without passing their records back to Spark."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Records of a row group.
+#: Number of records in a row group.
 ROW_GROUP = 131_072
 
-#: Function of the records of a partition: returns tables of one schema, each with a text for the caller (or
-#: ""). If it returns none, there is no part.
+#: Type of a function of the records of a partition: it returns tables of one schema, each with a text for the
+#: caller (or ""). If it returns no table, there is no part.
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
-#: The same for several parts, each with its path in the frame, which no other task may use.
+#: The same for several parts, each with its path in the frame; no other task may use the same path.
 TaskOfParts = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]]
 
 
@@ -35,9 +35,9 @@ class WrittenParts:
     Attributes
     ----------
     parts : tuple of Part
-        With the checksums of what was written.
+        The parts, with the checksums of their content.
     texts : list of str
-        What the tasks return in addition to tables, in the order of the partitions.
+        The texts that the tasks return in addition to tables, in the order of the partitions.
     """
 
     parts: tuple[Part, ...]
@@ -61,7 +61,7 @@ def write_in_tasks(
     schema: t.StructType,
     compression: str = "snappy",
 ) -> WrittenParts:
-    """Apply a function to each partition of a frame and write the result; replace the frame of this name.
+    """Apply a function to each partition of a frame and write the result; replace a frame of this name.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def write_in_tasks(
     name : str
         Name of the frame that is written.
     task : Task
-        Its exceptions have no text (`engine.tasks.without_values`).
+        The function; its exceptions lose their text (`engine.tasks.without_values`).
     schema : StructType
         Schema of the written frame, as Spark reads it.
     compression : str
@@ -109,7 +109,7 @@ def write_parts_in_tasks(
     answers = map_in_arrow(frame, put, _ANSWER).collect()
     rows = sorted(answers, key=lambda row: (int(row["number"]), row["path"]))
     parts = [Part(*(row[each.name] for each in PART_COLUMNS)) for row in rows]
-    if not parts:  # a frame without records still has its columns
+    if not parts:  # a frame without records must still have its columns
         nothing = to_arrow_schema(schema).empty_table()
         parts = [place.write_part(name, part_file(0), partial(pq.write_table, nothing))]
     place.commit_parts(name, parts, schema)

@@ -6,30 +6,30 @@ from microguard.schemas.errors import MicroguardError
 
 
 class AreaTaken(MicroguardError):
-    """Another run took the lock of a place over; what this run was about to publish is withdrawn."""
+    """Raised if another run took the lock of a place over; this run withdraws what it was publishing."""
 
     exit_code = 1
 
 
 class StoreFailed(MicroguardError):
-    """An object store did not answer, or refused a request."""
+    """Raised if an object store did not answer, or refused a request."""
 
     exit_code = 1
 
 
 class StoreDenied(StoreFailed):
-    """An object store does not let these credentials see what was requested."""
+    """Raised if an object store denies these credentials access to the requested object."""
 
 
 class StoreDamaged(MicroguardError):
-    """A storage does not hold what was written to it; nothing can be published."""
+    """Raised if the content of a storage differs from what was written; nothing can be published."""
 
     exit_code = 1
 
 
 class VersionChanged(Exception):
-    """A file was to be replaced, and its current version is not the one that was read."""
+    """Raised if a file should be replaced, but its current version is not the version that was read."""
 
 
 class ContentChanged(Exception):
-    """A file that was copied does not have the checksum under which it was verified."""
+    """Raised if a copied file does not have the checksum that was verified."""

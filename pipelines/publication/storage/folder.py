@@ -26,19 +26,21 @@ from microguard.pipelines.publication.storage.faults import AreaTaken, ContentCh
 from microguard.pipelines.publication.storage.storage import PLACES, Content, Key
 from microguard.schemas.errors import SpecificationError
 
-#: Trees that are being copied or deleted, and files that are being written: `list_files` leaves them out.
+#: Names of trees that are being copied or deleted, and of files that are being written: `list_files` omits
+#: them.
 _HIDDEN_TREE = re.compile(r"\..+\.(incoming|withdrawn)")
 _FRESH = re.compile(r"\..+\.[0-9]+")
 
 
 class FolderStorage:
-    """A folder; see `Storage`.
+    """Storage in a folder; see `Storage`.
 
     Parameters
     ----------
     folder : Path
     key : str
-        A public area is open to readers; every other folder is created for its owner alone.
+        Key of ``[publish]``: the public area is open to readers, every other folder is created for its owner
+        alone.
     """
 
     def __init__(self, folder: Path | str, key: Key = "path") -> None:
@@ -53,7 +55,7 @@ class FolderStorage:
         return str(self.folder.resolve())
 
     def require_writable(self) -> None:
-        """Refuse a place that is no folder and cannot become one."""
+        """Refuse a path that is not a folder and cannot be created as one."""
         existing = next(each for each in (self.folder, *self.folder.absolute().parents) if each.exists())
         if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
             raise SpecificationError(
@@ -78,7 +80,7 @@ class FolderStorage:
         return (self.folder / name).is_file()
 
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Write a hidden file, make it durable, and rename it."""
+        """Write a hidden file, make it durable, and rename it to its name."""
         path = self._path(name)
         if isinstance(content, Path):
             copy_atomically(content, path)
@@ -86,13 +88,13 @@ class FolderStorage:
             write_atomically(path, content)
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
-        """Write a hidden file, and link it to its name."""
+        """Write a hidden file, and create a hard link with its name."""
         path = self._path(name)
         create_once(path, content)
         return path.read_bytes() == content
 
     def replace(self, name: str, content: bytes, version: str | None) -> str:
-        """Compare the version and rename, with the folder locked."""
+        """Compare the version and rename a new file, with the folder locked."""
         fresh = hashlib.sha256(content).hexdigest()
         if self._held:
             before = self.get(name)
@@ -115,7 +117,7 @@ class FolderStorage:
         sync_folder(path.parent)
 
     def list_files(self, prefix: str = "") -> list[str]:
-        """Walk the folder."""
+        """List the files by walking the folder."""
         names = []
         for folder, folders, files in os.walk(self.folder / prefix):
             folders[:] = [each for each in folders if not _HIDDEN_TREE.fullmatch(each)]
@@ -130,7 +132,7 @@ class FolderStorage:
         return sorted(each.name for each in self.folder.glob("[!.]*") if each.is_dir())
 
     def checksum(self, name: str) -> tuple[str, int]:
-        """Read a file."""
+        """Compute the checksum by reading the file."""
         path = self.folder / name
         return checksum(path), path.stat().st_size
 
@@ -141,10 +143,10 @@ class FolderStorage:
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Copy to a hidden folder, read every copy back, compare its checksum, and rename the folder."""
+        """Copy to a hidden folder, verify the checksum of every copy, and rename the folder."""
         self.require_lock()
         incoming = self.folder / f".{name}.incoming"
-        for left in self.folder.glob(".*.incoming"):  # remove trees of runs that died while they copied
+        for left in self.folder.glob(".*.incoming"):  # remove trees of runs that died during the copy
             shutil.rmtree(left)
 
         def copy(file: str) -> None:
@@ -166,7 +168,7 @@ class FolderStorage:
         sync_folder(self.folder)
 
     def remove_tree(self, name: str, first: str) -> None:
-        """Rename a tree to a hidden name, then delete it; delete what an earlier try left."""
+        """Rename a tree to a hidden name, then delete it; also delete what an earlier attempt left."""
         hidden = self.folder / f".{name}.withdrawn"
         for path in (hidden, self.folder / f".{name}.incoming"):
             if path.exists():
@@ -195,7 +197,7 @@ class FolderStorage:
                 self._held = False
 
     def require_lock(self) -> None:
-        """Refuse to continue unless `lock` was entered: nobody can take a file lock over."""
+        """Refuse to continue unless `lock` was entered: a file lock cannot be taken over."""
         if not self._held:
             raise AreaTaken(
                 f"The {PLACES[self._key]} is not locked by this run: lock it before writing there."

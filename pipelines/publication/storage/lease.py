@@ -1,9 +1,10 @@
-"""A lease: the lock of a storage that has none.
+"""A lease, which replaces a file lock in a storage without locks.
 
-One file says who holds the lease. A run creates it only if there is none, and replaces it only in the version
-that the run read. The holder replaces it every few seconds. A run that waits and sees no change for longer
-takes the lease over; it measures the time by its own clock, so that clocks need not agree. A holder that was
-believed dead learns of it at its next change, and changes nothing else after that.
+One file states who holds the lease. A run creates the file only if there is none, and replaces only the
+version that it has read. The holder replaces the file every few seconds (heartbeat). A waiting run that sees
+no change for a longer time takes the lease over. It measures the time by its own clock, so that clocks need
+not agree. A holder that was wrongly believed dead detects this at its next heartbeat and then changes nothing
+else.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from microguard.pipelines.publication.storage.faults import AreaTaken, StoreFail
 from microguard.pipelines.publication.storage.storage import Storage
 
 LEASE = ".lease"
-#: Seconds between two changes by a holder, and seconds without one after which it counts as dead.
+#: Seconds between two heartbeats of a holder, and seconds without a heartbeat after which it counts as dead.
 BEAT, SILENCE = 10.0, 60.0
 #: Seconds between two reads of a lease that another run holds.
 LOOK = 1.0
@@ -47,12 +48,12 @@ class Lease:
 
     @contextmanager
     def hold(self, *, wait: bool = True) -> Iterator[None]:
-        """Hold the lease; wait until its holder returns it or falls silent.
+        """Hold the lease; wait until its holder releases it or its heartbeats stop.
 
         Raises
         ------
         BlockingIOError
-            If its holder changes it and `wait` is false.
+            If another holder is alive and `wait` is false.
         """
         self._take(wait)
         done = threading.Event()
@@ -85,7 +86,7 @@ class Lease:
             if found is None:
                 continue
             content, version = found
-            if content["holder"] == self._holder:  # the answer to our own change was lost
+            if content["holder"] == self._holder:  # the response to this run's own change was lost
                 self._version = version
                 return
             if version != seen:
@@ -101,14 +102,14 @@ class Lease:
 
     def _beat_until(self, done: threading.Event) -> None:
         while not done.wait(self._beat):
-            with self._mutex, suppress(StoreFailed):  # the next beat tries again
+            with self._mutex, suppress(StoreFailed):  # the next heartbeat tries again
                 try:
                     self._change(held=True)
                 except (AreaTaken, FileDamaged):
                     return
 
     def _give_back(self) -> None:
-        with self._mutex, suppress(StoreFailed, AreaTaken, FileDamaged):  # else others wait out its silence
+        with self._mutex, suppress(StoreFailed, AreaTaken, FileDamaged):  # else the lease expires
             self._change(held=False)
         self._version = None
 
@@ -124,10 +125,10 @@ class Lease:
                     "Another run took over the lock of this one in the object store, because this one did "
                     "not renew it for some time. Its release is withdrawn. Run the command again."
                 ) from None
-            self._version = self._swap(found[1], held=held)  # the answer to the last change was lost
+            self._version = self._swap(found[1], held=held)  # the response to the last change was lost
 
     def _swap(self, version: str | None, *, held: bool) -> str:
-        self._changes += 1  # no two versions are the same bytes: some stores name a version by its content
+        self._changes += 1  # makes all contents differ: some stores version by content
         content = {"holder": self._holder, "held": held, "change": self._changes}
         return self._storage.replace(LEASE, json.dumps(content).encode(), version)
 

@@ -1,9 +1,9 @@
-"""A private folder whose states a storage keeps, one after the other.
+"""A private folder whose successive states are kept in a storage.
 
-File contents are put under names that are never used twice (``.objects/<state>-<sha256>``). One file,
-``state.json``, maps file names to contents; it is replaced only in the version that was read. A state is
-therefore stored as a whole, and a run that was believed dead cannot overwrite the state of another run. Files
-that people read are stored under their own names in addition; nothing is read back from there.
+File contents are stored under names that are never used twice (``.objects/<state>-<sha256>``). One file,
+``state.json``, maps file names to contents; only the version that was read may be replaced. A state is
+therefore stored atomically, and a run that was believed dead cannot overwrite the state of another run. Files
+for human readers are also stored under their own names; microguard does not read these copies.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ STATE, OBJECTS = "state.json", ".objects"
 #: File of the private folder with the number of the last state that this machine saw.
 SEEN = ".seen"
 _OBJECT = re.compile(r"([0-9]{8,})-[0-9a-f]{64}")
-#: How often a state is read again because another run deleted its contents meanwhile.
+#: Number of times that a state is read again because another run deleted its contents meanwhile.
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class State:
-    """The files of a folder at one time.
+    """The files of a folder at one point in time.
 
     Attributes
     ----------
     number : int
         Counted from 1; 0 is the state of an empty storage.
     writer : str
-        Random token of the run that put the state: no two states are the same bytes.
+        Random token of the run that stored the state, so that no two states have the same bytes.
     files : dict of str to str
         Name below the folder -> name below `OBJECTS`, which ends in the checksum.
     """
@@ -59,17 +59,17 @@ class State:
 
 
 class MirroredFolder:
-    """A private folder and the storage that keeps its states.
+    """A private folder and the storage that keeps its successive states.
 
     Parameters
     ----------
     storage : Storage
     folder : Path
-        Folder of this machine that only this user can enter.
+        Folder on this machine that only this user can enter.
     is_stored : callable
-        Return whether a file of this name below the folder is stored.
+        Returns whether a file of this name below the folder is stored.
     is_shown : callable
-        Return whether people look for a file by this name.
+        Returns whether human readers look for a file by this name.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class MirroredFolder:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Lock the storage for all machines; fetch its state first and store the folder at the end.
+        """Lock the storage for all machines; fetch its state first, and store the folder at the end.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class MirroredFolder:
             try:
                 yield
             except BaseException:
-                with suppress(MicroguardError):  # why a run failed is evidence, too, and is raised first
+                with suppress(MicroguardError):  # evidence of the failure, which is raised
                     self.keep()
                 raise
             self.keep()
@@ -120,7 +120,7 @@ class MirroredFolder:
         Raises
         ------
         StoreDamaged
-            If the storage has an older state than this machine saw, or lacks a file of its state.
+            If the storage has an older state than this machine has seen, or lacks a file of its state.
         """
         for _ in range(_TRIES):
             state, version = self._read()
@@ -133,7 +133,7 @@ class MirroredFolder:
                 )
             try:
                 self._download(state)
-            except FileNotFoundError:  # another run stored a newer state, and deleted what it replaced
+            except FileNotFoundError:  # another run stored a newer state and deleted the contents it replaced
                 continue
             self._state, self._version = state, version
             write_atomically(self.folder / SEEN, str(state.number))
@@ -149,7 +149,7 @@ class MirroredFolder:
         Raises
         ------
         AreaTaken
-            If another run stored a state since.
+            If another run stored a state in the meantime.
         """
         if self._state is None:
             raise AreaTaken("The evidence area is not locked by this run: lock it before writing there.")
@@ -167,7 +167,7 @@ class MirroredFolder:
         write_atomically(self.folder / SEEN, str(number))
 
     def parts(self, folder: Path) -> list[Part]:
-        """Return the Parquet files below a folder, in order, as the storage holds them."""
+        """Return the Parquet files below a folder, in order, with their names in the storage."""
         assert self._state is not None
         below = f"{folder.relative_to(self.folder).as_posix()}/"
         return [
@@ -177,14 +177,16 @@ class MirroredFolder:
         ]
 
     def forget(self, prefix: str) -> None:
-        """Delete files below a prefix that no state lists; the next run deletes what this one cannot."""
+        """Delete files below a prefix that no state lists; the next run deletes files that remain after a
+        failure.
+        """
         with suppress(MicroguardError):
             self.storage.require_lock()
             for name in self.storage.list_files(prefix):
                 self.storage.delete(name)
 
     def _here(self) -> dict[str, str]:
-        """Return the checksums of the files to store; a file that was not touched since is not read again."""
+        """Return the checksums of the files to store; files unchanged since the last call are not read."""
         here = {}
         for folder, folders, files in os.walk(self.folder):
             folders.sort()
@@ -270,7 +272,7 @@ class MirroredFolder:
         self._state = state
 
     def _show(self, changed: set[str]) -> None:
-        """Store the files that people read under their own names, too; delete the names that are gone."""
+        """Store the files for human readers under their own names, too; delete the names of removed files."""
         for name in sorted(filter(self._is_shown, changed)):
             if (self.folder / name).is_file():
                 self.storage.put(name, self.folder / name)
@@ -278,7 +280,7 @@ class MirroredFolder:
                 self.storage.delete(name)
 
     def _sweep(self) -> None:
-        """Delete the contents that no state names any more; no later state can name them again."""
+        """Delete the contents that no state refers to any more; no later state can refer to them again."""
         assert self._state is not None
         named = set(self._state.files.values())
         for name in self.storage.list_files(OBJECTS):

@@ -1,4 +1,4 @@
-"""Refuse places in an object store that lie inside, or around, an area of another specification.
+"""Refuse places in an object store that are inside or above an area of another specification.
 
 `schemas.specification.consistency` compares folders in the same way: evidence and ledgers must not be among
 releases, and releases must not be among evidence.
@@ -17,12 +17,12 @@ from microguard.schemas.specification.consistency import CURRENT
 from microguard.schemas.specification.model import Specification
 
 _RELEASE = re.compile(r"[0-9a-f]{32}")
-#: Raised for a place that these credentials may not read, or that does not exist.
+#: Errors for a place that these credentials may not read, or that does not exist.
 _UNSEEN = (FileNotFoundError, PermissionError, StoreDenied, SpecificationError)
 
 
 def refuse_neighbours(specification: Specification) -> None:
-    """Refuse places in object stores that lie inside, or around, an area of another specification.
+    """Refuse places in object stores that are inside or above an area of another specification.
 
     A place that the credentials may not read counts as free.
 
@@ -56,7 +56,7 @@ def _in_store(place: str) -> bool:
 
 
 def _upwards(address: str) -> Iterator[str]:
-    """Return an address and all above it, up to the bucket."""
+    """Return an address and all addresses above it, up to the bucket."""
     scheme, _, path = address.rstrip("/").partition("://")
     parts = path.split("/")
     for depth in range(len(parts), 0, -1):
@@ -64,7 +64,7 @@ def _upwards(address: str) -> Iterator[str]:
 
 
 def _below(address: str, levels: int = 2) -> Iterator[str]:
-    """Return the addresses up to `levels` below an address, except releases, which are numerous."""
+    """Return the addresses up to `levels` below an address; leave out releases, which are numerous."""
     if levels == 0:
         return
     try:

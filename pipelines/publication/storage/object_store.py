@@ -1,6 +1,6 @@
-"""Storage in an object store: conditional writes in place of renames, a lease in place of a file lock.
+"""Storage in an object store: conditional writes replace renames, and a lease replaces a file lock.
 
-Credentials and endpoints are those of the environment, as the cloud's own tools read them.
+Credentials and endpoints come from the environment, in the variables that the cloud's own tools use.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from obstore.exceptions import (
 )
 from obstore.store import ObjectStore, from_url
 
-#: Bytes that are read at a time.
+#: Number of bytes that are read at a time.
 CHUNK = 8 * 2**20
-#: Bytes of a part of a large object, and most parts of one that S3 accepts.
+#: Number of bytes in a part of a large object, and maximum number of parts that S3 accepts.
 SENT, MOST_PARTS = 5 * 2**20, 10_000
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def connected(address: str, key: Key = "path") -> ObjectStore:
-    """Return a client of the store at an address, for everything below its path.
+    """Return a client of the store at an address; names are relative to the path of the address.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _named(method: Callable[Concatenate[ObjectStorage, P], R]) -> Callable[Conca
 
 
 class ObjectStorage:
-    """Everything below an address; see `Storage`. A pickled copy connects once in each process.
+    """Storage below an address of an object store; see `Storage`. A pickled copy connects once per process.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class ObjectStorage:
         return _of_process, (self.name, self._key)
 
     def require_writable(self) -> None:
-        """Refuse a store that denies writing, or that does not compare versions."""
+        """Refuse a store that denies writing, or that does not compare versions in conditional writes."""
         try:
             compares = _compares_versions(self._store, f".probe-{secrets.token_hex(8)}")
         except (BaseError, OSError) as error:
@@ -131,7 +131,7 @@ class ObjectStorage:
 
     @_named
     def exists(self, name: str) -> bool:
-        """Request the head of an object."""
+        """Return whether an object exists, by a request for its metadata."""
         try:
             obstore.head(self._store, name)
         except FileNotFoundError:
@@ -140,7 +140,7 @@ class ObjectStorage:
 
     @_named
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Put an object; a large one is sent in parts."""
+        """Put an object; a large object is sent in parts."""
         size = content.stat().st_size if isinstance(content, Path) else len(content)
         obstore.put(self._store, name, content, chunk_size=max(SENT, math.ceil(size / MOST_PARTS)))
 
@@ -156,7 +156,8 @@ class ObjectStorage:
     def replace(self, name: str, content: bytes, version: str | None) -> str:
         """Put an object on the condition that its entity tag has not changed.
 
-        A refused put whose content is there already is a repeated try, of which the first answer was lost.
+        If a put is refused and the store already has the content, this is a repeated put whose first response
+        was lost.
         """
         how: Any = "create" if version is None else {"e_tag": version}
         try:
@@ -181,7 +182,7 @@ class ObjectStorage:
 
     @_named
     def prefixes(self) -> list[str]:
-        """List the first level of prefixes."""
+        """List the prefixes of the first level."""
         try:
             prefixes = obstore.list_with_delimiter(self._store)["common_prefixes"]
         except FileNotFoundError:
@@ -199,7 +200,7 @@ class ObjectStorage:
 
     @_named
     def download(self, name: str, target: Path) -> None:
-        """Write an object to a local file, piece by piece."""
+        """Download an object to a local file, piece by piece."""
         chunks = obstore.get(self._store, name).stream(min_chunk_size=CHUNK)
         with open(target, "wb") as file:
             for chunk in chunks:
@@ -209,7 +210,7 @@ class ObjectStorage:
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Put every file and read it back, several at a time; then put `last` if there is none."""
+        """Put every file and read it back, several at a time; then put `last` if it does not exist."""
 
         def put(file: str) -> None:
             if not (source / file).is_file():
@@ -246,17 +247,17 @@ class ObjectStorage:
             yield Path(folder) / name
 
     def lock(self, *, wait: bool = True) -> AbstractContextManager[None]:
-        """Hold the lease of the store."""
+        """Hold the lease of the store as the lock."""
         return self._lease.hold(wait=wait)
 
     def require_lock(self) -> None:
-        """Renew the lease, which the store refuses if another run took it over."""
+        """Renew the lease; the store refuses this if another run took the lease over."""
         self._lease.require()
 
 
 @lru_cache(maxsize=4)
 def _of_process(address: str, key: Key) -> ObjectStorage:
-    """Return the storage of an address in this process, which keeps its connections."""
+    """Return the storage of an address for this process, which keeps its connections open."""
     return ObjectStorage(address, key)
 
 
@@ -268,7 +269,7 @@ def _compares_versions(store: ObjectStore, probe: str) -> bool:
         obstore.put(store, probe, b"3", mode={"e_tag": version})
     except PreconditionError:
         return True
-    except NotImplementedError:  # raised by obstore for a store without conditional writes
+    except NotImplementedError:  # obstore raises this error for a store without conditional writes
         return False
     finally:
         with suppress(FileNotFoundError):

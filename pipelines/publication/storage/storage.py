@@ -1,19 +1,19 @@
 """Storage: named files below one place, in a folder or in an object store.
 
-Public area, shared ledger, staging area and evidence area are written against this protocol. To add a kind of
-place, write one class in a module of its own and add its row to `_ROWS`; ``tests/contract/storage`` holds the
-class to the laws below.
+Public area, shared ledger, staging area and evidence area use this protocol. To add a kind of place, write
+one class in a module of its own and add a row to `_ROWS`; ``tests/contract/storage`` tests that the class
+obeys the laws below.
 
 Laws
 ----
 - A file is written whole or not at all, and is durable once the call returns.
 - Of several writers of different contents to one name, `put_if_absent` succeeds for exactly one, and
-  `replace` only for the one whose version is still current. A write of the content that is there already
-  succeeds: it repeats a write whose answer was lost.
+  `replace` only for the one whose version is still current. A write of content that is already stored
+  succeeds, because it may repeat a write whose response was lost.
 - `list_files` names exactly the files that were put and not deleted.
-- A tree appears with its last file and disappears with its first: readers who look for that file never see
-  half a tree.
-- The lock of a process that died becomes free.
+- A tree appears with its last file and disappears with its first: readers who check for that file never see a
+  part of a tree.
+- The lock of a process that died is released.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
-#: Key of ``[publish]`` that names a place, and what messages call the place.
+#: Keys of ``[publish]`` that name a place, with the names that messages use for the place.
 Key = Literal["path", "evidence", "ledger"]
 PLACES: dict[Key, str] = {"path": "public area", "evidence": "evidence area", "ledger": "shared ledger"}
 
 
 @dataclass(frozen=True)
 class Content:
-    """A small file: its bytes, and a version that changes whenever the bytes do."""
+    """A small file: its bytes, and a version that changes if and only if the bytes change."""
 
     content: bytes
     version: str
 
 
 class Storage(Protocol):
-    """Files below one place, by names relative to it (``a/b.json``).
+    """Files of one place, with names relative to the place (``a/b.json``).
 
     Every method raises OSError or `StoreFailed` if the storage does not answer.
 
@@ -48,7 +48,7 @@ class Storage(Protocol):
     name : str
         Absolute path or address.
     folder : Path or None
-        The folder, if this machine reaches the files by paths. Spark and the table formats then use paths.
+        The folder, if this machine reaches the files by paths; Spark and the table formats then use paths.
     is_private : bool
         Whether a file can be kept from everybody but its owner: only then may a key be stored here.
     """
@@ -80,19 +80,19 @@ class Storage(Protocol):
         ...
 
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Write a file, given its bytes or a local copy of it; replace the one that has its name."""
+        """Write a file, given its bytes or a local copy; replace an existing file of this name."""
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
-        """Write a file unless one has its name; return whether the file has this content now."""
+        """Write a file unless the name exists; return whether the file now has this content."""
         ...
 
     def replace(self, name: str, content: bytes, version: str | None) -> str:
-        """Write a file in place of one version of it (None: in place of no file); return the new version.
+        """Write a file in place of one version of it (None: the file must not exist); return the new version.
 
         Raises
         ------
         VersionChanged
-            If the current version is another one, and has other content.
+            If the current version is a different one with different content.
         """
         ...
 
@@ -104,7 +104,7 @@ class Storage(Protocol):
         ...
 
     def prefixes(self) -> list[str]:
-        """Return the first parts of the names of all files in folders, sorted; hidden ones are left out."""
+        """Return the first parts of the names of all files in folders, sorted; leave out hidden ones."""
         ...
 
     def checksum(self, name: str) -> tuple[str, int]:
@@ -127,7 +127,7 @@ class Storage(Protocol):
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Copy the files of a local folder to a prefix that is empty, compare each, and write `last`.
+        """Copy the files of a local folder to an empty prefix, verify each copy, and write `last`.
 
         Parameters
         ----------
@@ -136,30 +136,30 @@ class Storage(Protocol):
         last : str
             File with which the tree appears.
         content : bytes
-            Of `last`.
+            Content of `last`.
 
         Raises
         ------
         ContentChanged
-            If a file that arrived does not have its checksum.
+            If a copied file does not have its checksum.
         AreaTaken
             If another run took the lock over, or wrote `last`.
         """
 
     def remove_tree(self, name: str, first: str) -> None:
-        """Delete everything below a prefix, the file `first` before the others."""
+        """Delete everything below a prefix, starting with the file `first`."""
 
     def local_tree(self, name: str) -> AbstractContextManager[Path]:
-        """Return a local folder with the files of a tree, for as long as they are read."""
+        """Return a local folder with the files of a tree; the files stay available inside the context."""
         ...
 
     def lock(self, *, wait: bool = True) -> AbstractContextManager[None]:
-        """Hold the place, for all processes and machines that write to it.
+        """Lock the place for all processes and machines that write to it.
 
         Raises
         ------
         BlockingIOError
-            If another process holds it and `wait` is false.
+            If another process holds the lock and `wait` is false.
         """
         ...
 
@@ -172,7 +172,7 @@ class Storage(Protocol):
         """
 
 
-#: Scheme of an address -> module and class; "" for a path, None for every other scheme.
+#: Maps the scheme of an address to module and class; "" is a path, None is any other scheme.
 _ROWS = {
     "": ("folder", "FolderStorage"),
     None: ("object_store", "ObjectStorage"),
@@ -180,12 +180,12 @@ _ROWS = {
 
 
 def storage_at(place: str | Path, key: Key = "path") -> Storage:
-    """Return the storage at a path or an address, as one key of ``[publish]`` names it.
+    """Return the storage at the path or address that one key of ``[publish]`` names.
 
     Raises
     ------
     SpecificationError
-        If it cannot be reached.
+        If the storage cannot be reached.
     """
     scheme, separator, _ = str(place).partition("://")
     module, name = _ROWS.get(scheme if separator else "", _ROWS[None])

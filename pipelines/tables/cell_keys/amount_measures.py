@@ -1,13 +1,14 @@
 """Measure a table of amounts published with noise by cell keys.
 
 amount_noise
-    sensitive (cells), examined (of them), within_level (largest probability that a reader's best guess of a
-    sensitive amount is within its protection level, given its published value), linked_within_level (given
-    all published values, and those of related variables), related (sets of published variables of which this
-    one is a sum, difference or multiple), earlier (the same probability of their amounts), surer (share of
-    those examined whose probability is above the limit), separation (separation point of small amounts),
-    exact (share of the cells above 0 that are published as they are), error (mean absolute change relative to
-    the amount), residual (largest difference of a total from its parts, in values).
+    sensitive (cells), examined (sensitive cells that were examined), within_level (largest probability that a
+    reader's best guess of a sensitive amount is within its protection level, given its published value),
+    linked_within_level (given all published values, also those of related variables), related (sets of
+    published variables whose sum, difference or multiple is this variable), earlier (the same probability for
+    the amounts of the related variables), surer (share of the examined cells whose probability is above the
+    limit), separation (separation point of small amounts), exact (share of the cells above 0 that are
+    published unchanged), error (mean absolute change relative to the amount), residual (largest difference of
+    a total from its parts, in values).
 
 ``cells.parquet`` has every cell: codes, original and published value, level, largest noise and probabilities.
 """
@@ -46,9 +47,10 @@ class AmountComparison:
     examined : (chosen,) positions of sensitive cells
     alone, linked : (chosen,) probabilities (`amounts.attacked`)
     related : tuple of tuple of str
-        Published variables of which this one is a sum, difference or multiple; `linked` counts them.
+        Sets of published variables whose sum, difference or multiple is this variable; `linked` takes them
+        into account.
     earlier : float
-        Largest probability that this table leaves a sensitive amount of these variables.
+        Largest probability with which this table discloses a sensitive amount of these variables.
     """
 
     table: Table
@@ -113,7 +115,7 @@ class AmountComparison:
 
 
 def write_noisy_amounts(folder: Path, comparison: AmountComparison) -> None:
-    """Write the private list of cells."""
+    """Write the private list of cells with original and noisy amounts."""
     cells, noisy = comparison.cells, comparison.noisy
     further: dict[str, Any] = {
         "lower_protection": comparison.rules.lower_protection.astype(float),
@@ -132,7 +134,7 @@ class AmountNoiseSection(TableSection):
     """The noise of amounts, and the disclosure of sensitive amounts."""
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return the posterior that an attacker reaches for the sensitive amounts."""
+        """Return the posterior probability that an attacker reaches for the sensitive amounts."""
         if not section["sensitive"]:
             yield 0.0, "No cell is sensitive by the rules of the specification."
             return

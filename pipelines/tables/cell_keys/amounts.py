@@ -72,7 +72,9 @@ def amount_noise(specification: Specification) -> AmountNoise:
 
 
 def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmounts:
-    """Return the guarantee, with the parameters of the noise and the meaning of absent cells."""
+    """Return the guarantee, with the parameters of the noise and the meaning of cells that the table leaves
+    out.
+    """
     noise = amount_noise(specification)
     scaling = noise.scaling
     return NoisyAmounts(
@@ -95,7 +97,7 @@ class PublishedAmounts:
     Attributes
     ----------
     values, fall, rise : (cells,) arrays
-        Published amounts, and how far below and above the true one each can be.
+        Published amounts, and the largest distance of each below and above its true amount.
     noisy : Perturbed
     """
 
@@ -108,15 +110,15 @@ class PublishedAmounts:
 def published_amounts(
     cells: Cells, keys: np.ndarray, noise: AmountNoise, digits: int, variables: np.ndarray, held: np.ndarray
 ) -> PublishedAmounts:
-    """Add the noise; cells with the same amounts keep their published value.
+    """Add the noise; cells that were published before keep their value.
 
     Parameters
     ----------
     keys : (cells, factors) array
     variables : (cells,) array
-        Number of the records of each cell: cells of one number have one value.
+        Variable number of each cell: cells with the same number have the same records and get the same value.
     held : (variables,) array
-        Values published before, in units, NaN where there is none.
+        Earlier published values in units, NaN where there is none.
 
     Raises
     ------
@@ -133,7 +135,7 @@ def published_amounts(
     unit = 10.0**-digits
     largest = cells.largest[:, : len(noise.scaling.factors)] * unit
     noisy = noise.perturb(cells.units * unit, largest, keys)
-    # One unit of rounding: of the true amount to the last digit, and of the published one.
+    # One unit covers two roundings: of the true amount to the last digit, and of the published amount.
     fall, rise = (np.floor(bound / unit + 1.0) * (cells.units > 0) for bound in
                   noise.bounds(cells.units * unit, largest))  # fmt: skip
     values = np.rint(noisy.values / unit)
@@ -157,8 +159,9 @@ def attacked(
 
     Returns
     -------
-    (chosen,) positions of the sensitive cells examined, and for each the probability given its own published
-    value, and given all of them. An attacker averages values, or tries all draws until one combination fits.
+    (chosen,) positions of the examined sensitive cells; for each cell the probability given its own published
+    value, and the probability given all published values. An attacker averages values, or tries all draws
+    until one combination fits.
     """
     first = np.unique(variables, return_index=True)[1]
     once = table_of_variables(rules, variables)
@@ -241,7 +244,9 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         )
 
     def _related_amounts(self, job: Job, cells: Cells, amounts: PublishedAmounts) -> RelatedAmounts:
-        """Return the posterior given other published variables, unless a steward accepts their comparison."""
+        """Return the posterior given other published variables, unless a steward has accepted their joint
+        release.
+        """
         accepted = self.specification.publish.successive == "accept"
         before = () if accepted else published_cells(job.areas)
         return related_amounts(cells, self.table, amounts.noisy, before, self._origin["period"])

@@ -6,11 +6,12 @@ noise
     largest, variance, least (the smallest count that is published); by table dimension (columns that are not
     summed over): cells, moved (share), mean_error, largest_error, chi2; posterior (largest probability of a
     true count below `least`, given its published value); linked_posterior (given all published values, and
-    which totals differ from their only part that shows), surer (share of the cells looked at whose
-    probability is above the limit), looked_at; examined, determined and narrowest (counts left) of the
-    intervals of small counts; residual (largest difference of a total from its parts).
+    given the totals that differ from their only visible part), surer (share of the cells looked at whose
+    probability is above the limit), looked_at; for the intervals of small counts: examined, determined and
+    narrowest (number of possible counts); residual (largest difference of a total from its parts).
 
-``cells.parquet`` has every cell: codes, original and published value, and what the attacker is left with.
+``cells.parquet`` has every cell: codes, original and published value, and the attacker's remaining
+uncertainty.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class NoiseComparison:
 
 
 def write_noisy_cells(folder: Path, comparison: NoiseComparison) -> None:
-    """Write the private list of cells."""
+    """Write the private list of cells with original and noisy counts."""
     cells, noisy = comparison.cells, comparison.noisy
     intervals = noisy.intervals
     columns: dict[str, Any] = {"cell": np.arange(len(cells))}
@@ -151,7 +152,7 @@ class Noise(TableSection):
     """The noise of counts, and the disclosure of small counts."""
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return the posterior that an attacker reaches for the small counts."""
+        """Return the posterior probability that an attacker reaches for the small counts."""
         return _attacks(section, k)
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:

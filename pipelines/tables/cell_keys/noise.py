@@ -24,8 +24,8 @@ from microguard.sdc.cta.cell_keys.posterior import candidates, given_all
 from microguard.sdc.cta.counts.count_table import totals
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 
-#: Maximum number of cells that are examined given all other cells: each costs one solve with the existing
-#: factorisation.
+#: Maximum number of cells that are examined given all other cells: each needs one solve with the factorised
+#: matrix.
 MOST_LINKED = 4000
 
 
@@ -39,11 +39,11 @@ class NoisyCounts:
     values : (cells,) int64 array, published
     alone : (cells,) array
         Probability of the likeliest true count below the threshold, given the cell's own value.
-    examined : (k,) positions of the cells looked at next to all others
+    examined : (k,) positions of the cells examined given all other cells
     linked : (k,) array
         The same probability given everything that is published.
     intervals : CountIntervals
-        Of small counts among those examined.
+        Intervals of the small counts among the examined cells.
     """
 
     noise: NoiseTable
@@ -55,12 +55,12 @@ class NoisyCounts:
 
 
 def noise_table(specification: Specification) -> NoiseTable:
-    """Return the noise of a specification, its defaults resolved.
+    """Return the noise of a specification, with its defaults filled in.
 
     Raises
     ------
     SpecificationError
-        If its own p-table cannot be used.
+        If the p-table that it names cannot be used.
     """
     table = specification.table
     assert table is not None
@@ -75,17 +75,17 @@ def noise_table(specification: Specification) -> NoiseTable:
 def standing_counts(
     cells: Cells, table: Table, before: Iterable[PublishedCell], *, accepted: bool
 ) -> PublishedValues:
-    """Return the cells published before; refuse new cells next to tables that are not judged together.
+    """Return the cells published before; refuse new cells next to tables that were not judged jointly.
 
     Parameters
     ----------
     before : cells of this source and period that were published
-    accepted : whether a steward has decided that tables may stand next to each other unjudged
+    accepted : whether a steward has decided that the tables may be published without a joint judgement
 
     Raises
     ------
     StandingValueFails
-        Where cells were published that this table has not, and it has new ones.
+        If cells were published that this table does not have, and this table has new cells.
     """
     listed = list(before)
     standing = standing_cells(cells, table, listed)
@@ -108,11 +108,12 @@ def published_counts(
     Raises
     ------
     StandingValueFails
-        Where the value that stands is none that the count can have, or the same records stand with two.
+        If the published value is impossible for the count, or the same records were published with two
+        values.
     """
     counts = np.rint(cells.units).astype(np.int64)
     values = noise.perturb(counts, keys)
-    records = counts * KEY_SPAN + keys.astype(np.int64)  # cells of one count and key hold the same records
+    records = counts * KEY_SPAN + keys.astype(np.int64)  # cells with equal count and key have equal records
     _, same = np.unique(records, return_inverse=True)
     same = np.where(counts > 0, same, same.max(initial=0) + 1 + np.arange(len(counts)))
     rows = np.flatnonzero(standing.published)
@@ -136,13 +137,13 @@ def published_counts(
 def attacked(
     cells: Cells, values: np.ndarray, noise: NoiseTable, *, most_cells: int, seed: int
 ) -> NoisyCounts:
-    """Compute the attacker's posteriors from each cell alone and from all of them, and the intervals.
+    """Compute the attacker's posteriors given each cell alone and given all cells, and the intervals.
 
     Parameters
     ----------
     values : (cells,) published
-    most_cells : small counts whose interval is computed, at most
-    seed : of the cells drawn where there are more
+    most_cells : maximum number of small counts whose interval is computed
+    seed : seed of the sample of cells if there are more
     """
     counts = np.rint(cells.units).astype(np.int64)
     free = np.zeros(len(cells))
@@ -174,7 +175,7 @@ def attacked(
 
 
 def drawn_cells(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Return all cells, or a sample of them drawn by the seed, in order."""
+    """Return all cells, or a sample drawn with the seed, in ascending order."""
     if len(cells) <= most:
         return cells
     return np.sort(np.random.default_rng(seed).choice(cells, size=most, replace=False))

@@ -1,7 +1,7 @@
-"""Read an office's own p-table, in the format of the R package ptable and of tau-ARGUS.
+"""Read an office's p-table file, in the format of the R package ptable and of tau-ARGUS.
 
 A text file with a heading and the columns i (true count), j (published count) and p (probability of j given
-i), with ``;`` between them; of amounts i and j are amounts over the scale of the noise. Further columns
+i), separated by ``;``. For amounts, i and j are amounts divided by the scale of the noise. Further columns
 follow from these three: v = j - i, and the upper bound of the cell key, whose order is that of j.
 """
 
@@ -50,7 +50,7 @@ def read_p_table(path: str, least: int) -> NoiseTable:
 
 
 def read_amount_p_table(path: str, key: str) -> AmountNoiseTable:
-    """Read the noise of amounts over its scale; `key` names the file in a refusal.
+    """Read the noise of amounts divided by its scale; `key` names the file in a refusal.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def read_amount_p_table(path: str, key: str) -> AmountNoiseTable:
 
 
 def _transitions(path: str, key: str) -> np.ndarray:
-    """Return the columns i, j and p, (3, lines); refuse tables by parity, which are not supported."""
+    """Return the columns i, j and p, (3, lines); refuse p-tables that depend on parity (not supported)."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             lines = list(csv.DictReader(file, delimiter=";"))

@@ -78,7 +78,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
         )
 
     def original(self, protected: ProtectedTable[NoiseComparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection; no further hierarchy is read back."""
+        """Return the cells before protection; no further hierarchies are returned."""
         cells = protected.comparison.cells
         largest = float(protected.comparison.noisy.noise.parameters.largest)
         none, far = np.zeros(len(cells)), np.full(len(cells), largest)

@@ -1,7 +1,7 @@
-"""Compute the keys of cells: sums of the secret keys of their records, independent of table and order.
+"""Compute the key of each cell: the sum of its records' secret keys, independent of table and order.
 
-A record's key is a keyed hash of its unit: the same in every table, period and release of an evidence area,
-whatever source or name they go by, so that the same records never get noise a second time.
+A record's key is a keyed hash of its unit. It is the same in every table, period and release of an evidence
+area, under every source and name. Therefore the same records never get a second noise value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyspark.sql import types as t
 
 _KEY = "__key"
 _CONTEXT, _AMOUNTS = b"keys of cells", b"keys of amounts"
-#: Separator of a unit and its amount.
+#: Separator between a unit and its amount.
 SEPARATOR = "\x1f"
 
 
@@ -39,12 +39,12 @@ def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, 
     frame : DataFrame
         The records that `cells` were counted from.
     secret : bytes
-        The agency's key. It travels with the task and stands in no plan that Spark shows.
+        The agency's key. It is sent with the task and does not appear in a query plan.
 
     Raises
     ------
     InputRejected
-        Where a unit has several records, or a record no unit: noise hides one record at a time.
+        If a unit has several records, or a record has no unit: the noise protects single records.
     """
     several = cells.contributors is None or np.any(cells.contributors != cells.units)
     if several:
@@ -62,15 +62,15 @@ def keys_of_amounts(
 ) -> np.ndarray:
     """Return the (cells, factors) uint64 keys of amounts: one for each contributor that adds noise.
 
-    The key of a record is that of its unit and its amount together, whatever the name of the variable: the
-    same amounts have the same noise in every table, while two variables of the same units have noise that is
-    independent, so that whoever knows one of them learns nothing of the other. Amounts of 0 have no key: who
-    adds nothing to a cell does not change its noise.
+    The key of a record is computed from its unit and its amount, not from the name of the variable. The same
+    amounts have the same noise in every table. Two variables of the same units have independent noise, so
+    that the noise of one discloses nothing about the other. Amounts of 0 have no key: a contributor of 0 does
+    not change the noise of a cell.
 
     Raises
     ------
     InputRejected
-        Where a record has no unit.
+        If a record has no unit.
     """
     table, unit = specification.table, specification.unit
     assert table is not None
@@ -95,7 +95,7 @@ def amount_text(text: str) -> str:
 def _sums_of_keys(
     frame: DataFrame, specification: Specification, cells: Cells, keys: list[Column]
 ) -> np.ndarray:
-    """Return the (cells, keys) sums of the keys of records modulo the span."""
+    """Return the (cells, keys) sums of the keys of records, modulo the span."""
     table = specification.table
     assert table is not None
     names = {name: f"c{position}" for position, name in enumerate(table.columns)}
@@ -112,7 +112,7 @@ def _sums_of_keys(
     sums = sums.rename(columns={alias: name for name, alias in names.items()}).fillna(table.total)
     found = cells.codes.merge(sums, how="left", on=list(cells.codes))[places]
     lost = found.isna().any(axis=1).to_numpy() & (cells.units != 0)
-    if lost.any():  # a missing unit would have the key 0, which is known
+    if lost.any():  # a missing unit would get the key 0, which is publicly known
         raise InputRejected(
             f"{int(lost.sum())} cell(s) have no key: expected cells of records by their own codes. "
             'Choose table.method = "adjustment", or name coarser codes as columns (table.hierarchies).'
@@ -140,6 +140,6 @@ def _hashed(
 
 
 def _sum(name: str) -> Column:
-    """Return the sum modulo the span; NULL if a record has no key."""
+    """Return the sum of keys modulo the span; NULL if a record has no key."""
     lost = f.bool_or(f.col(name).isNull())
     return f.when(~lost, f.pmod(f.sum(name), f.lit(KEY_SPAN))).alias(name)

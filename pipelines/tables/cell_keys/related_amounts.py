@@ -1,11 +1,11 @@
 """Amounts with noise that are sums of each other: turnover, and its domestic and foreign part.
 
-Each variable has noise of its own, so that published terms add up to a second look at their sum, and a sum
-less a term to one at the other term. Such variables are found by the true values of common cells, whatever
-their names: a sum or difference of up to three others, or a multiple of one. The probability of a reader who
-takes all looks together is computed for the cells of this table and for those that were published earlier: by
-averaging, and by trying all draws. A draw has few values, so that amounts of many digits leave one
-combination of draws that adds up.
+Each variable has its own noise. The sum of published terms is therefore a second estimate (look) of their
+sum, and a sum minus one term is a second estimate of the other term. Such variables are found by the true
+values of common cells, not by name: a sum or difference of up to three other variables, or a multiple of one.
+The probability that a reader who combines all estimates discloses an amount is computed for the cells of this
+table and for earlier published cells: by averaging, and by trying all draws. A draw has few possible values:
+for amounts with many digits only one combination of draws adds up.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from microguard.sdc.cta.cell_keys.amount_posterior import looked_at_twice, uncer
 from microguard.sdc.cta.cell_keys.amounts import Perturbed
 from scipy.special import erf, expit
 
-#: Other variables of a relation, and variables that are compared (the first ones by name).
+#: Maximum number of other variables in a relation, and of variables that are compared (in order of name).
 MOST_TERMS, MOST_COMPARED = 3, 12
-#: Cells above 0 that a relation needs.
+#: Minimum number of cells above 0 for a relation.
 LEAST_CELLS = 3
-#: Relative error of a multiple.
+#: Relative error allowed for a multiple.
 ROUNDING = 1e-9
-#: Smallest variance of an estimate, in squared units and relative to the largest one: some estimates may be
-#: linear combinations of others.
+#: Smallest variance of an estimate, in squared units and relative to the largest variance: some estimates may
+#: be linear combinations of others.
 _LEAST_VARIANCE, _REDUNDANT = 1e-6, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class RelatedAmounts:
-    """Further estimates of the cells of a table from other published variables, and of those from the table.
+    """Further estimates of the cells of a table from other published variables, and the reverse.
 
     Attributes
     ----------
     noisy : Perturbed
         The amounts of the table, in units of the last digit.
     amounts : (cells,) array
-        True ones.
+        True amounts.
     relations : tuple of (names, factors)
-        Published variables that add up to the one of the table, times their factors.
+        Published variables that, times their factors, add up to the variable of the table.
     terms : dict
-        Each of these variables.
+        Name of each of these variables, with its `_Term`.
     """
 
     noisy: Perturbed
@@ -62,7 +62,7 @@ class RelatedAmounts:
         return tuple(names for names, _ in self.relations)
 
     def within_level(self, chosen: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Return the probability of each chosen cell given all its estimates; 0 if it has only one."""
+        """Return the probability of each chosen cell given all its estimates; 0 if there is only one."""
         found = np.zeros(len(chosen))
         for looks in self._looks:
             _, here, there = np.intersect1d(chosen, looks.cells, return_indices=True)
@@ -106,7 +106,7 @@ class RelatedAmounts:
 
 @dataclass(frozen=True, eq=False)
 class _Looks:
-    """Further estimates (looks) that some cells share: (cells,) arrays and (looks, terms) factors."""
+    """Estimates (looks) available for the same cells: (cells,) arrays and (looks, terms) factors."""
 
     cells: np.ndarray
     factors: np.ndarray
@@ -148,10 +148,10 @@ class _Looks:
 
     @cached_property
     def solved(self) -> np.ndarray:
-        """Return the probability that a reader who tries all draws finds the right ones.
+        """Return the probability that a reader who tries all draws identifies the right combination.
 
-        The right combination has the probability of its draws. Wrong ones fit with that of normal noise of
-        the same variance, by chance: up to the rounding of all amounts of a relation.
+        The right combination has the probability of its draws. A wrong combination fits by chance, within the
+        rounding of all amounts of a relation; its probability is that of normal noise of the same variance.
         """
         off = self.own_errors[:, None] - self._errors
         scaled = np.linalg.solve(self._with_own, off[:, :, None])[:, :, 0]
@@ -182,16 +182,16 @@ def _either(solved: np.ndarray, placed: np.ndarray) -> np.ndarray:
 def related_amounts(
     cells: Cells, table: Table, noisy: Perturbed, before: Iterable[PublishedCell], period: str
 ) -> RelatedAmounts:
-    """Find the sets of published variables of which the variable of a table is a sum.
+    """Find the sets of published variables whose sum is the variable of a table.
 
     Parameters
     ----------
     noisy : Perturbed
         The amounts of this table, in units of the last digit.
     before : iterable of PublishedCell
-        Every cell that was published.
+        All cells published before.
     period : str
-        Of this table; cells of another one are no terms.
+        Period of this table; cells of other periods cannot be terms.
     """
     unit = 10.0**-table.digits
     places = {codes: row for row, codes in enumerate(cell_codes(cells, table))}
@@ -202,7 +202,7 @@ def related_amounts(
         if row is None or not known or cell.period != period or _is_other(cell.measure, table):
             continue
         term = terms.setdefault(cell.measure, _Term.of_no_cell(len(cells)))
-        if np.isnan(term.amounts[row]):  # the first value is kept
+        if np.isnan(term.amounts[row]):  # the value published first is kept
             term.add(row, cell, unit)
     own = cells.units.astype(float)
     return RelatedAmounts(noisy, own, tuple(_relations(own, terms, noisy.first - own)), terms)
@@ -211,7 +211,7 @@ def related_amounts(
 def _relations(
     own: np.ndarray, terms: dict[str, _Term], errors: np.ndarray
 ) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
-    """Return the names of variables that add up to another one, and their factors."""
+    """Return the names of variables that add up to another variable, and their factors."""
     compared = sorted(terms)[:MOST_COMPARED]
     found: list[set[str]] = []
     for size in range(1, MOST_TERMS + 1):
@@ -228,7 +228,7 @@ def _relations(
 
 
 def _is_one_draw(term: _Term, errors: np.ndarray) -> bool:
-    """Return whether two variables have the same noise in all common cells: equal amounts have one key."""
+    """Return whether two variables have the same noise in all common cells: equal amounts have equal keys."""
     common = ~np.isnan(term.amounts)
     return bool(np.abs(term.errors - errors)[common].max() <= ROUNDING * term.amounts[common].max())
 
@@ -239,7 +239,7 @@ def _is_other(measure: str, table: Table) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Term:
-    """A published variable: true amounts, unknown noise with its deviation and entropy, protection levels."""
+    """A published variable: true amounts, unknown noise (deviation and entropy), protection levels."""
 
     amounts: np.ndarray
     errors: np.ndarray
@@ -252,7 +252,7 @@ class _Term:
         return cls(np.full(count, np.nan), *(np.zeros(count) for _ in range(4)))
 
     def add(self, row: int, cell: PublishedCell, unit: float) -> None:
-        """Add a cell; if its noise is not stored, assume that it is known as exactly as it was published."""
+        """Add a cell; if its noise is not stored, assume that readers know it up to the published digits."""
         assert cell.original is not None
         assert cell.value is not None
         error = float(cell.value - cell.original) if cell.error is None else cell.error
@@ -260,15 +260,15 @@ class _Term:
         self.errors[row] = error / unit
         self.deviations[row] = (abs(error) if cell.deviation is None else cell.deviation) / unit
         self.levels[row] = (cell.level or 0.0) / unit
-        # Only noise by cell keys has few draws; lists of earlier software do not say how many.
+        # Only cell-key noise has few possible draws; lists of earlier software do not state their number.
         unknown = 0.0 if cell.deviation is not None or error == 0 else np.inf
         self.entropies[row] = unknown if cell.entropy is None else cell.entropy
 
 
 def _relation(own: np.ndarray, terms: np.ndarray) -> np.ndarray | None:
-    """Return the factors with which terms add up to a variable in every common cell, None if there are none.
+    """Return factors with which terms add up to a variable in every common cell; None if there are none.
 
-    Each amount is rounded to the last digit, which leaves half a unit for each.
+    Each amount is rounded to the last digit, so that the tolerance is half a unit for each.
     """
     common = ~np.isnan(terms).any(axis=0)
     own, terms = own[common], terms[:, common]

@@ -18,7 +18,7 @@ from microguard.sdc.cta import Adjustment
 from microguard.sdc.cta.disclosure_audit import Intervals
 
 CELLS = "cells.parquet"
-#: Largest contributions of each cell in the list, for what their contributors learn.
+#: Number of largest contributions of each cell in the list, to judge what contributors learn.
 LARGEST = 2
 
 
@@ -32,14 +32,14 @@ def write_cells(
     further: Mapping[str, Any] | None = None,
     sensitive: np.ndarray | None = None,
 ) -> None:
-    """Write the private list of cells; columns that are not known yet are left out.
+    """Write the private list of cells; leave out columns that are not known yet.
 
     Parameters
     ----------
     further : mapping, optional
         Further columns by name; numbers in units, as exact decimals.
     sensitive : (cells,) boolean array, optional
-        Which cells the rules find sensitive, where there is no problem.
+        Which cells are sensitive by the rules, if there is no problem object.
     """
     digits = table.digits
 

@@ -20,10 +20,10 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.relations import Tabulation, from_cells
 from scipy import sparse
 
-if TYPE_CHECKING:  # only of tables whose cells are suppressed
+if TYPE_CHECKING:  # only of tables with suppressed cells
     from microguard.sdc.suppression import Contributions
 
-#: Whole numbers beyond it have no exact floating-point value; no cell may reach it.
+#: Integers beyond this limit have no exact floating-point value; no cell may reach it.
 LARGEST_UNITS = 2**53
 
 
@@ -38,21 +38,21 @@ class Cells:
     units : (cells,) array of whole numbers
         Values in units of the last published digit.
     tabulation : Tabulation
-        The same cells in the same order, with the lines that tie them.
+        The same cells in the same order, with the constraints (lines) between them.
     contributors : (cells,) array or None
-        Numbers of contributors, where known.
+        Numbers of contributors, if known.
     largest : (cells, m) array
-        Largest contributions by size in units, zero where there are fewer.
+        The m largest contributions by size in units, zero if a cell has fewer.
     gross : (cells,) array or None
-        Sum of the sizes of all contributions in units, where known: the denominator of a contributor's share.
+        Sum of the sizes of all contributions in units, if known: the denominator of a contributor's share.
     input_columns : mapping of name to (cells,) array
-        Levels and capacities in units, costs, and the status as text, where the input has them. If not all
-        contributors are protected (requests, waivers): ``protected_contributors`` (how many are),
-        ``protected_largest`` (the largest contribution of these in units), ``protected_rank`` (of the first
-        of these among the largest contributors) and ``protected_share`` (NaN, or the share in percent above
-        which the largest contributor is protected).
+        Levels and capacities in units, costs, and the status as text, if the input has them. If not all
+        contributors are protected (requests, waivers): ``protected_contributors`` (number of protected
+        contributors), ``protected_largest`` (their largest contribution in units), ``protected_rank`` (rank
+        of their first among the largest contributors) and ``protected_share`` (share in percent above which
+        the largest contributor is protected, else NaN).
     groupings : tuple of Grouping
-        Further hierarchies over a column, whose lines are among those of the tabulation.
+        Further hierarchies over a column; the tabulation contains their constraints.
     members : (cells,) array of text or None
         Digest of the set of contributors, keyed by `keyed`; empty if the contributors are unknown. None for
         finished cells.
@@ -61,7 +61,7 @@ class Cells:
     largest_difference : float
         The largest of these differences, in units.
     contributions : Contributions or None
-        Who contributes how much to which cell, where cells are suppressed.
+        Who contributes how much to which cell, if cells are suppressed.
     """
 
     codes: pd.DataFrame
@@ -81,7 +81,7 @@ class Cells:
         return len(self.units)
 
     def keyed(self, secret: bytes) -> Cells:
-        """Return the cells with keyed digests: without the key they identify no contributor."""
+        """Return the cells with keyed digests, which identify no contributor to anyone without the key."""
         if self.members is None:
             return self
         derived = hmac.new(secret, b"members of cells", hashlib.sha256).digest()
@@ -159,12 +159,12 @@ def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
 
 
 def number_of(identity: bytes, key: bytes = b"") -> int:
-    """Return a number from 0 on that stands for an identity."""
+    """Return a non-negative number derived from an identity."""
     return int.from_bytes(hmac.new(key, identity, hashlib.sha256).digest()[:8], "big") >> 1
 
 
 def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:
-    """Return exact decimals as whole numbers of units.
+    """Return exact decimals as integer numbers of units.
 
     Raises
     ------

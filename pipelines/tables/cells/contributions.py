@@ -1,9 +1,9 @@
 """The contributions of the records of a table, with their codes, in units of the last published digit.
 
-Each record is rounded to the published digits first, so that sums are exact whatever the partitions and
-every margin agrees with its parts, in linked tables too. Where a value has parts (`table.parts`), each record
-has a row for the value and one for each part that is not 0; where codes nest (`table.parents`), one for each
-code that it is a part of.
+Each record is first rounded to the published digits. Sums are then exact for any partitioning, and every
+margin equals the sum of its parts, also across linked tables. If a value has parts (`table.parts`), each
+record has a row for the value and a row for each part that is not 0. If codes nest (`table.parents`), a
+record has a row for each code above its own.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Code of a missing category in a table; below a coarser code it contains that code's name.
+#: Code of a missing category in a table; if it is below a coarser code, it contains that code's name.
 MISSING = "(missing)"
-#: Relative error of a sum of floating-point amounts that is no difference.
+#: Relative error of a sum of floating-point amounts that still counts as equal.
 FLOAT_ERROR = 1e-9
 #: Columns of a contribution: the weighted and rounded amount, the original amount, the contributor, and the
 #: percentage of a cell above which the contributor is protected.
 AMOUNT, CONTRIBUTION, UNIT, THRESHOLD = "__amount", "__contribution", "__unit", "__threshold"
-#: Digits of a record's amount; ten more are left for sums.
+#: Digits of a record's amount; sums may have ten digits more.
 _DIGITS = 28
 
 
@@ -69,8 +69,8 @@ def contributions_of(
 
 
 def _identity(table: Table, weight: Column) -> Column:
-    """Return a text for each record that is equal in all its rows: its values, and a number among equal
-    records.
+    """Return a text that all rows of one record share: its values, and a number that tells equal records
+    apart.
     """
     given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
     columns = [label(name, table) for name in table.columns if name not in table.parts]
@@ -102,7 +102,7 @@ def _codes_above(name: str, table: Table) -> Column:
 
 
 def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
-    """Refuse records with a code that has parts, because its cell would not be the sum of them."""
+    """Refuse records with a code that has parts: its cell would not be the sum of the parts."""
     above, code = frozenset(table.parents[name].values()), label(name, table)
 
     def have_parts(codes: pa.Array) -> pa.Array:
@@ -121,7 +121,9 @@ def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
 
 
 def _threshold(frame: DataFrame, table: Table) -> Column:
-    """Return the share of a cell, in percent, above which a contributor is protected; NULL if it is not."""
+    """Return the share of a cell, in percent, above which a contributor is protected; NULL if never
+    protected.
+    """
     if table.request is not None:
         code, none = _code(frame, table.request), f.lit(None).cast("double")
         return reduce(
@@ -136,9 +138,9 @@ def _threshold(frame: DataFrame, table: Table) -> Column:
 
 
 def _code(frame: DataFrame, name: str) -> Column:
-    """Return a code as a specification names it: "1", also if the file has 1.0 or blanks around it.
+    """Return a code as the specification writes it: "1", also if the file has 1.0 or surrounding blanks.
 
-    Whole numbers become floating-point ones where some are missing.
+    Integers become floating-point numbers if some values of the column are missing.
     """
     value, kind = column(name), frame.schema[name].dataType
     text = f.trim(value.cast("string"))
@@ -154,7 +156,7 @@ def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Co
 
 
 def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> Column:
-    """Return an array of a record's total, whose label is NULL, and of its parts that are not 0."""
+    """Return an array of a record's total, whose label is NULL, and of its parts except those of 0."""
     parts = [_contributed(column(name).cast("double"), weight, digits) for name in columns]
     exact = f"decimal({_DIGITS},{digits})"
     total = [reduce(add, each).try_cast(exact) for each in zip(*parts, strict=True)]
@@ -182,7 +184,7 @@ def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> N
 
 
 def label(name: str, table: Table) -> Column:
-    """Return the code as text; a missing one is a category, qualified by the code above it."""
+    """Return the code as text; a missing code becomes a category, qualified by the code above it."""
     levels = table.levels_of(name)
     missing = f.lit(MISSING)
     if len(levels) > 1:

@@ -1,4 +1,4 @@
-"""Read the cells of a finished table, and sum its margins again in units of the last published digit."""
+"""Read the cells of a finished table, and recompute its margins in units of the last published digit."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
     Parameters
     ----------
     frame : DataFrame
-        One row a cell, margins included.
+        One row for each cell, margins included.
 
     Raises
     ------
     InputRejected
-        Where cells have no code or too many digits, margins are missing, totals are further from their parts
-        than the tolerance, or a level is negative.
+        If cells have no code or too many digits, margins are missing, totals differ from the sum of their
+        parts by more than the tolerance, or a level is negative.
     SdcError
-        Where the input has a cell twice.
+        If the input has a cell twice.
     """
     assert table.value is not None
     rows = frame.select(
@@ -99,7 +99,7 @@ def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
 
 
 def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
-    """Return the (cells,) status of each code of `table.status`; empty if there is none."""
+    """Return the (cells,) status that `table.status` has for each cell; empty if there is none."""
     words = [each for each in STATUSES if each and (each != SUPPRESSED or table.suppressed)]
     meaning: Mapping[str, str] = table.statuses or {word: word for word in words}
     statuses = codes.str.strip().fillna("").map({"": "", **meaning})
@@ -112,7 +112,7 @@ def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
 
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:
-    """Round the cells that are no totals, and sum the totals again if they differ by rounding only."""
+    """Round the cells that are not totals, and recompute totals that differ by rounding only."""
     summation = Summation.from_relations(cells.tabulation.relations)
     # tables are linked through totals, so no cell is free and the rounded table must add up
     if summation is None:
@@ -146,10 +146,9 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
 
 
 def _rounding(cells: Cells, table: Table) -> np.ndarray:
-    """Return for each constraint the largest rounding difference: half a unit for the total and for each
-    part.
+    """Return the largest rounding difference of each constraint: half a unit for each cell in it.
 
-    The unit of a line is the coarsest power of ten, at most 1, of which all its values are multiples.
+    The unit of a constraint is the largest power of ten, at most 1, that divides all its values.
     """
     lines = abs(cells.tabulation.relations)
     unit = np.ones(lines.shape[0])

@@ -1,8 +1,9 @@
 """Identify a cell across tables: by measure, codes, contributors and amount.
 
-The codes are the finest of each dimension that is not summed over, so they do not depend on the table. The
-secret draws of a cell are made for its identity: whatever changes its amount or its contributors gives it
-new ones, so nothing that is known of the cell in one period, measure or table can be applied to another.
+The codes are the finest ones of each dimension that is not summed over, so that they do not depend on the
+table. The secret draws of a cell depend on its identity: a cell gets new draws if its amount or its
+contributors change. Knowledge about a cell in one period, measure or table therefore cannot be applied to
+another.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CellCodes = tuple[tuple[str, str], ...]
 
 
 def origin_of(specification: Specification) -> dict[str, str]:
-    """Return ``source`` and ``period`` of the units behind a table."""
+    """Return ``source`` and ``period`` of the units in a table."""
     release = specification.release
     return {"source": release.source or release.name, "period": release.period or ""}
 
@@ -50,7 +51,7 @@ def cell_measures(cells: Cells, table: Table) -> list[str]:
 
 
 def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
-    """Return the codes that identify each cell in any table that has it."""
+    """Return the codes that identify each cell in every table that contains the cell."""
     texts = {name: cells.codes[name].to_numpy(str) for name in cells.codes}
     labels: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
     for columns in families(table):
@@ -64,10 +65,10 @@ def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
 
 
 def identical_members(cells: Cells, table: Table) -> np.ndarray:
-    """Number the cells (cells,) so that cells with equal contributors and value have equal numbers.
+    """Return (cells,) numbers; cells with equal contributors and value have equal numbers.
 
-    The number is -1 if contributors are unknown. It is also -1 if empty combinations are cells, too, because
-    a total and its only part that is not empty then count as two cells.
+    The number is -1 if contributors are unknown. It is also -1 if the table has cells for empty combinations:
+    a total and its only non-empty part are then two different cells.
     """
     if cells.members is None or (table.counts and table.zeros == "all"):
         return np.full(len(cells), -1)
@@ -79,11 +80,11 @@ def identical_members(cells: Cells, table: Table) -> np.ndarray:
 
 
 def draw_identities(cells: Cells, table: Table, origin: Mapping[str, str]) -> list[str]:
-    """Return the identity of each cell in the secret draws.
+    """Return the identity of each cell for the secret draws.
 
     Amounts are identified by source, period, measure, codes, contributors and amount. Counts are identified
-    by codes and contributors, or by codes and count if nobody knows who contributes: a count that stays the
-    same has the same draw in every period, or the mean over the periods would be the count.
+    by codes and contributors, or by codes and count if the contributors are unknown. An unchanged count has
+    the same draw in every period: otherwise the mean over the periods would disclose the count.
 
     Parameters
     ----------

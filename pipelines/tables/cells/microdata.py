@@ -42,7 +42,7 @@ def contributions_needed(table: Table) -> int:
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:
-    """Return the distinct grouping sets of all tables: the columns of which a kind of cell has codes."""
+    """Return the distinct grouping sets of all tables: the columns in which a kind of cell has a code."""
     sets: dict[tuple[str, ...], None] = {}
     for dimensions in table.tables:
         levels = [table.levels_of(dimension) for dimension in dimensions]
@@ -53,19 +53,19 @@ def grouping_sets(table: Table) -> list[tuple[str, ...]]:
 
 
 def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
-    """Count or add up the records of a table.
+    """Count the records of a table, or sum their amounts.
 
     Parameters
     ----------
     frame : DataFrame
-        Records that are kept, with the columns of the table, the weight and the unit.
+        Records that were not rejected, with the columns of the table, the weight and the unit.
     specification : Specification
-        As written by the person (its roles say what is unit and weight).
+        As written by the user (its roles name the unit and the weight).
 
     Raises
     ------
     InputRejected
-        Where a code is the total mark, levels do not nest, or a sum has too many digits.
+        If a code is the total mark, levels do not nest, or a sum has too many digits.
     """
     table = specification.table
     assert table is not None
@@ -126,9 +126,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
 
 
 def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: Mapping[str, str]) -> Cells:
-    """Add the contributions of each contributor to each cell; if they are too many, only those to small
-    cells.
-    """
+    """Add each contributor's contribution to each cell; if there are too many, only those to small cells."""
     from microguard.pipelines.tables.suppression.contributors import contributions_of_records
 
     labels = list(names.values())
@@ -147,16 +145,14 @@ def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: M
 
 
 def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
-    """Return `grouping_sets` with the expanded dimensions in each, because records have a row for their
-    totals.
-    """
+    """Return `grouping_sets` with all expanded dimensions, because records have a row for their totals."""
     expanded = table.expanded
     sets = [(*(name for name in each if name not in expanded), *expanded) for each in grouping_sets(table)]
     return list(dict.fromkeys(sets))
 
 
 def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows that are cells of a table; rows of expanded dimensions are in some tables only."""
+    """Return the rows that are cells of a table: not every combination of expanded dimensions is one."""
     if not table.expanded:
         return grouped
     labelled = grouped[list(names.values())].notna().to_numpy()
@@ -176,7 +172,7 @@ def _refuse_unknown(records: DataFrame) -> None:
 
 
 def _asked_for_protection(aggregates: pd.DataFrame, table: Table) -> dict[str, np.ndarray]:
-    """Return the contributors to be protected, if not all: see `Cells.input_columns`."""
+    """Return the contributors that must be protected, unless all must; see `Cells.input_columns`."""
     if table.request is None and table.waiver is None:
         return {}
     listed = [[each["threshold"] for each in contributions] for contributions in aggregates[_LARGEST]]
@@ -216,7 +212,7 @@ def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
 
 
 def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> DataFrame:
-    """Mark records without a unit, whose identity is an amount that no other record has."""
+    """Mark records that have no unit; their identity is the amount if no other record has the same amount."""
     if table.counts:
         return _marked(records, f.lit(0), f.lit(False))
     alike = Window.partitionBy(*[names[dimension] for dimension in table.expanded], CONTRIBUTION)
@@ -231,7 +227,7 @@ def _members(aggregates: pd.DataFrame) -> np.ndarray:
 
 
 def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
-    """Compute sum, number of contributors and largest contributions of records with the same labels."""
+    """Compute sum, number of contributors and largest contributions for each combination of labels."""
     size = f.abs(f.col(CONTRIBUTION)).cast("double")
     largest = f.array().cast("array<struct<size:double,threshold:double,weight:double>>")
     protected = f.col(THRESHOLD).isNotNull()
@@ -270,11 +266,11 @@ def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], m
 
 
 def _together() -> list[Column]:
-    """Return the digest of all contributors, and whether at least one of them is known."""
+    """Return the digest of all contributors, and whether at least one contributor is known."""
     return [*(f.bit_xor(name).alias(name) for name in _MARKS), f.bool_or(_KNOWN).alias(_KNOWN)]
 
 
 def _total() -> Column:
-    """Return the exact sum; NULL if a record could not be represented."""
+    """Return the exact sum; NULL if the amount of a record cannot be represented."""
     unreadable = f.bool_or(f.col(AMOUNT).isNull())
     return f.when(~unreadable, f.sum(AMOUNT)).alias(AMOUNT)

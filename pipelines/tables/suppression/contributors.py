@@ -1,8 +1,9 @@
-"""Who contributes to which cell: what a contributor knows of suppressed cells.
+"""Find who contributes to which cell, and so what a contributor knows about suppressed cells.
 
-From microdata all contributions are known. Of finished cells only their number is: cells with one or two
-contributors get contributors without a name, the same ones where a line shows that they are the same (a
-total with one contributor has one part with a contributor, and that is the same one).
+For microdata all contributions are known. For finished cells only the number of contributors is known. Cells
+with one or two contributors then get anonymous contributors. Two cells share a contributor if a constraint
+proves that it is the same (a total with one contributor has only one part with a contributor, which must be
+the same one).
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def contributions_of_records(
     Parameters
     ----------
     finest : frame of ``unit``, ``amount`` (in units of the last published digit) and labels
-        What each contributor contributes to the finest codes. Without units each row is a contributor.
+        Contribution of each contributor to the finest codes. Without units each row is a contributor.
     names : column of the table -> column of `finest`
-    sets : columns that a kind of cell has codes of
+    sets : columns in which a kind of cell has a code
     """
     labels = list(names.values())
     known = bool(finest["unit"].notna().any())
@@ -43,7 +44,7 @@ def contributions_of_records(
     parts = []
     for columns in sets:
         inside = np.ones(len(codes), bool)
-        for name in table.expanded:  # each record stands once for the total, and once for each of its codes
+        for name in table.expanded:  # each record has one row for the total and one for each of its codes
             inside &= codes[name].notna().to_numpy() == (name in columns)
         own = codes.loc[inside].fillna(table.total)
         for name in set(names) - set(columns) - set(table.expanded):
@@ -63,11 +64,11 @@ def contributions_of_records(
 
 
 def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
-    """Add to each cell with known contributors as many as show that there are others.
+    """Add anonymous contributors to cells of which some contributors are known and others are missing.
 
-    Up to three do: nobody takes the contributors that are known for all of them. They know next to nothing,
-    unless there is one, whose amount is the rest. Whoever contributes 0 to a cell that cannot be negative
-    is no contributor: nobody is left in doubt because of it.
+    At most three are added, enough to show that the known contributors are not all. Their amounts are at most
+    1 unit, except that a single missing contributor has the rest of the cell. In tables without negative
+    values, contributors of 0 are removed, because they add no uncertainty about a cell.
     """
     assert cells.contributors is not None
     number = np.bincount(contributed["cell"], minlength=len(cells))
@@ -89,25 +90,25 @@ def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
 
 
 def _contents(records: pd.DataFrame, labels: list[str]) -> pd.Series:
-    """Return a text for each record: its codes, its amount, and which one of equal records it is."""
+    """Return a text for each record: its codes, its amount, and its number among equal records."""
     equal = records.groupby([*labels, "amount"], dropna=False).cumcount()
     columns = [records[name].astype(str) for name in [*labels, "amount"]]
     return pd.Series([json.dumps(row) for row in zip(*columns, equal.tolist(), strict=True)])
 
 
 def _units(identities: pd.Series) -> np.ndarray:
-    """Return a number for each text, which is the same in every table."""
+    """Return a number for each text; equal texts have equal numbers in every table."""
     texts, place = np.unique(identities.to_numpy(str), return_inverse=True)
     return np.array([number_of(each.encode()) for each in texts], np.int64)[place]
 
 
 def contributions_of_numbers(cells: Cells) -> Contributions | None:
-    """Return contributions to cells of which only the number of contributors is known."""
+    """Return contributions to cells if only the number of contributors is known."""
     if cells.contributors is None:
         return None
     number, total_of = cells.contributors.astype(np.int64), _parts(cells.tabulation.relations)
     known: dict[int, dict[int, float]] = {}  # cell -> contributor -> amount
-    same: list[int] = []  # a contributor -> one that it was found to be, or itself
+    same: list[int] = []  # maps a contributor to an identical one, or to itself
 
     def first(unit: int) -> int:
         while same[unit] != unit:
@@ -139,7 +140,7 @@ def contributions_of_numbers(cells: Cells) -> Contributions | None:
 
 
 def _split(cells: Cells, cell: int) -> list[float]:
-    """Return the amounts of one or two contributors, by the largest one where it is known, else in halves."""
+    """Return the amounts of one or two contributors: from the largest one if known, else two halves."""
     value = float(cells.units[cell])
     assert cells.contributors is not None
     if cells.contributors[cell] == 1:
@@ -149,7 +150,7 @@ def _split(cells: Cells, cell: int) -> list[float]:
 
 
 def _parts(relations: sparse.csr_matrix) -> dict[int, list[np.ndarray]]:
-    """Return the parts of each total, line by line."""
+    """Return the parts of each total, for each constraint."""
     lines: dict[int, list[np.ndarray]] = {}
     for start, stop in zip(relations.indptr[:-1], relations.indptr[1:], strict=True):
         columns, signs = relations.indices[start:stop], relations.data[start:stop]
@@ -159,7 +160,7 @@ def _parts(relations: sparse.csr_matrix) -> dict[int, list[np.ndarray]]:
 
 
 def _finest_first(total_of: Mapping[int, list[np.ndarray]], cells: np.ndarray) -> list[int]:
-    """Order cells so that parts come before their totals."""
+    """Order the cells so that parts precede their totals."""
     wanted, ordered, seen = set(cells.tolist()), [], set[int]()
     for start in cells.tolist():
         waiting = [(start, False)]

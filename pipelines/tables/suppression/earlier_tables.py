@@ -1,9 +1,9 @@
-"""Keep suppressed tables in the evidence, and join them to the problem of a later table of the same records.
+"""Store suppressed tables in the evidence, and join them to the problem of a later table of the same records.
 
-A reader has all tables that were ever published. Lines of an earlier table narrow suppressed cells that it
-has in common with a new one, and the other way round. So the problem of the new table holds the cells and
-lines of the earlier ones: their published cells stay published, their suppressed cells suppressed, and their
-sensitive cells must keep their intervals.
+A reader may have all tables that were ever published. Constraints (lines) of an earlier table narrow the
+intervals of suppressed cells that it shares with a new table, and the reverse. So the problem of the new
+table contains the cells and lines of the earlier tables. Their published cells stay published, their
+suppressed cells stay suppressed, and their sensitive cells must keep their intervals.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class EarlierTable:
     Attributes
     ----------
     cells : list of PublishedCell
-        With true values and contributors.
+        Cells with true values and contributors.
     amounts : mapping of `_AMOUNTS` to (cells,) arrays, as exact decimals in values
     sensitive, suppressed : (cells,) boolean arrays
     relations : sparse (lines, cells)
     contributions : table of ``cell``, ``unit`` and ``amount``
     attackers : tuple of str
-        From whom it promises to protect.
+        Kinds of attacker against whom the table promises protection.
     release_id : str
     """
 
@@ -64,13 +64,13 @@ class EarlierTable:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A problem with the cells of earlier tables after its own, and these as the guarantee needs them."""
+    """A problem followed by the cells of earlier tables, and these cells as the guarantee needs them."""
 
     problem: SuppressionProblem
     earlier: EarlierCells | None
 
     def suppressed(self, own: np.ndarray) -> np.ndarray:
-        """Return the (cells,) suppressed cells, given those of this table."""
+        """Return the (cells,) suppressed cells of the joint problem, given those of this table."""
         return own if self.earlier is None else np.concatenate([own, self.earlier.suppressed])
 
 
@@ -89,9 +89,9 @@ def write_suppressed(
     ----------
     suppressed : (cells of this table,) boolean array
     lines : int
-        How many of the lines are of this table.
+        Number of the lines that belong to this table.
     attackers : tuple of str
-        From whom the table promises to protect.
+        Kinds of attacker against whom the table promises protection.
     """
     own, problem = len(cells), joined.problem
     arrays, none = amounts_of(problem), [None] * (problem.cells - own)
@@ -119,7 +119,7 @@ def write_suppressed(
 
 
 def read_suppressed(folder: Path, release_id: str) -> EarlierTable:
-    """Read the table of a release from its evidence, without the tables before it.
+    """Read the table of a release from its evidence, without the tables joined to it.
 
     Raises
     ------
@@ -153,14 +153,14 @@ def read_suppressed(folder: Path, release_id: str) -> EarlierTable:
 
 
 def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | None:
-    """Read the cells of a suppressed table before protection from its evidence; None if it has none.
+    """Read the cells of a suppressed table before protection from its evidence; None if there are none.
 
     Parameters
     ----------
     folder : Path
-        Of the evidence of the release.
+        Folder of the evidence of the release.
     manifest : mapping
-        Of the release.
+        Manifest of the release.
     """
     if not (folder / CELLS).is_file():
         return None
@@ -196,7 +196,7 @@ def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | 
 
 
 def _read_lines(folder: Path, *, own: bool, width: int) -> sparse.csr_matrix:
-    """Read the lines of this table, or those of the tables before it."""
+    """Read the lines of this table, or those of the earlier tables."""
     lines = pq.read_table(folder / LINES)
     lines = lines.filter(pc.equal(lines["own"], own))
     line, cell, sign = (lines[name].to_numpy() for name in ("line", "cell", "sign"))
@@ -213,7 +213,8 @@ def tables_before(areas: Areas, releases: Iterable[str]) -> list[EarlierTable]:
 def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iterable[EarlierTable]) -> Joined:
     """Join the cells and lines of earlier tables to a problem.
 
-    A cell of an earlier table is the one of this table that has its codes, or its contributors and its value.
+    A cell of an earlier table equals a cell of this table with the same codes, or with the same contributors
+    and value.
     """
     places, own = Places(cells, table), len(cells)
     arrays = {name: list(array) for name, array in amounts_of(problem).items()}
@@ -279,7 +280,7 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
 
 
 def amounts_of(problem: SuppressionProblem) -> dict[str, np.ndarray]:
-    """Return the values, levels and public knowledge of each cell, by `_AMOUNTS`."""
+    """Return the values, protection levels and public knowledge of each cell, keyed by `_AMOUNTS`."""
     return {
         "units": problem.values,
         "lower": problem.lower_level,
@@ -298,7 +299,7 @@ def _stay_sensitive(
     row: int,
     digits: int,
 ) -> None:
-    """Keep the levels that a cell had in an earlier table, whatever the rule says now."""
+    """Keep the levels that a cell had in an earlier table, even if the rule now requires less."""
     flags["primary"][place], flags["force"][place] = True, False
     for name in ("lower", "upper", "sliding"):
         arrays[name][place] = max(arrays[name][place], float(earlier.amounts[name][row].scaleb(digits)))
@@ -309,7 +310,7 @@ def _stay_sensitive(
 def _of_added(
     earlier: EarlierTable, position: np.ndarray, added: np.ndarray, digits: int
 ) -> list[Contributions]:
-    """Return the contributions to the cells that only an earlier table has."""
+    """Return the contributions to the cells that only earlier tables have."""
     given = earlier.contributions
     cell = given["cell"].to_numpy()
     here = added[cell]

@@ -1,6 +1,6 @@
 """Suppress the cells of a table of a pandas frame in one call, without Spark, files or a ledger.
 
-Nothing is published and no earlier table is used: `microguard adjust` does that.
+Nothing is published and no earlier table is taken into account, unlike with `microguard adjust`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class SuppressedFrame:
     Attributes
     ----------
     frame : DataFrame
-        A column for each dimension, the value (NaN where suppressed) and ``status``: what may be published.
+        The publishable table: a column for each dimension, the value (NaN where suppressed) and ``status``.
     private : DataFrame
         In the same order ``true``, ``sensitive``, and for sensitive cells ``lowest`` and ``highest``: the
-        interval of a reader.
+        interval that a reader can compute.
     suppression : Suppression
         Cost, lower bound, gap, and the audit for all attackers.
     """
@@ -52,7 +52,7 @@ class SuppressedFrame:
         Parameters
         ----------
         rows, columns : int
-            Most codes that are shown; the last line says how many are left out.
+            Maximum number of codes shown; the last line states how many are left out.
         """
         *dimensions, value, _ = self.frame.columns
         totals = self.frame.iloc[0]
@@ -72,7 +72,7 @@ class SuppressedFrame:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        """Return what is lost, what was proved, and the grid."""
+        """Return the loss, the proved bounds, and the grid."""
         hidden = int((self.frame["status"] == "suppressed").sum())
         found, sizes = self.suppression, self.private["true"].abs()
         lost = float(sizes[self.frame["status"] == "suppressed"].sum() / max(sizes.sum(), 1e-300))
@@ -104,7 +104,7 @@ def suppress_table(
     effort: str = "standard",
     seed: int = 0,
 ) -> SuppressedFrame:
-    """Suppress the sensitive cells of a table and others with them, so that no attacker can compute them.
+    """Suppress the sensitive cells of a table, and further cells so that no attacker can compute the former.
 
     Parameters
     ----------
@@ -113,20 +113,21 @@ def suppress_table(
     dimensions : sequence
         A column, or the columns of a hierarchy from coarse to fine, for each dimension.
     value : str
-        Column that is added up.
+        Column that is summed.
     unit : str, optional
         Column of the contributor; by default each row is one.
     minimum_frequency, safety_range : int or None, float
-        A cell with fewer contributors is sensitive, with levels of so many percent of its value.
+        A cell with fewer contributors is sensitive; its protection levels are `safety_range` percent of its
+        value.
     nk : (n, k), optional
-        Dominance rule: the n largest contributors exceed k percent of the cell.
+        Dominance rule: a cell is sensitive if its n largest contributors exceed k percent of the value.
     p : float, optional
         p-percent rule.
     costs : "value", "number" or "contributors"
     capacity : float
         How closely everybody knows a cell beforehand, in percent of its value.
     attackers, effort, seed
-        As `microguard.sdc.suppression.suppress`.
+        As in `microguard.sdc.suppression.suppress`.
 
     Raises
     ------

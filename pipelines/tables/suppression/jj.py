@@ -1,8 +1,8 @@
-"""Write the problem and its solution as a tau-ARGUS `.jj` file, for the evidence: it has the true values.
+"""Write the problem and its solution as a tau-ARGUS `.jj` file for the evidence; it has the true values.
 
-Other solvers of cell suppression read such files. The solution is in the column of the status: u is sensitive
-and suppressed, m suppressed with it, z published as it must be, s published. In what readers get (`.tab`, see
-`tau_argus`) the status does not tell u from m.
+Other solvers of cell suppression read such files. The status column has the solution: u is sensitive and
+suppressed (primary), m is suppressed to protect others (secondary), z must be published, s is published. In
+the published files (`.tab`, see `tau_argus`) the status does not distinguish u from m.
 
 References
 ----------
@@ -22,13 +22,13 @@ NAME = "suppression.jj"
 def write_jj(path: Path, problem: SuppressionProblem, suppressed: np.ndarray, digits: int) -> None:
     """Write cells with costs, status, bounds and levels, then the lines of the table.
 
-    A line of a cell: number, value, cost, status, lower and upper bound, lower, upper and sliding level. A
-    line of the table: 0, how many cells it has, and each with its sign.
+    The record of a cell has number, value, cost, status, lower and upper bound, and lower, upper and sliding
+    level. The record of a table line has 0, the number of its cells, and each cell with its sign.
 
     Parameters
     ----------
     problem : SuppressionProblem
-        In units of the last published digit, with cells of earlier tables after those of this one.
+        The problem in units of the last published digit; cells of earlier tables follow those of this table.
     suppressed : (cells,) boolean array
     digits : decimals of the values
     """

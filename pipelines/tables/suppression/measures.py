@@ -1,22 +1,22 @@
-"""Measure a table with suppressed cells: what readers lose, and what attackers are left with.
+"""Measure a table with suppressed cells: the loss for readers, and what attackers can still compute.
 
 ``quality.json`` has these sections:
 
 table
-    As of every table: cells, lines, margins, sensitive, unit, tables.
+    As for every table: cells, lines, margins, sensitive, unit, tables.
 suppression
     suppressed, secondary (cells), value_suppressed (their share of the value of all cells), share (of the
-    cells); cost, lower_bound, gap, optimal, algorithm, stopped_by, solver; none where the method proves
-    nothing; levels: the same shares by the number of dimensions that are not summed over.
+    cells); cost, lower_bound, gap, optimal, algorithm, stopped_by, solver; none if the method proves no
+    bound; levels: the same shares by the number of dimensions that are not summed over.
 intervals
-    By kind of attacker: attackers (how many), narrowest and median (width of the interval over the width that
-    the levels ask for), too_narrow (sensitive cells), known (sensitive cells with an interval of width 0),
-    narrower (sensitive cells of which an attacker of this kind knows more than any reader does), best_known
-    (numbers of the sensitive cells with the narrowest intervals), exact (else intervals that contain the
-    levels may be wider than stated: a large table).
+    By kind of attacker: attackers (number), narrowest and median (width of the interval over the width that
+    the levels require), too_narrow (sensitive cells), known (sensitive cells with an interval of width 0),
+    narrower (sensitive cells about which an attacker of this kind knows more than an ordinary reader),
+    best_known (numbers of the sensitive cells with the narrowest intervals), exact (if false, intervals that
+    contain the levels may be wider than stated: large tables).
 
-``cells.parquet`` has the status of every cell, and for a sensitive one the interval that each kind of
-attacker is left with, of the worst attacker of the kind.
+``cells.parquet`` has the status of every cell. For a sensitive cell it also has the interval for each kind of
+attacker: that of the best-informed attacker of the kind.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from microguard.sdc.suppression import Audit, SuppressionProblem
 if TYPE_CHECKING:
     from microguard.pipelines.tables.cell_method import CellComparison
 
-#: Widths below this share of the required one are none.
+#: Intervals narrower than this share of the required width count as having width 0.
 _NOTHING = 1e-9
-#: Widths that differ by less than this share are equal.
+#: Relative widths that differ by less than this count as equal.
 _EQUAL = 1e-6
-#: Sensitive cells that are listed by their numbers.
+#: Maximum number of sensitive cells that are listed by their numbers.
 _LISTED = 5
 
 
 def measured(comparison: CellComparison) -> dict[str, Any]:
-    """Return all measures by section, amounts in values."""
+    """Return all measures by section, with amounts in values."""
     table, cells, rule = comparison.table, comparison.cells, comparison.by_rule
     unit = 10.0**-table.digits
     sections: dict[str, Any] = {
@@ -91,7 +91,7 @@ def _lost(suppressed: np.ndarray, sizes: np.ndarray) -> dict[str, Any]:
 
 
 def _by_level(nodes: np.ndarray, suppressed: np.ndarray, sizes: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Return what is lost by the number of dimensions that a cell is not summed over."""
+    """Return the loss by the number of dimensions over which a cell is not summed."""
     detail = np.count_nonzero(nodes, axis=1)
     for level in np.unique(detail).tolist():
         inside = detail == level
@@ -99,12 +99,12 @@ def _by_level(nodes: np.ndarray, suppressed: np.ndarray, sizes: np.ndarray) -> I
 
 
 def required_widths(problem: SuppressionProblem, cells: np.ndarray) -> np.ndarray:
-    """Return the widths that the levels ask for."""
+    """Return the interval widths that the protection levels require."""
     return np.maximum((problem.lower_level + problem.upper_level)[cells], problem.sliding_level[cells])
 
 
 def intervals_by_attacker(audited: Audit, problem: SuppressionProblem) -> dict[str, Any]:
-    """Return widths of intervals over those that the levels ask for, by kind of attacker."""
+    """Return the widths of intervals over the required widths, by kind of attacker."""
     required = required_widths(problem, audited.cells)
     widths = (audited.highest - audited.lowest) / np.maximum(required, 1e-300)[:, None]
     section = {}
@@ -140,14 +140,14 @@ def suppression_columns(comparison: CellComparison) -> dict[str, Any]:
         assert audited is not None
         for name, ends in (("lowest", audited.lowest), ("highest", audited.highest)):
             every = np.full(len(suppressed), np.nan)
-            own = audited.cells < len(suppressed)  # the others are of earlier tables
+            own = audited.cells < len(suppressed)  # the other cells belong to earlier tables
             every[audited.cells[own]] = ends[own, column]
             columns[f"{name}_{kind}"] = every
     return columns
 
 
 class Suppressed(Measure["CellComparison", dict[str, Any]]):
-    """What readers lose."""
+    """The loss for readers."""
 
     name, section = "suppression", dict[str, Any]
 
@@ -163,7 +163,7 @@ class Suppressed(Measure["CellComparison", dict[str, Any]]):
         }
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
-        """Return what is lost in a sentence."""
+        """Return the loss in a sentence."""
         yield (
             f"{section['suppressed']:,} of {section['cells']:,} cells are suppressed, "
             f"{100 * section['share']:.3g} %, with {100 * section['value_suppressed']:.3g} % of all values."
@@ -171,7 +171,7 @@ class Suppressed(Measure["CellComparison", dict[str, Any]]):
 
 
 class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
-    """What attackers are left with."""
+    """The intervals that attackers can compute."""
 
     name, section = "intervals", dict[str, Any]
 
@@ -180,7 +180,7 @@ class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
         return comparison.sections.get(self.name)
 
     def attacks(self, section: Mapping[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return who learns most."""
+        """Return the kind of attacker that learns most."""
         if all(row["narrowest"] is None for row in section.values()):
             yield 0.0, "No cell is sensitive by the rules of the specification."
         for kind, row in section.items():

@@ -27,18 +27,19 @@ def suppression_problem(
 ) -> SuppressionProblem:
     """Return the problem in units of the last published digit.
 
-    Capacities of the cells are what every attacker knows beforehand. Where values are not negative, a lower
-    level reaches down to 0 at most: everybody knows as much.
+    The capacities of the cells are the prior knowledge of every attacker. If values cannot be negative, a
+    lower protection level reaches down to 0 at most, because every attacker knows that.
 
     Parameters
     ----------
     keep, force : (cells,) boolean arrays, optional
-        Cells that were published, and suppressed, before.
+        Cells that were published before (`keep`), and cells that were suppressed before (`force`).
 
     Raises
     ------
     InputRejected
-        If levels are outside what every attacker knows, or a cell must be published and suppressed.
+        If protection levels exceed the prior knowledge of attackers, or a cell must be both published and
+        suppressed.
     """
     table = table_of(specification)
     nothing = np.zeros(len(cells), bool)
@@ -81,7 +82,7 @@ def suppression_problem(
 
 
 def _costs(cells: Cells, specification: Specification) -> np.ndarray:
-    """Return what each cell costs; no cell is free."""
+    """Return the cost of each cell; every cost is positive."""
     table = table_of(specification)
     if table.cost_column is not None:
         return cells.input_columns["costs"]
@@ -98,7 +99,7 @@ def _costs(cells: Cells, specification: Specification) -> np.ndarray:
 
 
 def original_cells(cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None) -> OriginalCells:
-    """Return the cells before protection: of suppressed tables with what attackers know of them."""
+    """Return the cells before protection; for suppressed tables with the prior knowledge of attackers."""
     own = len(cells)
     given = None if joined is None else joined.problem.contributions
     amounts: dict[str, Any] = {
