@@ -1,6 +1,6 @@
 """Private temporary folders of a process: removed when it ends, and by the next process if it was killed.
 
-They may hold records that are not protected yet.
+The folders may have records that are not protected yet.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from microguard.pipelines.engine.files import PRIVATE
 
 PREFIX = "microguard-"
-#: File in a folder whose lock is held: a folder without it may not be locked yet.
+#: Name of the lock file in a folder: a folder without this file may not be locked yet.
 _LOCKED = ".locked"
 
 
 def temporary_folder() -> Path:
-    """Create a folder of mode 0700 for this process, and remove those of processes that were killed."""
+    """Create a folder of mode 0700 for this process, and remove the folders of killed processes."""
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError):  # another process removes it, too
+        with suppress(OSError):  # another process may be removing the folder, too
             _remove_unless_in_use(left)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # until the process ends
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # the lock is held until the process ends
     (folder / _LOCKED).touch(0o600)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
