@@ -33,9 +33,7 @@ _started: list[_Java] = []
 
 
 class _Java(subprocess.Popen[bytes]):
-    """A process started like Spark's launcher, which execs Java; replaces the `Popen` that pyspark would
-    call.
-    """
+    """A process started like Spark's launcher, which execs Java; replaces pyspark's `Popen`."""
 
     def __init__(self, command: list[str], **options: Any) -> None:
         options["env"] |= _locale_of_java()

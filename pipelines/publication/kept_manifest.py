@@ -1,6 +1,4 @@
-"""Store a copy of each published manifest in the evidence: the manifest has checksums of all files but
-itself.
-"""
+"""Store a copy of each published manifest in the evidence, because no checksum covers the manifest."""
 
 from __future__ import annotations
 
