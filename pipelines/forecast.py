@@ -93,8 +93,9 @@ def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: 
     Parameters
     ----------
     screened : ValidatedInput
-        Of the whole file. exposed : Exposure
-        Of the whole file.
+        Statistics of the whole file.
+    exposed : Exposure
+        Risk of the whole file.
     """
     specification = job.specification
     limited = [each for each in record_measures(specification) if tuple(each.limits(specification))]

@@ -31,9 +31,7 @@ def drawn(names: Sequence[str], share: float, purpose: str) -> Column:
 
 
 def suppress_small_regions(specification: Specification) -> Specification:
-    """Return the specification with suppression of small regions: regions of a sample are smaller than in the
-    file.
-    """
+    """Return the specification with small regions suppressed, because a sample has smaller regions."""
     if specification.region is None:
         return specification
     blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})

@@ -1,6 +1,4 @@
-"""The verb ``withdraw``: remove a release from the public area; the ledger keeps the record of its
-publication.
-"""
+"""The verb ``withdraw``: remove a release from the public area, and record this in the ledger."""
 
 from __future__ import annotations
 

@@ -20,16 +20,17 @@ from microguard.pipelines.description.record_columns import partition_field
 from microguard.pipelines.description.statistics import ColumnStatistics, column_statistics
 
 MICRODATA, TABLE = "microdata", "table"
-#: Number of columns that are counted in parallel; each needs up to three times its size in memory.
+#: Number of columns whose statistics are computed in parallel; each needs up to three times its size in
+#: memory.
 COLUMNS_AT_ONCE = 2
-#: A function of the name of a column.
+#: Type: a function of the name of a column.
 OfColumn = Callable[[str], ColumnStatistics]
-#: Returns the results of such a function for several columns.
+#: Type: a function that returns the results of such a function for several columns.
 ForEach = Callable[[OfColumn, Sequence[str]], list[ColumnStatistics]]
 
 
 def few_at_once(function: OfColumn, names: Sequence[str]) -> list[ColumnStatistics]:
-    """Compute the statistics of columns in threads, `COLUMNS_AT_ONCE` of them at the same time."""
+    """Compute the statistics of columns in threads, at most `COLUMNS_AT_ONCE` at the same time."""
     with ThreadPoolExecutor(COLUMNS_AT_ONCE) as threads:
         return list(threads.map(function, names))
 
@@ -51,7 +52,8 @@ def describe(
     checksums : mapping of file name to SHA-256
         Checksums of the data files.
     for_each : callable
-        Called with a function of a column's name, which can be pickled, and with names; returns the results.
+        Called with a picklable function of a column's name and with names of columns; returns the results of
+        the function.
     """
     statistics = (
         {MICRODATA: _record_statistics(folder, manifest, for_each)} if manifest.get("columns") else {}

@@ -1,9 +1,9 @@
 """Build the descriptor of a release, a Data Package that open-data tools can load.
 
-It follows Frictionless Data (Data Package 1.0, Table Schema 1.0), with one resource per file and the types of
-its columns. Its content comes from the manifest or is counted on the published files. Two properties extend
-the standard: `partition`, the value of the partition column for a record file, and `partitionedBy`, the field
-of that column.
+The descriptor follows Frictionless Data (Data Package 1.0, Table Schema 1.0), with one resource per file and
+the types of its columns. Its content comes from the manifest, or is computed from the published files. Two
+properties extend the standard: `partition`, the value of the partition column for a record file, and
+`partitionedBy`, the field of that column.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def descriptor(
     }
     if partition is not None:
         files = [each for each in package["resources"] if each["path"].startswith(f"{MICRODATA}/")]
-        # Names of resources are numbered, because folders may differ only in characters a name cannot have.
+        # Names of resources are numbered: folders may differ only in characters that such names cannot
+        # contain.
         for number, each in enumerate(files):
             each["name"] = f"{MICRODATA}-{number:05d}"
             each["partition"] = {partition.name: folder_value(Path(each["path"]))}

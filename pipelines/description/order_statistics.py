@@ -1,12 +1,13 @@
 """Select order statistics of numbers that are read in parts, exactly and in bounded memory.
 
-A `Bracket` around the wanted number follows from a sample. A pass that has another purpose counts the numbers
-below it and collects those inside. `order_statistics` needs passes of its own, for a bracket that missed or
-has too many numbers: The bits of a double, read as an integer, have the order of the numbers. A pass counts
-the numbers by their first bits, and each further pass counts by more bits among those that share the first
-bits of the wanted number. When few are left, a last pass collects and sorts them (radix selection).
+A sample gives a `Bracket` around the wanted number. A pass over the data that has another purpose counts the
+numbers below the bracket and collects the numbers inside. If the bracket misses the number or contains too
+many numbers, `order_statistics` reads the data again. The bits of a double, read as an integer, have the
+order of the numbers. A pass counts the numbers by their first bits. Each further pass counts by more bits
+among the numbers that share the first bits of the wanted number. When few numbers are left, a last pass
+collects and sorts them (radix selection).
 
-Floyd and Rivest 1975 (sample); Knuth 1998, section 5.2.5 (radix).
+Sources: Floyd and Rivest 1975 (sample); Knuth 1998, section 5.2.5 (radix).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Bracket:
     sample : (m,) float array
         Sorted; at least one number.
     place, number : int
-        The place from 0, and how many numbers there are.
+        The rank from 0, and the total number of numbers.
     """
 
     def __init__(self, sample: np.ndarray, place: int, number: int) -> None:
@@ -49,7 +50,7 @@ class Bracket:
         self._held = 0
 
     def add(self, numbers: np.ndarray) -> None:
-        """Count the numbers below the bracket and at its ends, and collect those inside."""
+        """Count the numbers below the bracket and at its ends, and collect the numbers inside."""
         from_low = numbers[numbers >= self._low]
         self._below += len(numbers) - len(from_low)
         near = from_low[from_low <= self._high]
@@ -62,7 +63,7 @@ class Bracket:
             self._inside = [*self._inside, inside] if self._held <= COLLECTED else None
 
     def found(self) -> float | None:
-        """Return the number at the rank; None if it is outside the bracket, or the bracket has too many
+        """Return the number at the rank; None if it is outside the bracket or the bracket has too many
         numbers.
         """
         place = self._place - self._below
@@ -82,11 +83,11 @@ def order_statistics(parts: Parts, places: Sequence[int]) -> tuple[float, ...]:
     Parameters
     ----------
     parts : callable
-        Return the same (m,) float arrays each time, finite and at most 2^63 together.
+        Returns the same (m,) float arrays at each call; all numbers are finite, and there are at most 2^63.
     places : sequence of int
-        From 0, each below the number of numbers.
+        Ranks from 0, each smaller than the number of numbers.
     """
-    wanted = {place: (np.uint64(0), place) for place in places}  # first bits, and place among their numbers
+    wanted = {place: (np.uint64(0), place) for place in places}  # first bits, and rank among their numbers
     found: dict[int, float] = {}
     for level in range(_LEVELS):
         counts = _counted(parts, {prefix for prefix, _ in wanted.values()}, level)
@@ -138,12 +139,12 @@ def _collected(parts: Parts, few: dict[int, tuple[np.uint64, int]], level: int) 
 
 
 def _keys(numbers: np.ndarray) -> np.ndarray:
-    """Return integers, (m,) uint64, in the order of the numbers."""
+    """Return integers, (m,) uint64, that have the same order as the numbers."""
     bits = np.ascontiguousarray(numbers, np.float64).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
 
 def _number(key: np.uint64) -> float:
-    """Return the number of a key."""
+    """Return the number that belongs to a key."""
     bits = key ^ _SIGN if key & _SIGN else ~key
     return float(np.array([bits], np.uint64).view(np.float64)[0])

@@ -1,11 +1,13 @@
 """Write published tables in SDMX, the exchange standard of statistical offices.
 
-Every table is one dataflow with a data structure of its own. The structure message (SDMX-ML 2.1) has both,
-and the concepts and code lists of the release. A table is a file of SDMX-CSV 2.0 with one line per cell.
-Each cell has an observation status and a confidentiality status; a suppressed cell has no value.
+Every table is one dataflow with its own data structure. The structure message (SDMX-ML 2.1) has the
+dataflows, the data structures, and the concepts and code lists of the release. A table is a file of SDMX-CSV
+2.0 with one line per cell. Each cell has an observation status and a confidentiality status; a suppressed
+cell has no value.
 
 A code of SDMX consists of letters, digits, ``_``, ``@`` and ``-``. Every other byte of a value (UTF-8) is
-written as ``$`` and two hexadecimal digits, so that the value can be read back; the code list has it as name.
+written as ``$`` and two hexadecimal digits, so that the value can be read back; in the code list the value is
+the name of the code.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ FOLDER, STRUCTURE = "sdmx", "structure.xml"
 AGENCY, VERSION = "MICROGUARD", "1.0"
 #: The columns before the dimensions of a table, and the observation with its attributes after them.
 REFERENCE, OBSERVATION = ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "OBS_VALUE"
-#: The attributes for the status of a cell, with codes of CL_OBS_STATUS and CL_CONF_STATUS. Confidential cells
-#: are all alike: primary and secondary ones have the same code.
+#: Attributes for the status of a cell, with codes of CL_OBS_STATUS and CL_CONF_STATUS. All confidential cells
+#: have the same code, whether primary or secondary.
 STATUS, CONFIDENTIALITY = "OBS_STATUS", "CONF_STATUS"
 STATUSES = {"published": "A", "suppressed": "Q"}
 CONFIDENTIALITIES = {"published": "F", "suppressed": "C"}
 #: Code of a missing value of a dimension (SDMX: unknown); a value of this text is written with an escape.
 UNKNOWN, EMPTY = "_U", "$"
-#: SDMX-CSV: an observation that is missing on purpose.
+#: Value in SDMX-CSV of an observation that is missing on purpose.
 NOT_A_NUMBER = "NaN"
 _OF_CODES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@-")
 _RESERVED = {*REFERENCE, "SERIES_KEY", "OBS_KEY", OBSERVATION, STATUS, CONFIDENTIALITY}

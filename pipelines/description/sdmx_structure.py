@@ -1,6 +1,6 @@
 """Build the SDMX structure message of a release: concepts, code lists, data structures and dataflows.
 
-It is SDMX-ML 2.1, which readers of every later version accept.
+The message is SDMX-ML 2.1, which readers of every later version accept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from xml.etree.ElementTree import Element, SubElement
 _BASE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
 _PREFIXES = {"mes": f"{_BASE}/message", "str": f"{_BASE}/structure", "com": f"{_BASE}/common"}
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-#: The public files of a release have no time, and equal releases have equal files; the header requires one.
+#: Constant time for the header, which requires one: public files have no time, and equal releases have equal
+#: files.
 _PREPARED = "2000-01-01T00:00:00"
 _CONCEPTS = "CONCEPTS"
 #: Observation and its attributes: identifier -> name, and the codes of the attributes as in the code lists of
@@ -27,7 +28,7 @@ _ATTRIBUTES = {
 
 @dataclass(frozen=True)
 class Variable:
-    """A dimension: its identifier, the name of its column, and code -> name of its values."""
+    """A dimension: its identifier, the name of its column, and a mapping of code to name of its values."""
 
     identifier: str
     name: str

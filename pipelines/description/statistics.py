@@ -1,7 +1,7 @@
-"""Compute statistics of the columns of published files, from the files alone.
+"""Compute statistics of the columns of published files, using only these files.
 
 Each column is read in the order of files and records, and sums are exact, so that the same files give the
-same statistics. Of a large release only one file of a column is in memory at a time.
+same statistics. For a large release only one file of a column is in memory at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from microguard.pipelines.description.record_columns import column_type, read_co
 
 #: Maximum number of distinct values that are listed with frequencies.
 MOST_VALUES = 50
-#: Maximum number of values that are held in memory; more are read again for each statistic.
+#: Maximum number of values that are kept in memory; if there are more, the files are read again for each
+#: statistic.
 HELD = 500_000
 QUARTILES = (0.25, 0.5, 0.75)
 
@@ -188,7 +189,7 @@ def _numbers(
     partition: pa.Field | None,
     records: int,
 ) -> Numbers | None:
-    """Compute the statistics of finite values, of one file after the other unless there are few records."""
+    """Compute the statistics of finite values, file by file unless there are few records."""
     read: Callable[[], Iterable[_Part]] = partial(
         _finite, files, name, kind, weight if weight != name else None, partition
     )

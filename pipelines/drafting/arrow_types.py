@@ -24,7 +24,7 @@ def is_flat(type: pa.DataType) -> bool:
 
 
 def as_loaded(label: str, type: pa.DataType) -> str:
-    """Return SQL that loads a column: NaN becomes NULL, as in a run, and a category becomes text."""
+    """Return the SQL that loads a column: NaN becomes NULL, as in a run, and a category becomes text."""
     if pa.types.is_floating(type):
         return f"CASE WHEN isnan({label}) THEN NULL ELSE {label} END AS {label}"
     return f"CAST({label} AS VARCHAR) AS {label}" if pa.types.is_dictionary(type) else label

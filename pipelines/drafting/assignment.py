@@ -1,4 +1,4 @@
-"""Assign roles to columns: which key identifies the units, and which other roles are possible."""
+"""Assign roles to columns: the key that identifies the units, and the roles of all other columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_MISSING = 0.5
 
 
 def assigned(facts: Facts, reading: Reading) -> Guess:
-    """Return the guess for a column from its own evidence alone."""
+    """Return the guess for a column from its own evidence, without other columns."""
     column, confidence = facts.column, reading.confidence
     role, kind = ROLES[reading.name]
     count = f"{column.distinct:,} distinct value" + ("s" if column.distinct != 1 else "")
@@ -41,9 +41,7 @@ def assigned(facts: Facts, reading: Reading) -> Guess:
         alternative = Alternative("other", kind, "to publish it as it is")
         role, kind, why = "identifier", None, f"{why}, missing in many records"
     elif reading.name == "amount" and reading.second == "weight" and confidence == UNSURE:
-        role = (
-            "other"  # a weight is never averaged, and one that is published unprotected is refused by limits
-        )
+        role = "other"  # a weight is never averaged; limits refuse a weight that is published unprotected
         why += ": choose whether it is a weight or a quasi_identifier"
     elif reading.name in ("category", "place") and column.named("sensitive") and not column.named("visible"):
         role, why, alternative = "sensitive", f"sensitive by name, {count}", alternative
@@ -73,8 +71,8 @@ _DESCRIBED = {
 def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: int) -> list[Guess]:
     """Choose the key of the units and that of the households; every other key is an identifier.
 
-    The unit is the key of a panel, else a key whose values are distinct but for duplicates, else a key whose
-    values repeat unless there are households.
+    The unit is the key of a panel, else a key whose values are distinct except for duplicates, else (without
+    households) a key whose values repeat.
     """
     keys = [each for each in guesses if each.reading == "key"]
     kinds = {each.name: _kind(each, entities) for each in guesses}

@@ -1,8 +1,8 @@
-"""Find the column of a finished table that says which cells are confidential, and what its codes mean.
+"""Find the column of a finished table that states which cells are confidential, and the meaning of its codes.
 
 The same letter means different things: S is safe in tau-ARGUS, secondary confidential in the code list
-CL_CONF_STATUS of SDMX, and a strike in CL_OBS_STATUS. A code is therefore read by the standard that the file
-says it has, and refused if it does not say one.
+CL_CONF_STATUS of SDMX, and a strike in CL_OBS_STATUS. A code is therefore interpreted by the standard that
+the file names, and refused if the file names none.
 
 Sources: SDMX cross-domain code lists CL_CONF_STATUS 1.3 and CL_OBS_STATUS 2.3; tau-ARGUS 4.2, `<STATUS>` of
 the metadata; Eurostat, flag c.
@@ -39,8 +39,8 @@ _AMBIGUOUS = _WITHHELD | {"S", "U"}
 def cell_status(frame: pd.DataFrame, others: Iterable[str]) -> tuple[str, Mapping[str, str]] | None:
     """Return the column of statuses and the meaning of its codes; None if there is none.
 
-    A column that no standard names is a status only if it has codes of both safe and sensitive cells: SEX is
-    F in a table of women.
+    A column that no standard names is a status only if it has codes of both safe and sensitive cells: for
+    example, SEX is F in a table of women.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def refuse_withheld(codes: Iterable[str], name: str) -> None:
     Raises
     ------
     InputRejected
-        If there is one.
+        If there is such a code.
     """
     listed = ", ".join(sorted(codes))
     if listed:
@@ -100,7 +100,7 @@ def refuse_unsaid(statuses: Iterable[str], name: str) -> None:
     Raises
     ------
     InputRejected
-        If there is one.
+        If there is such a status.
     """
     refuse_withheld(_AMBIGUOUS.intersection(statuses), name)
 

@@ -1,7 +1,7 @@
 """Map the variable names of published codebooks to their meaning.
 
-A name such as ``rb050`` says nothing by itself. A layout is recognised if a file has at least `FEWEST` of its
-names, and no name is read by a layout that is not recognised. Names are patterns in lower case.
+A name such as ``rb050`` has no meaning without its codebook. A codebook is recognised if a file has at least
+`FEWEST` of its names. Names are interpreted only by a recognised codebook. Names are patterns in lower case.
 
 Sources: Eurostat, EU-SILC target variables (DocSILC065) and the files of laeken; Eurostat, Structure of
 Earnings Survey (Regulation 1916/2000); Eurostat, EU Labour Force Survey; IPUMS USA and International; ANES

@@ -1,4 +1,4 @@
-"""Counts of the values of one column, and what its name says."""
+"""Counts of the values of one column, and concepts in its name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Column:
     words : float
         Mean number of words.
     concepts : frozenset of str
-        What the name says, by `concepts_of` and the codebook that the file follows.
+        Concepts of the name, by `concepts_of` and the codebook that the file follows.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Column:
     concepts: frozenset[str]
 
     def named(self, *concepts: str) -> bool:
-        """Return whether the name says one of these concepts."""
+        """Return whether the name has one of these concepts."""
         return not self.concepts.isdisjoint(concepts)
 
     @property
@@ -68,7 +68,7 @@ class Column:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every value is a whole number; 6000.0 is one."""
+        """Whether every value is a whole number; 6000.0 counts as one."""
         return 0 < self.present == self.whole
 
     @property

@@ -1,4 +1,4 @@
-"""Represent and format the information loss and disclosure risk of one variant, measured on a sample."""
+"""Information loss and disclosure risk of one variant, measured on a sample, and its format as a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correct the guessed roles of columns by comparing columns: codes, regions, gaps, dependencies."""
+"""Correct guessed roles by comparing columns: codes, regions, gaps and dependencies."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ def without_coarser_levels(
 ) -> list[Guess]:
     """Leave out categories that are levels of a finer code: isco1 of isco4.
 
-    Published as it is, a coarser level shows what protection changes in the code. Protected by itself, it
-    contradicts the code. What a numbering determines, such as that of sampling units, is no level of it.
+    If a coarser level is published unchanged, it discloses how protection changed the code. If it is
+    protected separately, it contradicts the code. A column that is determined by a numbering, such as that of
+    sampling units, does not count as a level.
 
     Parameters
     ----------
@@ -180,9 +181,9 @@ def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 
 def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Protect unmodified columns that determine a protected variable, or leave them out, until none is left.
+    """Protect or leave out unmodified columns that determine a protected variable, until there are none.
 
-    A weight is never protected nor left out: its line says that it has to be accepted by name.
+    A weight is neither protected nor left out: its line states that it must be accepted by name.
     """
     reported: set[str] = set()
     while True:
@@ -215,7 +216,7 @@ def _reason(dependency: Dependency) -> str:
 
 
 def _changed(each: Guess, dependency: Dependency, most: int, protect: bool) -> Guess:
-    """Return a column that determines a variable as a quasi-identifier, or as one that is left out.
+    """Return the new guess for a column that determines a variable: a quasi-identifier, or left out.
 
     A protected column is nominal, unless it is an amount: numbers with more than `most` distinct values.
     """

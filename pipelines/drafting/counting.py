@@ -1,4 +1,4 @@
-"""Decide what k counts in a draft, and whether records are clustered by their missing pattern."""
+"""Decide which unit k counts in a draft, and whether records are clustered by their missing pattern."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def counted_unit(guesses: Sequence[Guess], profile: Profile) -> Column | None:
 
 
 def clusters_by_missing_pattern(guesses: Sequence[Guess], profile: Profile) -> bool:
-    """Return whether many records lack a number, and every missing pattern has k units in each region."""
+    """Return whether many records lack a number, and each missing pattern has k units in each region."""
     numeric = [each.column for each in guesses if each.kind == "numeric" and each.role == "quasi_identifier"]
     columns = [column for column in numeric if column is not None]
     rejected = profile.records - profile.count(profile.condition_all_finite(columns))
     if rejected <= MANY_MISSING * profile.records or rejected > profile.count(
         profile.condition_any_missing(columns)
     ):
-        return False  # few records are rejected, or their numbers are unreadable instead of missing
+        return False  # few records would be rejected, or their numbers are unreadable rather than missing
     region = [each.column for each in guesses if each.role == "region" and each.column is not None]
     return profile.smallest_pattern(columns, region, counted_unit(guesses, profile)) >= K

@@ -1,4 +1,4 @@
-"""Find columns that determine a protected variable, with the same measure by which a run refuses them."""
+"""Find columns that determine a protected variable, with the measure that a run uses to refuse them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Derived:
         How it is computed, in the language of `[derived]`; None if it cannot be recomputed from numbers.
     terms : tuple of Column
     what : str
-        What it is, without values: "the logarithm of income".
+        Description without values: "the logarithm of income".
     """
 
     column: Column
@@ -57,7 +57,7 @@ def find_derived(
     numbers: Mapping[str, np.ndarray],
     amounts: Collection[str],
 ) -> list[Derived]:
-    """Return the computed columns; no term of one is computed itself.
+    """Return the computed columns; their terms are never computed columns themselves.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def find_derived(
     numbers : mapping of label to (n,) float array
         Their numbers; NaN is missing.
     amounts : collection of str
-        Labels of the columns that are amounts and no codes.
+        Labels of the columns that are amounts, not codes.
     """
     magnitudes = {label: values for label, values in numbers.items() if label in amounts}
     if not columns or len(next(iter(codes.values()))) < FEWEST_RECORDS:
@@ -109,10 +109,10 @@ def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
 
 
 def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find columns that group the records as an earlier one does, such as a code and its label."""
+    """Find columns that group the records like an earlier column, such as a code and its label."""
     seen: dict[tuple[int, bytes], Column] = {}
     for column in columns:
-        # Values that hardly repeat are numbered alike in all columns.
+        # Columns whose values hardly repeat all group the records in the same way.
         if 1 < column.distinct <= MOST_CONSTANT * len(codes[column.label]):
             first = seen.setdefault((column.distinct, codes[column.label].tobytes()), column)
             if first is not column and _in_one_order(numbers.get(first.label), numbers.get(column.label)):
@@ -122,7 +122,7 @@ def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> 
 def _in_one_order(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     """Return whether one numeric column is a monotone function of the other, if there are many values.
 
-    All amounts of households group the persons alike.
+    Many values are required because all amounts of households group the persons in the same way.
     """
     if one is None or other is None or len(np.unique(one)) <= MOST_BANDS:
         return True
@@ -264,6 +264,6 @@ def _agree(values: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _quoted(column: Column) -> str:
-    """Return the name for an expression, in quotes unless it is a plain word."""
+    """Return the name for use in an expression, in quotes unless it is a plain word."""
     plain = column.name.isascii() and column.name.isidentifier() and not iskeyword(column.name)
     return column.name if plain else quoted(column.name)

@@ -34,9 +34,9 @@ class Entity:
     ----------
     column : Column
     kind : str
-        "panel" (each value occurs once a period), "household", "cluster" or "repeated" (any other key).
+        "panel" (each value occurs once in each period), "household", "cluster" or "repeated" (any other key).
     shared : frozenset of str
-        Labels of columns that have one value for each value of the key.
+        Labels of columns that are constant within each value of the key.
     why : str
     """
 
@@ -124,7 +124,7 @@ def _may_repeat(column: Column, records: int, most_categories: int) -> bool:
 
 
 def _is_years(column: Column) -> bool:
-    """Return whether whole numbers are years without gaps."""
+    """Return whether whole numbers are consecutive years."""
     first, last = column.range
     return column.is_whole and first >= 1900 and last <= 2100 and column.distinct == last - first + 1
 

@@ -1,7 +1,7 @@
 """Classify a column by scored evidence: its name, its type and the distribution of its values.
 
-Each rule adds points to one reading. The reading with the most points is chosen. The distance to the second
-one is its confidence.
+Each rule adds points to one reading (class of a column). The reading with the most points is chosen; its
+confidence is the distance to the second reading.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Facts:
     weight_signs: tuple[str, ...]
 
     def named(self, *concepts: str) -> bool:
-        """Return whether the name says one of these concepts."""
+        """Return whether the name has one of these concepts."""
         return self.column.named(*concepts)
 
     @property

@@ -1,8 +1,9 @@
 """Recognise a finished table of cells, and draft its `[table]` for the verb adjust.
 
 A column with a total mark is a dimension. Its codes nest by their first characters, or by levels one below
-the other in the file, each of which adds up to the total. Numbers are recognised by their names and by
-what holds of them in every cell: contributors are whole, a largest contribution is at most the value.
+the other in the file, each of which adds up to the total. Numeric columns are recognised by their names and
+by properties that hold in every cell: contributors are whole numbers, a largest contribution is at most the
+value.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ _UNITS = frozenset(
         "COUNT",
     ]
 )
-#: Whether the values of some codes add up to a value.
+#: Type: function that returns whether the values of some codes add up to a value.
 AddsUp = Callable[[list[str], float], bool]
 MOST_ROWS = 2_000_000
-#: Relative difference of a total from its parts that is taken for rounding, next to half of the last digits.
+#: Relative difference of a total from its parts that counts as rounding, in addition to half of the last
+#: digits.
 _RELATIVE = 1e-6
 
 
@@ -77,7 +79,7 @@ class FinishedTable:
     others : list of str
         Columns that are left out.
     incomplete : set of str
-        Those of them that have numbers, and not in every cell.
+        Columns of `others` that have numbers, but not in every cell.
     decimal_comma : bool
         Whether numbers have a decimal comma.
     absent : int
@@ -105,7 +107,7 @@ def draft_finished_table(
     totals: Mapping[str, str] = MappingProxyType({}),
     absent: int = 0,
 ) -> str | None:
-    """Return the draft of a finished table; None if the input is no table of cells.
+    """Return the draft of a finished table; None if the input is not a table of cells.
 
     Parameters
     ----------
@@ -114,8 +116,8 @@ def draft_finished_table(
     totals : mapping of dimension to code
         Total marks that the source of the table names.
     absent : int
-        Number of cells of the source without a value. With some, totals have to add up exactly: a part of a
-        total that lacks a small value would else be taken for 0, and the difference for rounding.
+        Number of cells of the source without a value. If there are any, totals must add up exactly: otherwise
+        a missing small part of a total would count as 0, and the difference as rounding.
     """
     frame = _frame(source)
     table = None if frame is None else recognised(frame, totals)
@@ -135,7 +137,7 @@ def draft_finished_table(
 def recognised(
     frame: pd.DataFrame, named_totals: Mapping[str, str] = MappingProxyType({})
 ) -> FinishedTable | None:
-    """Return the roles of the columns of a table, or None if the rows are no cells.
+    """Return the roles of the columns of a table, or None if the rows are not cells.
 
     Parameters
     ----------
@@ -207,7 +209,7 @@ def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None
         del left[named[0]]
     largest = [name for name in left if _LARGEST.search(name)]
     values = [OBSERVATION] if OBSERVATION in left else [name for name in left if name not in largest]
-    values.sort(key=lambda name: bool(left[name].min() == left[name].max()))  # a year is no value
+    values.sort(key=lambda name: bool(left[name].min() == left[name].max()))  # a year is not a value
     if values:
         table.value = values[0]
         sizes = np.abs(left[table.value])
@@ -220,7 +222,7 @@ def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None
 
 
 def _nest(table: FinishedTable, frame: pd.DataFrame, name: str, amounts: np.ndarray) -> None:
-    """Find the parents of the codes of a dimension, where the other dimensions are summed over."""
+    """Find the parents of the codes of a dimension, in cells where the other dimensions are totals."""
     inside = np.ones(len(frame), bool)
     for other, mark in table.totals.items():
         if other != name:

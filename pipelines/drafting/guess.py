@@ -31,13 +31,13 @@ class Guess:
     column : Column or None
         None if the column cannot be profiled.
     reading : str
-        What the column is, of `evidence.READINGS`; several roles may be fit for it.
+        Class of the column in `evidence.READINGS`; several roles may fit one class.
     confidence : str
         "sure", "likely" or "unsure".
     alternative : Alternative or None
-        What a person may choose instead.
+        Alternative that the user may choose.
     dependent : bool
-        Whether it is published although it determines a protected variable.
+        Whether the column is published although it determines a protected variable.
     """
 
     name: str

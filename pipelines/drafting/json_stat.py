@@ -36,7 +36,7 @@ class JsonStatTable:
     rows : list of tuples
         One for each cell that has a value, texts as they are written to CSV.
     parents : mapping of dimension to code to parent
-        What `category.child` says, without codes whose parent is not in the table.
+        Parents from `category.child`, without codes whose parent is not in the table.
     totals : mapping of dimension to code
         The code that is a total mark, or whose label is one.
     without_total : tuple of str
@@ -44,7 +44,7 @@ class JsonStatTable:
     absent : int
         Number of combinations of codes without a value.
     statuses : frozenset of str
-        Statuses of cells that have a value; JSON-stat does not say by which standard.
+        Statuses of cells that have a value; JSON-stat does not name their standard.
     """
 
     columns: tuple[str, ...]
@@ -139,7 +139,7 @@ def read_json_stat(path: Path) -> JsonStatTable | None:
 
 
 def _no_number(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
+    """Refuse NaN and Infinity, which Python accepts but JSON does not allow."""
     raise ValueError(constant)
 
 
@@ -211,7 +211,7 @@ def _codes(category: Mapping[str, Any]) -> list[str]:
 
 
 def _totals(category: Mapping[str, Any], codes: Sequence[str]) -> list[str]:
-    """Return the codes that are total marks; if there is none, those whose labels are."""
+    """Return the codes that are total marks; if there are none, the codes whose labels are total marks."""
     labels = category.get("label") or {}
     return [code for code in codes if is_total(code)] or [
         code for code in codes if is_total(str(labels.get(code, "")))
@@ -233,7 +233,7 @@ def _dense(listed: object, number: int) -> Sequence[Any]:
 
 
 def _parents(category: Mapping[str, Any], codes: set[str]) -> dict[str, str]:
-    """Return the parent of each code; none if a code has several, as no hierarchy has."""
+    """Return the parent of each code; none if a code has several parents, which no hierarchy allows."""
     pairs = [
         (str(child), str(parent))
         for parent, children in (category.get("child") or {}).items()

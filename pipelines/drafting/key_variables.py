@@ -19,9 +19,9 @@ def with_key_variables(
 ) -> list[Guess]:
     """Keep at most `MOST_KEY_VARIABLES` quasi-identifiers; the others become sensitive or are published.
 
-    What others see or know of a unit is chosen first, then other categories, then amounts. Within each of
-    these, the next key variable is the one with which the sampled records are in the most classes. One that
-    adds no class, such as a coarser level of a chosen code, is last.
+    Variables that others can see or know about a unit are chosen first, then other categories, then amounts.
+    Within each of these, the next key variable is the one with which the sampled records are in the most
+    classes. A variable that adds no class, such as a coarser level of a chosen code, comes last.
 
     Parameters
     ----------
@@ -98,6 +98,6 @@ def _coarse(each: Guess, codes: Mapping[str, np.ndarray], numbers: Mapping[str, 
 
 
 def _joined(classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the classes of both, numbered from 0."""
+    """Return the joint classes of both codings, numbered from 0."""
     pairs = classes * (int(codes.max(initial=0)) + 2) + codes + 1
     return np.unique(pairs, return_inverse=True)[1].astype(np.int64)

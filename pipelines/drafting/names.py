@@ -95,7 +95,7 @@ _CODES = {
 
 
 def concepts_of(name: str) -> frozenset[str]:
-    """Return the concepts of a name: those with a keyword that is a word of it or that a word contains.
+    """Return the concepts of a name: those with a keyword that equals a word of the name or is part of one.
 
     Parameters
     ----------
@@ -127,5 +127,5 @@ def concepts_of(name: str) -> frozenset[str]:
     if said & {"amount", "income"}:
         said -= {"entity"}
     if "kg" in words:
-        said -= {"weight"}  # the weight of a body or of a product, no sampling weight
+        said -= {"weight"}  # the weight of a body or of a product is not a sampling weight
     return frozenset(said)

@@ -1,7 +1,7 @@
 """Guess the roles and kinds of all columns from a profile, erring on the side of protection.
 
-Each column is read for itself (`evidence`). Its role then depends on the other columns: which key is that of
-the units, which numbers are computed from others, which variables are key variables.
+Each column is first classified without the others (`evidence`). Its role then depends on the other columns:
+which key identifies the units, which numbers are computed from others, which variables are key variables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cluster a sample with the drafted roles in this process, and measure its information loss and risk.
 
 The clusters are computed with the fastest method within each region. In the whole file records have nearer
-neighbours, so its loss is smaller than that of the sample.
+neighbours, so that the loss of the file is smaller than that of the sample.
 """
 
 from __future__ import annotations

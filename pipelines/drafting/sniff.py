@@ -34,8 +34,8 @@ RARE_DELIMITERS = ("\x01", "~", "^", ":", "¦")
 """Delimiters of a file that has none of `DELIMITERS`; Hive writes the first one."""
 SAMPLE_CHARACTERS = 1 << 18
 SAMPLE_LINES = 200
-#: If so many names of the header are also values of their columns, the header is a record. A single one may
-#: be both the name of a column and a category, such as "other".
+#: Minimum number of header names that are also values of their columns, with which the header counts as a
+#: record. A single name may be both the name of a column and a category, such as "other".
 MIN_REPEATED_NAMES = 2
 BLOCK_BYTES = 1 << 24
 

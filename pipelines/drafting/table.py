@@ -47,7 +47,7 @@ def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
 
 
 def _is_category(guess: Guess) -> bool:
-    """Return whether a column is a dimension: also a level of a code, which the records may leave out."""
+    """Return whether a column is a dimension, including a level of a code that the records may leave out."""
     chosen = guess.alternative if guess.reading == "derived" and guess.alternative is not None else guess
     return chosen.role in ("quasi_identifier", "other") and chosen.kind == "nominal"
 

@@ -18,14 +18,14 @@ from microguard.schemas.errors import MicroguardError
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-#: Name of the catalogue at an address: pyiceberg's own default, so that readers find it without a name.
+#: Name of the catalogue at an address: pyiceberg's default, so that readers find it without naming it.
 NAME = "default"
-#: Settings of the files of tables that the storages of our areas read from the environment, too.
+#: Settings of table files that our storages also read from the environment.
 _STORE = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
 
 
 class CatalogFailed(MicroguardError):
-    """A catalogue did not answer, or refused a request."""
+    """Raised if a catalogue did not answer, or refused a request."""
 
     exit_code = 1
 
@@ -54,7 +54,7 @@ def store_settings() -> dict[str, str]:
 
 @contextmanager
 def answering(key: str, catalog: str) -> Iterator[None]:
-    """Translate every error of the library, whose texts may contain credentials.
+    """Translate every error of the library, because the texts may contain credentials.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ from pyspark.sql import functions as f
 
 
 def make_archive() -> bool:
-    """Write both archives, each whole or not at all; return whether this Java could make them."""
-    ARCHIVE.unlink(missing_ok=True)  # it fits only the base archive it was made with
+    """Write both archives atomically; return whether this Java could make them."""
+    ARCHIVE.unlink(missing_ok=True)  # the archive fits only the base archive with which it was made
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as folder:
         fresh = Path(folder) / ARCHIVE.name
@@ -38,7 +38,7 @@ def make_archive() -> bool:
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         spark.stop()
-        gateway.proc.stdin.close()  # the JVM ends, and dumps its classes
+        gateway.proc.stdin.close()  # the JVM ends and then dumps its classes
         gateway.proc.wait()
         if not fresh.exists():
             return False

@@ -1,4 +1,4 @@
-"""The result of a verb: a text for a person, and plain values for a program."""
+"""The result of a verb: a text for the user, and plain values for programs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of a pipeline; no part has a value of a record.
+    """The result of a verb; no part contains a value of a record.
 
     Attributes
     ----------
     text : str
-        For a person.
+        Text for the user.
     content : dict
-        For a program.
+        Values for programs.
     brief : str
-        The same in one line, which `--quiet` prints; empty if it prints nothing.
+        The result in one line, which `--quiet` prints; empty if `--quiet` prints nothing.
     """
 
     text: str
@@ -30,30 +30,30 @@ class CommandResult:
     brief: str = ""
 
     def with_note(self, note: str, **content: Any) -> CommandResult:
-        """Return the result with a note before its text, and further values for a program."""
+        """Return the result with a note before its text, and with further values for programs."""
         return CommandResult(f"{note}\n{self.text}", self.content | content, self.brief)
 
     def summary(self) -> str:
-        """Return the text for a person."""
+        """Return the text for the user."""
         return self.text
 
     def as_json(self) -> dict[str, Any]:
-        """Return the values for a program."""
+        """Return the values for programs as JSON."""
         return dict(self.content)
 
 
-#: What can interrupt a call; a killed process raises none of these.
+#: Exceptions that can interrupt a call; a killed process raises none of these.
 ENDED = (Exception, KeyboardInterrupt, SystemExit)
 
 
 def look_again(act: Callable[[], CommandResult], look: Callable[[], CommandResult | None]) -> CommandResult:
-    """Run an act; if it is interrupted or fails, return its result if a second look finds it done.
+    """Run an action; if it is interrupted or fails, return its result if a second check finds it done.
 
     Parameters
     ----------
     act : callable
     look : callable
-        Returns the result if the act is done although it was interrupted, else None.
+        Returns the result if the action is done although it was interrupted, else None.
     """
     try:
         return act()
@@ -68,7 +68,7 @@ def look_again(act: Callable[[], CommandResult], look: Callable[[], CommandResul
 
 
 def within(surroundings: AbstractContextManager[T], act: Callable[[T], CommandResult]) -> CommandResult:
-    """Run an act in a context; an interrupt while the context exits does not lose its result."""
+    """Run an action in a context; an interrupt during the exit of the context does not lose the result."""
     outcome = None
     try:
         with surroundings as entered:

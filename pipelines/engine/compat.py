@@ -1,8 +1,8 @@
-"""Run on Spark 3.5 and newer: what an older version lacks is added here under the name that 4.1 gave it.
+"""Run on Spark 3.5 and newer: features that an older version lacks are added with the names of Spark 4.1.
 
-The other modules call Spark 4.1 and know no version. `complete` adds missing methods to the classes of
-pyspark and replaces none that exists; with Spark 4.1 and newer it adds nothing. Functions of this module
-stand for what cannot be added as a method.
+The other modules call Spark 4.1 and do not check versions. `complete` adds missing methods to the classes of
+pyspark and never replaces an existing method; with Spark 4.1 and newer it adds nothing. Functions of this
+module replace features that cannot be added as methods.
 
 | missing in | name | other way |
 |---|---|---|
@@ -33,10 +33,10 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: The oldest version that the tests run with.
+#: The oldest Spark version with which the tests run.
 OLDEST = (3, 5)
 ArrowFunction = Callable[..., pa.Array]
-#: As names that some versions lack, and whose declared types differ between versions.
+#: Looked up by name, because some versions lack these and declare other types.
 _FUNCTIONS: Any = f
 _SESSION: Any = SparkSession
 _TYPES: Any = t
@@ -67,7 +67,7 @@ def refuse_connect(frame: Any) -> None:
 
 
 def refuse_overlaid() -> None:
-    """Raise if databricks-connect is installed next to pyspark: it replaces files of pyspark by its own."""
+    """Raise if databricks-connect is installed next to pyspark, because it replaces files of pyspark."""
     if all(next(iter(distributions(name=name)), None) for name in ("pyspark", "databricks-connect")):
         raise MicroguardError(
             "pyspark: expected the files of one version, found also databricks-connect, which installs "
@@ -78,7 +78,7 @@ def refuse_overlaid() -> None:
 
 def silence_pyspark() -> None:
     """Keep pyspark from writing query contexts and accumulator tracebacks to standard error."""
-    for name in ("AccumulatorTCPServer", "AccumulatorServer"):  # from 4.1 on; before
+    for name in ("AccumulatorTCPServer", "AccumulatorServer"):  # names from 4.1 on and before
         if hasattr(accumulators, name):
             getattr(accumulators, name).handle_error = lambda *_: None
     if spark_version() >= (4, 0):
@@ -91,17 +91,18 @@ def silence_pyspark() -> None:
 def of_texts(function: ArrowFunction, kind: t.DataType) -> Callable[[Column], Column]:
     """Return a Spark function of one text column; `function` maps an Arrow array of texts to one of `kind`.
 
-    Not for other types: without `arrow_udf` the values pass pandas, which has no missing integers.
+    The function is for texts only: without `arrow_udf` the values pass through pandas, which has no missing
+    integers.
     """
     if hasattr(f, "arrow_udf"):
         return cast(Callable[[Column], Column], _FUNCTIONS.arrow_udf(function, kind))
 
-    import pandas as pd  # a quarter of a second, which this module would cost each start of Java
+    import pandas as pd  # a quarter of a second, which would slow down each start of Java
 
     def by_pandas(texts: Any) -> Any:
         return pd.Series(function(pa.array(texts, pa.string())).to_pylist(), dtype=object)
 
-    by_pandas.__annotations__ = {"texts": pd.Series, "return": pd.Series}  # pyspark reads them
+    by_pandas.__annotations__ = {"texts": pd.Series, "return": pd.Series}  # pyspark reads these annotations
     return cast(Callable[[Column], Column], _FUNCTIONS.pandas_udf(by_pandas, kind))
 
 
@@ -151,7 +152,7 @@ def apply_in_arrow(
 
 
 def _groups(batches: Iterable[pa.RecordBatch], positions: Sequence[int]) -> Iterator[pa.Table]:
-    """Split consecutive batches where a key changes; null equals null."""
+    """Split consecutive batches at each change of a key; null equals null."""
     pieces: list[pa.RecordBatch] = []
     last: list[Any] | None = None
     for batch in batches:
@@ -206,7 +207,7 @@ def _to_arrow(frame: Any) -> pa.Table:
 
 
 def _create_from_arrow_tables() -> None:
-    """Let `SparkSession.createDataFrame` take Arrow tables."""
+    """Make `SparkSession.createDataFrame` accept Arrow tables."""
     others = _SESSION.createDataFrame
     if getattr(others, "takes_arrow", False):
         return
@@ -259,13 +260,13 @@ def _try_cast(value: Any, kind: t.DataType | str) -> Column:
 
 
 def _is_valid_utf8(text: Column) -> Column:
-    """Compare the bytes with those of the decoded text, in which other bytes are replaced."""
+    """Return whether bytes are valid UTF-8: they equal those of the decoded text."""
     content = text.cast("binary")
     return f.encode(f.decode(content, "UTF-8"), "UTF-8") == content
 
 
 class _Sets:
-    """Result of `groupingSets`: rows repeated per set, the columns outside the set replaced by null."""
+    """Result of `groupingSets`: rows repeated for each set; columns outside the set are null."""
 
     def __init__(self, frame: DataFrame, sets: Sequence[Sequence[Column]], labels: Sequence[str]) -> None:
         self._labels = labels

@@ -1,4 +1,4 @@
-"""Events for a scheduler's log: one JSON object per line, with allowed keys and no value of a record."""
+"""Events for a scheduler's log: one JSON object per line, with fixed keys and no value of a record."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from microguard.pipelines.engine.command_result import now
 
-#: Keys that an event may have. Stages are named by this software and by names of clusterings; a reason is the
-#: paragraph of a refusal.
+#: Keys that an event may have. Names of stages come from this software and from names of clusterings; a
+#: reason is the paragraph of a refusal.
 ALLOWED = (
     "at", "event", "verb", "stage", "status", "seconds", "blocks", "exit_code", "release_id", "reason",
 )  # fmt: skip
 
 
 def emit(**content: Any) -> None:
-    """Write one event to standard error; a key that is not allowed is a fault of the caller."""
+    """Write one event to standard error; a key that is not allowed is an error of the caller."""
     foreign = set(content) - set(ALLOWED)
     if foreign:
         raise ValueError(f"an event says only what is allowed, and not {', '.join(sorted(foreign))}")

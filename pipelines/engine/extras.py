@@ -1,4 +1,4 @@
-"""The extras of the package: which optional modules each brings, and a refusal that names the missing one."""
+"""The extras of the package: the optional modules of each, and a refusal that names missing packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from microguard.schemas.errors import MicroguardError
 
-#: Top-level modules of each extra of pyproject.toml.
+#: Top-level modules of each extra in pyproject.toml.
 EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "frames": ("pandas",),
@@ -29,11 +29,11 @@ def extras_of_release(table_format: str) -> tuple[str, ...]:
 
 
 class MissingExtra(MicroguardError):
-    """An optional package is not installed."""
+    """Raised if an optional package is not installed."""
 
 
 def require_extras(*extras: str) -> None:
-    """Refuse before the work if packages of these extras are not installed.
+    """Refuse before the computation if packages of these extras are not installed.
 
     Raises
     ------
@@ -45,9 +45,10 @@ def require_extras(*extras: str) -> None:
 
 
 def missing_extra(error: ImportError, module: str = "microguard.pipelines") -> MissingExtra | None:
-    """Return the refusal for a failed import of an optional package by a module; None for any other.
+    """Return the refusal for a failed import if it is an optional package imported by this module, else None.
 
-    For a module of runs it names all that is missing of the extra spark, and not the first import alone.
+    For a module of runs, the refusal names all missing packages of the extra spark, not only the first failed
+    import.
     """
     name = (error.name or "").partition(".")[0]
     extras = [extra for extra, names in EXTRAS.items() if name in names]
@@ -62,7 +63,7 @@ def missing_extra(error: ImportError, module: str = "microguard.pipelines") -> M
 def _installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except (ModuleNotFoundError, ValueError):  # a finder refuses the name, or a program has hidden it
+    except (ModuleNotFoundError, ValueError):  # an import finder refuses the name, or a program has hidden it
         return False
 
 

@@ -1,4 +1,4 @@
-"""Explain why Spark failed: cause and remedy in our own words, because Spark's may quote a record."""
+"""Explain why Spark failed, with our own text for cause and remedy: Spark's text may quote a record."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 _AGAIN = "Nothing was published. Call this again: finished blocks are kept."
 #: Errors, in addition to py4j's own, of a call to a Java process that has ended.
 GONE = (ConnectionRefusedError, ConnectionResetError)
-#: py4j's message about a Java exception, about one that Spark waited for, and about what ended a task after
-#: all attempts: class names, and nothing of their texts.
+#: Patterns of py4j's messages about a Java exception, about its cause, and about the error that ended a task
+#: after all attempts: these capture class names only.
 _CAUSE = re.compile(
     r"An error occurred while calling [^\n]*\n: (?P<exception>[\w.$]+)"
     r"(?:: Exception thrown in awaitResult: *\n(?:\tat [^\n]*\n)*Caused by: (?P<awaited>[\w.$]+))?"
@@ -22,7 +22,7 @@ _CAUSE = re.compile(
     r"(?:: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): |Most recent failure reason:\s*)"
     r"(?P<task>[\w.$]+))?"
 )
-#: Message of Spark and py4j about what a task raised in Python: the class name is first or after a
+#: Pattern of the message of Spark and py4j about a Python error in a task: the class name is first or after a
 #: traceback.
 _RAISED = re.compile(
     r"(?:see the stack trace below\.\n|PythonException: )(?:Traceback [^\n]*\n(?: [^\n]*\n)*)?"
@@ -75,7 +75,7 @@ def without_values_of_records() -> Iterator[None]:
 
 
 def of_machines(error: Exception) -> bool:
-    """Return whether machines, processes or stores failed, and not the input."""
+    """Return whether machines, processes or stores caused the failure, not the input."""
     text = str(error)
     return isinstance(error, GONE) or any(
         cause in text for cause in (*_OF_MACHINES, *(f"{raised}: " for raised in _OF_STORES))
@@ -125,7 +125,7 @@ def _why(error: Exception) -> str:
 
 
 def _java_class(error: Py4JJavaError) -> str:
-    """Return the class name of the exception that ended a task, or else of the one that Java raised."""
+    """Return the class name of the exception that ended a task, else of the one that Java raised."""
     matched = _CAUSE.match(str(error))
     if matched is None:
         return type(error).__name__

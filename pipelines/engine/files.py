@@ -26,7 +26,7 @@ from microguard.schemas.errors import MicroguardError
 
 PRIVATE, PRIVATE_FILE, ANY_FOLDER, ANY_FILE = 0o700, 0o600, 0o777, 0o666
 """Modes of a folder and a file for their owner alone, and of those whose modes follow the umask."""
-#: Files that are read, copied or sent at the same time.
+#: Number of files that are read, copied or sent in parallel.
 AT_ONCE = 4
 #: Begin of the name of a temporary folder, and a file that it has once its lock is held.
 _PREFIX, _LOCKED = "microguard-", ".locked"
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 class FileDamaged(MicroguardError):
-    """A file that microguard wrote cannot be read: it is cut off, changed, or of a newer version."""
+    """Raised if a file that microguard wrote cannot be read: cut off, changed, or of a newer version."""
 
     exit_code = 1
 
@@ -49,7 +49,7 @@ def parse_json(content: bytes, what: str, remedy: str, *keys: str) -> dict[str, 
     what : str
         Name of the file in the message.
     remedy : str
-        Sentence that says what to do if it is damaged.
+        Sentence that states what to do if the file is damaged.
     *keys : str
         Keys that the object must have.
 
@@ -80,10 +80,10 @@ def damaged(what: str, remedy: str) -> FileDamaged:
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder that only its owner may enter; one that exists already keeps the mode it has.
+    """Create a folder that only its owner may enter; the mode of an existing folder is not changed.
 
-    Missing parents are private as well where they lie in a private folder; others are left to the umask, as
-    public folders may come to lie in them.
+    Missing parents inside a private folder are also private. The umask determines the mode of other missing
+    parents, because these may later contain public folders.
     """
     missing = [each for each in path.parents if not each.exists()]
     above = next((each for each in path.parents if each.exists()), path)
@@ -96,18 +96,18 @@ def private_folder(path: Path) -> Path:
 
 def write_atomically(path: Path, content: str | bytes | memoryview, mode: int = ANY_FILE) -> None:
     """Replace a small file in one step that survives a crash of the machine."""
-    for left in path.parent.glob(f".{path.name}.*"):  # of runs that died while they wrote
+    for left in path.parent.glob(f".{path.name}.*"):  # files of runs that died while they wrote
         left.unlink(missing_ok=True)
     _write_fresh(path, content, mode).replace(path)
     sync_folder(path.parent)
 
 
 def create_once(path: Path, content: str | bytes | memoryview, mode: int = ANY_FILE) -> None:
-    """Create a small file in one step unless it exists; of two writers the first succeeds."""
+    """Create a small file atomically unless it exists; the first of two concurrent writers succeeds."""
     if path.exists():
         return
     try:
-        with suppress(FileExistsError):  # of another run, a moment ago
+        with suppress(FileExistsError):  # another run created the file a moment ago
             os.link(_write_fresh(path, content, mode), path)
     finally:
         _fresh(path).unlink(missing_ok=True)
@@ -147,7 +147,7 @@ def copy_atomically(source: Path, target: Path) -> None:
 
 
 def hardlink(source: Path, target: Path) -> None:
-    """Give an immutable file a second name in one step; copy it if the file system has no hard links."""
+    """Give an immutable file a second name; copy the file if the file system has no hard links."""
     fresh = target.with_name(f".{target.name}")
     fresh.unlink(missing_ok=True)
     try:
@@ -176,13 +176,13 @@ def sync_tree(path: Path) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, hexadecimal."""
+    """Return the SHA-256 of a file as hexadecimal text."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class HashedFile(io.RawIOBase):
-    """A file that is written from its beginning to its end, and hashed meanwhile.
+    """A file that is written sequentially and hashed at the same time.
 
     Parameters
     ----------
@@ -208,15 +208,15 @@ class HashedFile(io.RawIOBase):
 
     @property
     def checksum(self) -> str:
-        """Return the SHA-256 of what was written, hexadecimal."""
+        """Return the SHA-256 of the written bytes as hexadecimal text."""
         return self._digest.hexdigest()
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the results of `function` in the order of the items, a few of them computed at the same time.
+    """Return the results of `function` in the order of the items; a few are computed in parallel.
 
-    If a call raises an error, calls that have not begun are left out, and the error is raised once no call is
-    under way.
+    If a call raises an error, calls that have not started are skipped, and the error is raised when no call
+    is running.
     """
     if len(items) < 2:
         return [function(item) for item in items]
@@ -231,7 +231,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     Raises
     ------
     BlockingIOError
-        If another process holds it and `wait` is false.
+        If another process holds the lock and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""What Spark's frames and readers lack: constants that plans do not show, exact paths, tasks at once."""
+"""Helpers for Spark's frames and readers: constants hidden from plans, exact paths, parallelism."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pyspark.sql import functions as f
 
 
 def with_constants(frame: DataFrame, values: Mapping[str, float]) -> DataFrame:
-    """Add a column for each constant that is computed from records, by a join with a table of one row.
+    """Add columns for constants that are computed from records, by a join with a table of one row.
 
     The event log and the user interface of Spark contain every literal of a query, such as a mean of two
-    records or the magnitude of the largest value. Of these columns they contain the names only.
+    records or the magnitude of the largest value. For these columns they contain only the names.
     """
     if not values:
         return frame
@@ -28,7 +28,7 @@ def exact_paths(spark: SparkSession) -> DataFrameReader:
 
 
 def tasks_at_once(spark: SparkSession) -> int:
-    """Return the default parallelism of a session; of Spark Connect, its shuffle partitions."""
+    """Return the default parallelism of a session; for Spark Connect, the number of shuffle partitions."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except PySparkException:  # Spark Connect has no context

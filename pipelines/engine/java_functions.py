@@ -1,8 +1,8 @@
-"""Ask Java once for each of Spark's functions.
+"""Look up each of Spark's Java functions only once.
 
 pyspark asks Java for the class of functions and for its member at every call (`f.col`, `f.sum`), and then
 calls it: three messages. A small release builds a thousand such expressions, and 2,000 of its 6,100 messages
-asked for what cannot change while Java runs.
+were look-ups whose result cannot change while Java runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
-#: Attribute of pyspark's view of Java that holds the functions by name: a new Java process has a new view.
+#: Attribute of pyspark's Java view that caches the functions by name: a new Java process has a new view.
 _KNOWN = "_functions_of_spark"
 
 

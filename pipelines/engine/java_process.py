@@ -1,4 +1,4 @@
-"""The Java process of the sessions of this process: started once, deaf to signals, ended by us."""
+"""The Java process of the sessions of this process: started once, shielded from signals, ended by us."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from py4j.java_gateway import JavaClass, JavaMember, JVMView
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 
-#: Largest number of files that a run on a small input opens at once.
+#: Maximum number of files that a run on a small input opens at the same time.
 OPEN_FILES = 512
-#: Seconds that a killed process may take to be gone: the system frees its memory.
+#: Seconds within which a killed process must be gone; the system has to free its memory.
 GONE_WITHIN = 5
-#: Ignores the signals that a terminal or supervisor sends to all processes of a run, and executes a command.
+#: Command that ignores the signals sent to all processes of a run, and then executes another command.
 _DEAF = 'trap "" INT TERM HUP; exec "$@"'
 #: Locales in which Java encodes file names in UTF-8.
 _UTF8 = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8")
-#: Classes of Java that pyspark calls for each column; it names some of them without their package.
+#: Java classes that pyspark calls for each column; pyspark names some without their package.
 _OFTEN_CALLED = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils")
 _started: list[_Java] = []
 
 
 class _Java(subprocess.Popen[bytes]):
-    """Popen of Spark's launcher, which execs Java; replaces the `Popen` that pyspark would call."""
+    """A process started like Spark's launcher, which execs Java; replaces pyspark's `Popen`."""
 
     def __init__(self, command: list[str], **options: Any) -> None:
         options["env"] |= _locale_of_java()
-        # With code between fork and exec Python takes the locks of logging and imports for the fork: a thread
-        # that imports in the background can hold the one and wait for the other, for ever.
+        # If code runs between fork and exec, Python holds the locks of logging and imports during the fork. A
+        # thread that imports in the background can hold one lock and wait for the other: a deadlock.
         options["preexec_fn"] = None
         _started.append(self)
         super().__init__(["/bin/sh", "-c", _DEAF, "sh", *command], **options)
@@ -52,11 +52,11 @@ def start_java(settings: Mapping[str, str]) -> None:
     Raises
     ------
     MicroguardError
-        If it does not start, or may open too few files.
+        If Java does not start, or may open too few files.
     """
     _require_open_files()
     silence_calls()
-    with SparkContext._lock:  # as pyspark does where it starts Java itself
+    with SparkContext._lock:  # as in pyspark when it starts Java itself
         if SparkContext._gateway is None:
             conf = SparkConf().setAll(list(settings.items()))
             silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -74,7 +74,7 @@ def start_java(settings: Mapping[str, str]) -> None:
 
 
 class _JavaClass(JavaClass):
-    """A class of Java that looks up each static method once; py4j does so before each call."""
+    """A Java class that looks up each static method once; py4j does this before each call."""
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
@@ -84,7 +84,7 @@ class _JavaClass(JavaClass):
 
 
 def remember_lookups(jvm: JVMView) -> None:
-    """Let pyspark find the classes whose static methods build columns without asking Java each time.
+    """Make pyspark look up the Java classes that build columns only once.
 
     A third of the calls of a small run were lookups, for some of which Java searches all jars of Spark.
     """
@@ -95,9 +95,11 @@ def remember_lookups(jvm: JVMView) -> None:
 
 
 def silence_calls() -> None:
-    """Keep py4j from logging the traceback of a call to Java that a signal interrupts, or that Java ends.
+    """Keep py4j from logging the traceback of a call to Java that is interrupted by a signal or by Java's
+    end.
 
-    py4j writes it to the root logger, and so to standard error. Whoever called says why.
+    py4j writes the traceback to the root logger, and so to standard error. The caller explains the failure
+    instead.
     """
     logging.getLogger().addFilter(_not_of_py4j)
 
@@ -107,9 +109,9 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def end() -> None:
-    """Kill the Java process at once, also while it starts, and wait until it is gone."""
+    """Kill the Java process at once, even during its start, and wait until it is gone."""
     for java in _started:
-        # Without a process id it cannot be ended yet.
+        # Without a process id the process cannot be ended yet.
         with suppress(OSError, AttributeError, subprocess.TimeoutExpired):
             java.kill()
             java.wait(GONE_WITHIN)
@@ -118,8 +120,8 @@ def end() -> None:
 def forget_call() -> None:
     """Make the next call to Java use a new connection.
 
-    If a signal interrupts a call of the main thread, its answer stays on the connection, and the next call
-    would read it as its own, or wait for it.
+    If a signal interrupts a call of the main thread, the response to this call stays on the connection. The
+    next call would read the wrong response, or wait for ever.
     """
     gateway = SparkContext._gateway
     client = getattr(gateway, "_gateway_client", None)
@@ -143,13 +145,13 @@ def without_signal_handler() -> Iterator[None]:
 
 
 class _NoHandlers:
-    """A replacement of the module `signal` for pyspark."""
+    """A replacement for the module `signal` in pyspark."""
 
     SIGINT = signal.SIGINT
 
     @staticmethod
     def signal(*_: object) -> None:
-        """Ignore the handler."""
+        """Ignore the handler that pyspark wants to set."""
 
 
 @contextmanager
@@ -164,7 +166,7 @@ def _launched_by(popen: type[subprocess.Popen[bytes]]) -> Iterator[None]:
 
 
 def _require_open_files() -> None:
-    """Refuse a limit of open files that is known to be too low; Java raises its own limit."""
+    """Refuse a limit on open files that is known to be too low; Java raises its own limit."""
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit != resource.RLIM_INFINITY and limit < OPEN_FILES:
         raise MicroguardError(
@@ -177,8 +179,8 @@ def _require_open_files() -> None:
 def _locale_of_java() -> dict[str, str]:
     """Return the environment in which Java encodes file names as Python does.
 
-    Python uses UTF-8 also if the locale says ASCII (PEP 540), as in cron or a container; Java would not find
-    files with other names.
+    Python uses UTF-8 even if the locale is ASCII (PEP 540), as in cron or a container. Java would then not
+    find files with non-ASCII names.
     """
     if sys.getfilesystemencoding() != "utf-8" or locale.nl_langinfo(locale.CODESET).upper() == "UTF-8":
         return {}

@@ -1,4 +1,4 @@
-"""Import slow modules in a thread, while Java and Spark start."""
+"""Import slow modules in a thread while Java and Spark start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 
 def prefetch_imports(*modules: str) -> None:
-    """Import modules in this order in a thread; an import that needs one sooner waits for it."""
+    """Import modules in this order in a thread; an import of one of them elsewhere waits for the thread."""
 
     def imports() -> None:
         for module in modules:

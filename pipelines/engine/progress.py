@@ -1,12 +1,13 @@
-"""Progress on standard error: one line for the whole run, with its share and the time that is left.
+"""Progress on standard error: one line for the whole run, with the finished share and the remaining time.
 
-On a terminal the line is rewritten in place, otherwise a new one is written every few seconds. The share
-follows from the measured seconds of the stages (`STAGE_SECONDS`). Within a stage it follows from the count of
-blocks if there is one, else from the time that the stage takes in a run as fast as this one. A verb without
-measured stages shows the stage and the elapsed time.
+On a terminal the line is rewritten in place, otherwise a new line is written every few seconds. The share is
+computed from the measured seconds of the stages (`STAGE_SECONDS`). Within a stage it is computed from the
+number of finished blocks if known, else from the time that the stage takes in a run of this speed. A verb
+without measured stages shows the stage and the elapsed time.
 
-Stages are also logged in Python, and describe Spark's jobs: names of stages and keys, no value of a record.
-The logger is ``microguard.run``; handlers and levels of ``microguard`` apply to it. The command sets none.
+Stages are also written to the Python log and to the descriptions of Spark's jobs: names of stages and keys,
+no value of a record. The logger is ``microguard.run``; handlers and levels of ``microguard`` apply to it. The
+command sets none.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from typing import Any
 from microguard.pipelines.engine.events import emit
 from microguard.schemas.errors import MicroguardError
 
-#: Seconds between lines if standard error is no terminal.
+#: Seconds between lines if standard error is not a terminal.
 LINE_EVERY = 5.0
-#: Seconds between queries of how much is done.
+#: Seconds between two updates of the finished share.
 LOOK_EVERY = 0.5
-#: Share of a stage without a count that is shown at most before it has ended.
+#: Maximum share of a stage without a count that is shown before the stage has ended.
 MOST_GUESSED = 0.95
-#: The time left is shown from this share of the run on; before, it is a guess about start-up times.
+#: Share of the run from which the remaining time is shown; before, start-up times make it unreliable.
 LEAST_SHARE = 0.1
 #: Mean seconds of each stage on 2 cores: `protect` of the demo's 20,000 persons, `adjust` of nine reference
 #: tables, `check` of 14,827 persons of EU-SILC. A stage "protect NAME" counts as "protect".
@@ -54,7 +55,7 @@ STAGE_SECONDS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 
 
 class Progress:
-    """Show how much of the run is done; nothing if `quiet`, events if `events`.
+    """Show the progress of the run; show nothing if `quiet`, write events if `events`.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class Progress:
     def stage(
         self, name: str, total: int | None = None, done: Callable[[], int] | None = None
     ) -> Iterator[None]:
-        """Run a stage; `done` returns how much of `total` is finished, and is called twice a second."""
+        """Run a stage; `done` returns the finished part of `total`, and is called twice a second."""
         start = time.monotonic()
         status = "failed"
         self._event(name, "started", blocks=total)
@@ -98,14 +99,14 @@ class Progress:
             LOGGER.info("%s %s after %.3f s", name, status, seconds)
 
     def line(self, name: str, seconds: float, total: int | None = None, count: int = 0) -> str:
-        """Return the line of a running stage: share, stage with its count, elapsed time, and time left.
+        """Return the line of a running stage: share, stage with its count, elapsed time, and remaining time.
 
         Parameters
         ----------
         seconds : float
-            Since the stage started.
+            Seconds since the stage started.
         total, count : int or None, int
-            Of its blocks.
+            Total and finished number of blocks of the stage.
         """
         elapsed = time.monotonic() - self._start
         counted = f" {count:,} of {total:,} blocks" if total and total > 1 else ""
@@ -118,7 +119,7 @@ class Progress:
         return f"{100 * share:3.0f} % {', '.join(parts)}"
 
     def _share_of_run(self, name: str, seconds: float, total: int | None, count: int) -> float:
-        """Return the share of the run that is done; it never falls."""
+        """Return the finished share of the run, which never decreases."""
         known = {_stage(stage) for stage in self.seconds} - {_stage(name)}
         before = sum(self._expected.get(stage, 0.0) for stage in known)
         of_stage = self._expected.get(_stage(name), 0.0)
@@ -128,7 +129,7 @@ class Progress:
         return self._share
 
     def _guessed(self, seconds: float, of_stage: float, before: float) -> float:
-        """Return the share of a stage by its time, compared with the pace of the stages before it."""
+        """Return the estimated share of a stage from its time and the speed of the earlier stages."""
         taken = sum(self.seconds.values())
         pace = taken / before if before > 0 else 1.0
         return min(seconds / (of_stage * pace), MOST_GUESSED) if of_stage * pace > 0 else 0.0
@@ -192,9 +193,9 @@ LOGGER.addHandler(logging.NullHandler())  # without handlers, Python would print
 
 
 def log_failure(stage: str, error: BaseException) -> None:
-    """Log the class of an error and, of a refusal, the keys of what is not met; no message.
+    """Log the class of an error and, for a refusal, the keys of what is not met; do not log the message.
 
-    A message may be shown to the person who runs a job, but a log is read by others, too.
+    The user who runs a job may see the message, but other people also read logs.
     """
     failures = error.failures if isinstance(error, MicroguardError) else ()
     keys = ", ".join(failure.key for failure in failures)
@@ -203,7 +204,7 @@ def log_failure(stage: str, error: BaseException) -> None:
 
 @contextmanager
 def describe_jobs(stage: str) -> Iterator[None]:
-    """Describe the jobs that this thread starts inside; restore the description of a classic session."""
+    """Describe the Spark jobs that this thread starts; restore the description of a classic session."""
     context = _context()
     before = None
     if context is not None:
@@ -213,7 +214,7 @@ def describe_jobs(stage: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        raise  # without a call: Java may be in the middle of one, or gone
+        raise  # without a call to Java, which may be in the middle of another call, or gone
     else:
         if context is not None:
             with suppress(Exception):

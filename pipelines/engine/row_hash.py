@@ -1,4 +1,4 @@
-"""Hashes of records in Spark, to identify rows, to order them totally, and to compare multisets."""
+"""Hashes of records in Spark, to identify rows, to sort them totally, and to compare multisets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 HASH = "__hash"
-#: Columns of `digest`.
+#: Names of the columns of `digest`.
 DIGESTS = ("__digest0", "__digest1")
-#: Column with the number of rows, next to the sums of their hashes.
+#: Column with the number of rows, next to the sums of the hashes.
 ROWS = "__rows"
 _LOW = 0xFFFFFFFF
-#: Last bits of the hash, which are of the columns themselves if expressions replace some of them.
+#: Number of last bits of the hash that depend on the original columns if expressions replace some columns.
 EXACT_BITS = 20
 
 
@@ -26,8 +26,9 @@ def with_hash(
 ) -> DataFrame:
     """Add a hash of the content of each record, by which `content_order` sorts first.
 
-    An expression in `replaced` is hashed in place of the column of that name. The last `EXACT_BITS` bits are
-    of the columns themselves, so that records with equal expressions and other values have other hashes.
+    An expression in `replaced` is hashed in place of the column of that name. The last `EXACT_BITS` bits
+    depend on the original columns, so that records with equal expressions but different values have different
+    hashes.
     """
     hashed = f.xxhash64(*content_of(names))
     if replaced:
@@ -78,7 +79,8 @@ def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...
 def hash_halves(*of: Sequence[str]) -> dict[str, Column]:
     """Return the hashes of a row for lists of columns, named as `contents_in` expects their sums.
 
-    They are summed in halves, so that 2^31 rows do not overflow them; sums may be summed once more.
+    The hashes are summed in halves, so that sums over 2^31 rows do not overflow. Sums of parts may be added
+    up.
     """
     halves = {}
     for i, names in enumerate(of):
@@ -89,12 +91,12 @@ def hash_halves(*of: Sequence[str]) -> dict[str, Column]:
 
 
 def contents_in(row: Row | Mapping[str, int], of: int) -> tuple[tuple[int, int], ...]:
-    """Return what `contents` returns, from a row with `ROWS` and the sums of so many lists of columns."""
+    """Return the result of `contents` from a row with `ROWS` and the sums of this number of column lists."""
     return tuple(
         (int(row[ROWS] or 0), ((row[f"__high{i}"] or 0) << 32) + (row[f"__low{i}"] or 0)) for i in range(of)
     )
 
 
 def summed(hashes: np.ndarray) -> int:
-    """Sum (n,) int64 hashes as Spark sums them."""
+    """Sum (n,) int64 hashes in the same way as Spark."""
     return (int(np.sum(hashes >> 32)) << 32) + int(np.sum(hashes & _LOW))

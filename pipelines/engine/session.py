@@ -1,4 +1,4 @@
-"""The one place that builds the Spark session: quiet, private, bound to this machine in local mode."""
+"""The only module that builds the Spark session: quiet, private, bound to this machine in local mode."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ remember_functions()
 _SCRATCH = ("SPARK_LOCAL_DIRS", "SPARK_EXECUTOR_DIRS")
 #: Seconds after which a session that does not stop is killed.
 STOPPED_WITHIN = 20.0
-#: Rows per Arrow batch: large enough that serialisation costs little, small enough for a worker's memory.
+#: Number of rows per Arrow batch: large enough for cheap serialisation, small enough for a worker's memory.
 ARROW_BATCH = 50_000
-#: Spark's value for no limit of bytes; with any other it sums the bytes of a batch after each row.
+#: Spark's value for no limit of bytes; with any other value Spark sums the bytes of a batch after each row.
 NO_LIMIT = str(2**31 - 1)
 
-#: Module of the daemon from which Spark forks its Python workers. A worker that starts from nothing takes
-#: seconds to import the methods and to load their compiled code; our daemon does so once per run.
+#: Module of the daemon from which Spark forks its Python workers. A worker without it takes seconds to import
+#: the methods and to load their compiled code; our daemon does this once per run.
 _DAEMON = "spark.python.daemon.module"
 _PRELOADED = {_DAEMON: "microguard.pipelines.records.daemon"}
 
 _SETTINGS = {
-    "spark.ui.enabled": "false",  # its pages show literals of query plans
-    "spark.eventLog.enabled": "false",  # likewise; under spark-submit the submitter decides
+    "spark.ui.enabled": "false",  # the pages of the UI show literals of query plans
+    "spark.eventLog.enabled": "false",  # as above; under spark-submit the submitter decides
     "spark.ui.showConsoleProgress": "false",
     "spark.io.encryption.enabled": "true",  # spilled records are not readable after a kill
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",  # as in the process of a command (`jobs.process`)
@@ -58,13 +58,13 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
-    # only adds filters; its cost doubles with each column that is computed from another
+    # this rule only adds filters; its cost doubles with each column computed from another
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # of Spark 3.5, which otherwise does not write dates before 1582
+    # for Spark 3.5, which otherwise does not write dates before 1582
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    # sums by region with sampled records are added up in a map, without sorting all records
+    # aggregates sums by region with sampled records in a map, without sorting all records
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.sql.legacy.parquet.nanosAsLong": "true",  # keeps the nanoseconds that pandas writes
     "spark.sql.caseSensitive": "true",
@@ -117,7 +117,7 @@ def session(
     ----------
     private, master, clustering : as in `open_session`
     input_path : str, optional
-        The input; a session for a small one starts quickly.
+        The input; the session for a small input starts quickly.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def session(
     """
     try:
         spark = open_session(master, private, size=input_size(input_path), clustering=clustering)
-    except KeyboardInterrupt:  # Java goes on starting, and would write to its folder after we removed it
+    except KeyboardInterrupt:  # else Java would start on and write to its folder after its removal
         java_process.end()
         raise
     try:
@@ -137,7 +137,7 @@ def session(
 
 
 def _stop(spark: SparkSession) -> None:
-    """Stop the session with its tasks and workers, before another run may use its folders.
+    """Stop the session with its tasks and workers before another run may use its folders.
 
     A thread stops it over its own connection, because the caller's may be in the middle of a call. If that
     takes too long, Java is killed.
@@ -156,7 +156,7 @@ def _stop(spark: SparkSession) -> None:
 
 @contextmanager
 def our_sql_settings(spark: SparkSession) -> Iterator[None]:
-    """Set the SQL settings that results depend on in a session of the caller; restore them afterwards."""
+    """Set the SQL settings that affect results in a session of the caller; restore them afterwards."""
     ours = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
     before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in ours}
     try:
@@ -193,7 +193,7 @@ def open_session(
     jvm : sequence of str, optional
         Options of the JVM, by default those of `jvm_options`. Ignored under spark-submit.
     size : InputSize
-        Size class of the input: a session for a smaller one starts and plans quicker.
+        Size class of the input: a session for a smaller input starts and plans faster.
     clustering : bool
         Whether records are clustered: Python workers of this machine then preload the methods.
 
@@ -235,7 +235,7 @@ def session_of_this_process() -> SparkSession:
 def prestart_java(master: str | None, input_path: str) -> None:
     """Start Java in a thread during the imports, which take as long.
 
-    If it cannot start, the session tries again and raises the reason.
+    If Java cannot start, the session tries again and raises the reason.
     """
 
     def starts() -> None:
@@ -275,9 +275,9 @@ def _is_local(master: str | None) -> bool:
 
 
 def warn_without_authentication(spark: SparkSession) -> None:
-    """Warn if a session of somebody else's lets every user of its network fetch blocks of records.
+    """Warn if a session of the caller allows every user of its network to fetch blocks of records.
 
-    The session is not altered: its ports are open already.
+    The session is not changed, because its ports are already open.
     """
     if spark.conf.get("spark.authenticate", "false") != "true":
         warnings.warn(
@@ -289,7 +289,7 @@ def warn_without_authentication(spark: SparkSession) -> None:
 
 
 def _with_a_second_try(master: str) -> str:
-    """Return the master; on this machine, with a second attempt for a task whose worker was killed."""
+    """Return the master; in local mode allow a second attempt for a task whose worker was killed."""
     cores = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
     return master if cores is None else f"local[{cores[1] or 1},2]"
 
@@ -297,8 +297,8 @@ def _with_a_second_try(master: str) -> str:
 def _silence(spark: SparkSession) -> None:
     """Apply the log configuration to a running JVM (spark-submit's), and silence pyspark.
 
-    pyspark logs an exception with the JVM's traceback if it knows the query, and its accumulator server
-    prints one if the JVM is killed.
+    pyspark logs exceptions with the JVM's traceback if it knows the query, and its accumulator server prints
+    a traceback if the JVM is killed.
     """
     compat.silence_pyspark()
     jvm = spark.sparkContext._jvm
@@ -311,7 +311,7 @@ def _silence(spark: SparkSession) -> None:
 def _prestart_workers(spark: SparkSession) -> None:
     """Start the daemon in a thread if the session uses ours.
 
-    If it cannot start, the first stage that needs a worker fails and reports it.
+    If the daemon cannot start, the first stage that needs a worker fails and reports this.
     """
     if spark.conf.get(_DAEMON, None) != _PRELOADED[_DAEMON]:
         return

@@ -1,4 +1,4 @@
-"""Quote names and texts for SQL, whatever characters they have."""
+"""Quote names and texts with any characters for SQL."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ Item = TypeVar("Item")
 
 @contextmanager
 def without_values() -> Iterator[None]:
-    """Replace exceptions of a task by their class names: executors log them, and their text may hold a value.
+    """Replace exceptions of a task by their class names: executors log them, and the text may have a value.
 
-    Those of files and stores, and our own, are kept.
+    Exceptions of files and stores, and our own exceptions, are not replaced.
     """
     try:
         yield
@@ -33,7 +33,7 @@ def in_tasks(spark: SparkSession, function: Callable[[Item], Any], items: Sequen
     """Return the results of `function` in the order of the items, each computed in its own task.
 
     Items and results are pickled, and the driver has all of them in memory, so they must be small. Exceptions
-    have no text, see `without_values`.
+    lose their text, see `without_values`.
     """
     if not items:
         return []
@@ -69,7 +69,7 @@ def in_threads_or_tasks(
 ) -> list[Any]:
     """Return the results of `function` in the order of the items.
 
-    Threads of the driver compute the results of a few items sooner than Spark starts a job. The results of
+    For a few items, threads of the driver finish before Spark could start a job. The results of
     more items are computed in tasks (`in_tasks`), so that the work of the driver does not grow with them.
     """
     return in_threads(function, items) if len(items) <= AT_ONCE else in_tasks(spark, function, items)

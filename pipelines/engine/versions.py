@@ -1,6 +1,6 @@
-"""The version of microguard, and versions of the packages that decide protected values.
+"""The version of microguard, and the versions of the packages that affect protected values.
 
-The same input, specification and seed give other values if one of these changes:
+The same input, specification and seed give other values if one of these packages changes:
 
 * highspy: which of several optimal solutions HiGHS returns;
 * numpy: streams of its generators, the order of equal elements in a sort, the last bits of sums;
@@ -8,7 +8,7 @@ The same input, specification and seed give other values if one of these changes
 * numba: what a compiled kernel computes for functions of NumPy. Its version fixes that of llvmlite, and
   kernels keep IEEE arithmetic (`sdc.kernels.compile`), so llvmlite needs no entry.
 
-pandas, pyarrow and Spark move values and compute exactly, so they decide none.
+pandas, pyarrow and Spark only move values or compute exactly, so their versions do not affect values.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ _DECLARED = re.compile(r'^name = "microguard"\nversion = "([^"]+)"$', re.MULTILI
 def microguard_version() -> str:
     """Return the version in the checkout's pyproject.toml, or of the installed wheel.
 
-    The metadata of an editable installation are those of the day it was made, so a checkout is read first.
+    The checkout is read first, because the metadata of an editable installation have the version at the time
+    of installation.
     """
     declared = _DECLARED.search(_PROJECT.read_text(encoding="utf-8")) if _PROJECT.is_file() else None
     return declared[1] if declared else version("microguard")
 
 
 def deciding_versions() -> dict[str, str]:
-    """Return the versions of `DECIDING` in this process, by package."""
+    """Return the versions of the packages in `DECIDING` in this process."""
     return {package: _version(package) for package in DECIDING}
 
 

@@ -67,9 +67,7 @@ class AdditiveTable(TableGuarantee):
         return "v IS NULL"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count sensitive cells nearer to their true value than the rule allows, and cells beyond their
-        capacity.
-        """
+        """Count sensitive cells nearer to their value than the rule allows, and cells beyond capacity."""
         return unprotected(published, original), beyond(published, original)
 
     def method(self) -> dict[str, Any]:

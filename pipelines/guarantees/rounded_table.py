@@ -54,9 +54,7 @@ class RoundedTable(TableGuarantee):
 
     @property
     def forbidden(self) -> str:
-        """Return the SQL condition of a cell without a value, or with a value that is not a multiple of the
-        base.
-        """
+        """Return the SQL condition of a cell without a value, or that is not a multiple of the base."""
         return f"v IS NULL OR v % {self.base} <> 0"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:

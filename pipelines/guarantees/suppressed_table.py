@@ -99,7 +99,7 @@ class SuppressedTable(TableGuarantee):
         return "false"
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Require the counts of every table, agreement of status and value, and no value that follows from
+        """Require the counts of every table, a status that fits the value, and no value that follows from
         sums.
         """
         return (*super().requirements(), promise("status_wrong"), promise("cells_by_subtraction"))

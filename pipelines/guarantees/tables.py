@@ -1,6 +1,4 @@
-"""Common parts of the guarantees of tables: each cell has one value, and totals are compared with their
-parts.
-"""
+"""Common parts of the guarantees of tables: one value for each cell, and totals compared with their parts."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def check_columns(columns: list[str], specification: Specification) -> None:
 
 
 def is_ignored(name: str, columns: Sequence[str]) -> bool:
-    """Return whether a column needs no declaration: pandas' index, or what follows a last delimiter."""
+    """Return whether a column needs no declaration: the index of pandas, or text after a last delimiter."""
     return re.fullmatch("__index_level_[0-9]+__", name) is not None or (name == "" and columns[-1] == "")
 
 

@@ -33,7 +33,7 @@ _PATHS = {
         "or rename the path"
     ),
 }
-#: Words of the errors of Hadoop without a connector, which name the scheme or the class and no record.
+#: Words in the errors of Hadoop without a connector; they name the scheme or class, but no record.
 _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException", "UNSUPPORTED_FILE_SYSTEM")
 
 

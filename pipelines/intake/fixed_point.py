@@ -36,7 +36,7 @@ class Scale:
 
 
 def fixed_point_columns(place: int, values: np.ndarray, magnitude: float) -> dict[str, pa.Array]:
-    """Return the whole numbers whose sums `scales_from_sums` takes.
+    """Return the integer columns whose sums `scales_from_sums` needs.
 
     Each value is written as two integers of `FIXED_POINT_BITS` bits: a fixed-point number below the largest
     magnitude, and the remainder. Both, their squares and their products are summed exactly, products in two
@@ -45,7 +45,7 @@ def fixed_point_columns(place: int, values: np.ndarray, magnitude: float) -> dic
     Parameters
     ----------
     place : int
-        Of the variable, part of the names of the columns.
+        Position of the variable, which is part of the names of the columns.
     values : (n,) array
         NaN is missing.
     magnitude : float
@@ -66,7 +66,7 @@ def fixed_point_columns(place: int, values: np.ndarray, magnitude: float) -> dic
 
 
 def fixed_point_sums(number: int) -> dict[str, tuple[str, str]]:
-    """Return the sums of `fixed_point_columns` of so many variables: column and aggregate, by result."""
+    """Return the sums of `fixed_point_columns` for a number of variables: column and aggregate, by result."""
     sums: dict[str, tuple[str, str]] = {}
     for i in range(number):
         sums[f"__n{i}"] = (f"__s{i}", "count")

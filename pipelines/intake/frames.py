@@ -1,6 +1,6 @@
 """Write the records of a Spark data frame, or of a library that exports Arrow, to files once.
 
-Without that, Spark would compute the plan behind a frame in each pass of a run.
+Otherwise Spark would compute the plan of a frame again in each pass of a run.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def write_frame(
     Parameters
     ----------
     frame : DataFrame of Spark, pandas or polars; Arrow table, batch or reader; DuckDB relation
-        Read once. The index of a pandas frame is no column.
+        The frame, which is read once. The index of a pandas frame is not a column.
     staging : PrivatePlace
-        The caller removes it.
+        The place for the files; the caller removes it.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def write_frame(
     ]
     with translate_read_errors(specification):
         if is_spark_frame(frame):
-            # Judged by the types of the frame; a file may declare others for the same values.
+            # The types of the frame are checked, because a file may declare other types for the same values.
             microdata_from_frame(frame, specification)
             staging.write(frame.select([column(name) for name in needed]), INPUT)
             microdata = microdata_from_frame(staging.read(spark, INPUT), specification, names)

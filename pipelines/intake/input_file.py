@@ -49,10 +49,10 @@ def foreign_format(file: Path) -> tuple[str, str] | None:
             with gzip.open(file) as inside:
                 begin = inside.read(64)
     except (OSError, EOFError, zlib.error):
-        return None  # the reader names what cannot be read
+        return None  # the reader reports files that cannot be read
     if not begin:
         return "an empty file", "Write the records again, or name another file"
-    binary = any(byte < 9 for byte in begin)  # else a header of a CSV may begin as such a file does
+    binary = any(byte < 9 for byte in begin)  # else the header of a CSV could begin like such a file
     for mark, what, remedy in _FORMATS:
         if begin.startswith(mark) and (binary or mark not in _TEXTUAL):
             return what, remedy

@@ -14,7 +14,7 @@ from pyspark.sql import types as t
 
 #: Value of a text that cannot be parsed as a number.
 NOT_A_NUMBER = float("inf")
-#: Text of digits and the signs of numbers, dates and times.
+#: Pattern of text that consists of digits and the signs of numbers, dates and times.
 _IN_DIGITS = r"^[-+]?[0-9][0-9 .,:/'T+-]*Z?$"
 _TIMES = (t.DateType, t.TimestampType, t.TimestampNTZType)
 _COUNTS = ("values", "numbers", "in_digits")
@@ -27,7 +27,7 @@ class Range:
     Attributes
     ----------
     smallest, largest : float or None
-        Of its numbers; None without a number.
+        Smallest and largest number of the column; None without a number.
     values, numbers, in_digits : int
         Values that are not missing; those that are finite numbers; and those that are numbers, dates, times
         or texts of digits.
@@ -41,7 +41,7 @@ class Range:
 
     @property
     def mostly_numbers(self) -> bool:
-        """Whether most values are numbers: a mark such as "NA" makes no categories of the others."""
+        """Whether most values are numbers: a mark such as "NA" does not turn the others into categories."""
         return 2 * self.numbers > self.values
 
     @property

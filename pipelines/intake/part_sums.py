@@ -1,7 +1,7 @@
-"""Add up the records of each part of a file in tasks, from batches of Arrow.
+"""Sum the records of each part of a file in tasks, from Arrow batches.
 
 Ten variables need a hundred sums. Spark takes longer to compile such a query than to run it on a small file,
-and on a large one it takes three times the time of the tasks.
+and on a large file the query takes three times as long as the tasks.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as t
 
 RECORDS = "records"
-#: Partial sums that a task holds before it adds them up.
+#: Number of partial sums that a task stores before it adds them up.
 _HELD = 64
-#: Aggregates by which those of parts are combined.
+#: Aggregates with which the results of parts are combined.
 _COMBINED = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
 
 
@@ -42,7 +42,7 @@ def part_sums(
     frame : DataFrame
         Its numeric variables are finite or missing.
     keys : mapping of name to Column
-        A combination of their values is a part.
+        Columns whose combinations of values define the parts.
     magnitude : mapping of numeric variable to its largest absolute value
     weights : sequence of str
     further : mapping of result to (Column, "min", "max" or "sum")
@@ -71,7 +71,7 @@ def part_sums(
 
 
 class _Sums:
-    """What a task does with its records; `aggregates` maps a result to a column and its aggregate."""
+    """The work of a task on its records; `aggregates` maps a result to a column and its aggregate."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ REASONS = (
 def flag_rejected(frame: DataFrame, specification: Specification) -> DataFrame:
     """Add the column `REASON` to the records.
 
-    All records of a unit that occurs twice are rejected, because nothing says which of them is correct. If k
+    All records of a unit that occurs twice are rejected, because it is unknown which of them is correct. If k
     counts units, these records are accepted.
     """
     tests = _tests(frame, specification)

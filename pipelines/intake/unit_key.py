@@ -31,7 +31,7 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
     content : list of str
         Published columns, with the values of the input.
     secret : bytes
-        The agency's key. It is part of the pickled task and of no plan that Spark shows.
+        The agency's key. It is part of the pickled task and does not appear in a query plan.
     """
     derived = hmac.new(secret, b"units of a series", hashlib.sha256).digest()
     key = keyed_hash(unit_text(unit, frame), derived)
@@ -39,7 +39,7 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
 
 
 def keyed_hash(text: Column, secret: bytes) -> Column:
-    """Return the keyed hash of a text; the key is pickled with the task and in no plan that Spark shows."""
+    """Return the keyed hash of a text; the key is pickled with the task and not in a query plan."""
 
     def keyed(texts: pa.Array) -> pa.Array:
         return pa.array([unit_key(text, secret) for text in texts.to_pylist()], pa.binary())
@@ -49,7 +49,7 @@ def keyed_hash(text: Column, secret: bytes) -> Column:
 
 
 def unit_text(unit: str, frame: DataFrame) -> Column:
-    """Return the identifier of a unit as text that does not depend on its type: 7, 7.0 and "7" are one unit.
+    """Return the identifier of a unit as text that does not depend on its type: 7, 7.0 and "7" are equal.
 
     Some tools convert integer identifiers to floating point if one of them is missing, so the type can change
     between releases.

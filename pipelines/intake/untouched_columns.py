@@ -1,7 +1,7 @@
-"""Summarise the columns that protection does not touch: their content, and the ranges of sensitive numbers.
+"""Summarise the columns that protection does not change: their content, and the ranges of sensitive numbers.
 
-Both are the same before and after protection. They are computed once, by strata, in a pass over the original
-records that has another purpose.
+Content and ranges are the same before and after protection. They are computed once, by strata, in a pass over
+the original records that has another purpose.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 
 @dataclass(frozen=True)
 class UntouchedColumns:
-    """Summary of columns that are published as they are.
+    """Summary of columns that are published unchanged.
 
     Attributes
     ----------

@@ -227,7 +227,7 @@ def missing_pattern(specification: Specification) -> Column:
 
 
 def _weighing(specification: Specification) -> list[str]:
-    """Return the name of the weight as a list, which is empty if there is none."""
+    """Return the name of the weight as a list; the list is empty without a weight."""
     return [] if specification.weight is None else [specification.weight]
 
 

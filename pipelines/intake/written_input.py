@@ -1,7 +1,7 @@
-"""Write the records of the input down once, as private Parquet files of the run.
+"""Write the records of the input once, as private Parquet files of the run.
 
 Every pass of the run then reads the same typed and recoded records, by tasks, and the source is read once. A
-table snapshot and a data frame are written as they are, before their values are typed.
+table snapshot and a data frame are written unchanged, before their values are typed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Names of the frames in the staging area: a source as it is, and the typed and recoded records.
 INPUT, RECORDS = "input", "records"
-#: Records of a file, beyond which the next one begins.
+#: Number of records in a file, after which the next file begins.
 ROWS = 500_000
 
 
@@ -87,20 +87,20 @@ class PrivatePlace(Protocol):
     """The methods of a staging area that this module needs (`pipelines.publication.staging.staging_area`)."""
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Let Spark write the files of a frame."""
+        """Write the files of a frame with Spark."""
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Any:
         """Write one Parquet file."""
 
     def commit_parts(self, name: str, parts: Sequence[Any], schema: t.StructType) -> None:
-        """Make a frame of the files."""
+        """Combine the files to a frame."""
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
         """Read the frame."""
 
 
 class _File:
-    """One file of the frame: takes batches until it has enough records."""
+    """One file of the frame, which takes batches until it has enough records."""
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         self.schema, self.batches = schema, batches
@@ -116,5 +116,5 @@ class _File:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type with which Parquet stores a type that only memory has."""
+    """Return the type with which Parquet stores a type that exists only in memory."""
     return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)

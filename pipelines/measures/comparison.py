@@ -207,9 +207,7 @@ def joined_columns(specification: Specification) -> tuple[str, ...]:
 
 
 def known_sensitive(specification: Specification) -> tuple[str, ...]:
-    """Return sensitive variables from which an attacker may infer another one; () if there is only one such
-    variable.
-    """
+    """Return sensitive variables from which an attacker may infer another one; () for a single variable."""
     return specification.sensitive if len(specification.sensitive) > 1 else ()
 
 

@@ -32,9 +32,7 @@ def _chi2_per_cell(tables: tuple[TableErrors, ...]) -> float:
 
 
 def _metrics(section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
-    """Return chi-square per cell, separately for tables by region, because their many small cells lower the
-    mean.
-    """
+    """Return chi-square per cell, separately by region because many small cells lower the mean."""
     metrics: dict[MetricKey, float] = {MetricKey("chi2_per_cell"): _chi2_per_cell(_whole(section))}
     if _regional(section):
         metrics[MetricKey("chi2_per_cell_by_region")] = _chi2_per_cell(_regional(section))

@@ -90,9 +90,7 @@ class Tabulation:
         return [(self.columns, self._counting)] if self.tables else []
 
     def tables_in(self, parts: Mapping[int, pa.Table]) -> dict[tuple[str, ...], pa.Table]:
-        """Return the cells of each table from the combined parts, which are keyed by the position of their
-        set.
-        """
+        """Return the cells of each table from the combined parts, keyed by the position of their set."""
         found = {}
         for table in self.tables:
             position = self.sets.index(frozenset(table))

@@ -81,9 +81,7 @@ class _Measure:
 
 
 def _places_in(values: pa.Array, known: Sequence[str | None]) -> np.ndarray:
-    """Return the position of each value among the known values; unknown values get the number of known
-    values.
-    """
+    """Return the position of each value among the known values; for unknown values their number."""
     places = pc.index_in(values, value_set=pa.array(known, pa.string()))
     return pc.fill_null(places, len(known)).to_numpy(zero_copy_only=False).astype(np.int64)
 

@@ -150,9 +150,7 @@ def _steps(values: pa.ChunkedArray, paths: Mapping[str, Sequence[str]] | None) -
 
 
 def _height(paths: Mapping[str, Sequence[str]]) -> int:
-    """Return the number of levels of the hierarchy, or 1 without a hierarchy; one further level has no
-    values.
-    """
+    """Return the number of levels of the hierarchy, or 1 without one; a further level has no values."""
     return len(next(iter(paths.values()))) if paths else 1
 
 

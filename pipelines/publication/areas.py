@@ -128,9 +128,7 @@ class Areas:
 
     @property
     def ledger(self) -> Path:
-        """Return the path of the ledger, which has one JSON object a line for each publication and
-        withdrawal.
-        """
+        """Return the path of the ledger, with one JSON object a line for each publication and withdrawal."""
         return self.evidence / LEDGER
 
     def work(self, release_id: str, purpose: str) -> Path:

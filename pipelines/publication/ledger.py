@@ -220,9 +220,7 @@ class Ledger:
             )
 
     def _refuse_other_name(self, name: str) -> None:
-        """Refuse a second name in one area: current.json would direct readers of the first name to the
-        second.
-        """
+        """Refuse a second name in one area: current.json would direct readers of the first name to it."""
         for entry in self.published():
             if entry.name != name and self._areas.public.exists(entry.release_id):
                 raise GateRefused(
@@ -280,9 +278,7 @@ def public_area_of(entry: Entry, areas: Areas) -> Areas:
 
 
 def is_in(entry: Entry, public: PublicArea) -> bool:
-    """Return whether an entry belongs to this public area, even if its path is now a symbolic link to the
-    area.
-    """
+    """Return whether an entry belongs to this public area, even if its path is now a symbolic link."""
     if entry.public in ("", public.name):
         return True
     return "://" not in entry.public and os.path.realpath(entry.public) == public.name

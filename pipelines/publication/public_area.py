@@ -83,9 +83,7 @@ class PublicArea:
         return identity
 
     def begin(self, identity: str) -> None:
-        """Create the place and give it an identity if it has none; the first of two concurrent writers
-        succeeds.
-        """
+        """Create the place and give it an identity if it has none; of two writers the first succeeds."""
         self.storage.make()
         try:
             self.identity()

@@ -31,9 +31,7 @@ class Retained:
     left: tuple[str, ...]
 
     def added_to(self, outcome: CommandResult) -> CommandResult:
-        """Return the result of a publishing verb with added statements on the withdrawn and remaining
-        releases.
-        """
+        """Return the result of a publishing verb, and state the withdrawn and the remaining releases."""
         if self.left:
             outcome = outcome.with_note(
                 f"Not withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "

@@ -73,9 +73,7 @@ def _copies() -> Path:
 
 
 def _is_stored(folder: Path, name: str) -> bool:
-    """Return whether a file is mirrored: neither hidden files nor work files, except those of a pending
-    release.
-    """
+    """Return whether a file is mirrored: no hidden files, and work files only of a pending release."""
     first, *rest = name.split("/")
     if first == WORK and len(rest) > 2 and rest[1] == STAGING:
         return (folder / rest[0] / WAITING).is_file()

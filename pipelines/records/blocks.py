@@ -315,9 +315,7 @@ def _with_stratum(
 
 
 def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
-    """Assign consecutive blocks to partitions of up to `capacity` records; return partitions and their
-    number.
-    """
+    """Assign consecutive blocks to partitions of up to `capacity` records; return them and their number."""
     partition = np.zeros(len(sizes), np.int32)
     current, filled = 0, 0.0
     for block, size in enumerate(sizes):

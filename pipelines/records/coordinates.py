@@ -66,9 +66,7 @@ class Coordinates:
         return len(next(iter(self.trees[name].values()))) if name in self.trees else 1
 
     def ordinal(self, name: str, values: pa.ChunkedArray) -> np.ndarray:
-        """Return the coordinates of an ordinal variable, (n, steps); its weight is the distance of the two
-        ends.
-        """
+        """Return coordinates of an ordinal variable, (n, steps); its weight is the distance of both ends."""
         order = self.orders[name]
         return ordinal_coordinates(ranks_of(values, order), len(order)) * math.sqrt(self.weight(name))
 

@@ -100,9 +100,7 @@ class Points:
         return int(np.count_nonzero(~self.nominal)) + indicators
 
     def expand(self) -> np.ndarray:
-        """Return coordinates with an indicator for each category; a mismatch has its cost as squared
-        distance.
-        """
+        """Return coordinates with one indicator per category; a mismatch has its cost as squared distance."""
         indicators = [
             (codes[:, None] == np.arange(codes.max() + 1)) / np.sqrt(2.0) * np.sqrt(cost)
             for codes, cost in zip(self.values[:, self.nominal].T, self.mismatches, strict=True)

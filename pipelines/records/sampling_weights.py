@@ -83,7 +83,5 @@ class SamplingWeights:
         return trimmed(self.weights(block), labels, most, self.owners(block))
 
     def owners(self, block: pa.Table) -> np.ndarray | None:
-        """Return the owner of each record, (n,); records of one owner are one share. None if all owners
-        differ.
-        """
+        """Return the owner of each record, (n,), whose records are one share; None if all owners differ."""
         return None if self.counted is None else category_codes(block[self.counted])

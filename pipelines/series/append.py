@@ -133,9 +133,7 @@ class Append(Series):
 
 
 def _resumed(work: StagingArea, published: list[str]) -> StagingArea:
-    """Return the staging area; empty it if its data were made after other updates, which rejected other
-    units.
-    """
+    """Return the staging area; empty it if its data follow other updates, which rejected other units."""
     text, begun_after = "\n".join(published).encode(), None
     with suppress(FileNotFoundError), work.open(_EARLIER) as file:
         begun_after = file.read()

@@ -63,9 +63,7 @@ def with_classes(protected: DataFrame, keys: list[str], settings: SeriesSettings
 
 
 def _comparable(frame: DataFrame, keys: list[str]) -> list[Column]:
-    """Return the key columns in the form in which they are hashed: -0.0 becomes 0.0, NULL is a value of its
-    own.
-    """
+    """Return the key columns as they are hashed: -0.0 becomes 0.0, and NULL is a value."""
     kinds = {entry.name: entry.dataType for entry in frame.schema}
     values = content_of(keys)
     for position, name in enumerate(keys):

@@ -57,9 +57,7 @@ class Generation:
 
     @property
     def units(self) -> Path:
-        """Folder of the state of all units after reading the input, before classes were suppressed or
-        created.
-        """
+        """Folder of the state of all units after reading the input, before classes were changed."""
         return self.folder / UNITS
 
     @property

@@ -82,9 +82,7 @@ class Register(Series):
         self._update: _Update | None = None
 
     def identity(self, job: Job) -> dict[str, Any]:
-        """Return the series and the last release as part of the identity, so that each update is a new
-        release.
-        """
+        """Return the series and the last release for the identity, so that each update is a new release."""
         plain, ids = super().identity(job), self.published(job)
         return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
@@ -181,9 +179,7 @@ class Register(Series):
         return asdict(self._this.counts)
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the manifest entry of the update, with shares of retained records and waiting units by
-        region.
-        """
+        """Return the manifest entry of the update, with shares of retained records and waiting units."""
         return {
             "kind": "register",
             "changes": self._settings.changes,

@@ -90,9 +90,7 @@ class Series(Predecessor[Records]):
             yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
 
     def manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the series and the update number of a release for the manifest; later updates do not replace
-        it.
-        """
+        """Return series and update number for the manifest; later updates do not replace the release."""
         return {SERIES: self.update_in_manifest(release_id)}
 
     def write_state(self, folder: Path) -> None:

@@ -80,9 +80,7 @@ def _is_of(entry: Entry, specification: Specification) -> bool:
 
 
 def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Conflict]:
-    """Return releases of the source's records under another source name, also in areas with the same shared
-    ledger.
-    """
+    """Return releases of the source's records under other source names, also from a shared ledger."""
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
     by_id = {
@@ -232,9 +230,7 @@ class _PublicReleases:
         read: Callable[[], PublishedRecords] | None,
         files: Mapping[str, str] | None,
     ) -> bool:
-        """Add a map and return whether it can be compared; the callable `read` returns a public release's
-        records.
-        """
+        """Add a map and return whether it can be compared; `read` returns a public release's records."""
         folder = self.areas.record(release_id) / MEMBERS
         known = verified_before(folder, files, self.areas.key())
         compare = self.compare_again or known != "yes"

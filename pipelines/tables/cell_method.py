@@ -247,9 +247,7 @@ class CellTables(TableProduct[CellComparison]):
         )
 
     def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:
-        """Refuse a table that protects against fewer kinds of attacker than an earlier table of the same
-        records.
-        """
+        """Refuse a table with fewer kinds of attacker than an earlier table of the same records."""
         for earlier in before:
             missing = set(earlier.attackers) - set(self._attackers)
             if missing and self.specification.publish.successive != "accept":

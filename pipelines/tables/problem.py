@@ -116,9 +116,7 @@ class TableProblem:
     grand_totals: tuple[int, ...] = ()
 
     def with_kept_totals(self, share: float) -> TableProblem:
-        """Return the problem whose grand totals, unless sensitive, move by at most this share of their
-        values.
-        """
+        """Return the problem whose non-sensitive grand totals move by at most this share of their values."""
         totals = [each for each in self.grand_totals if not self.secret.sensitive[each]]
         most = np.full(self.secret.cells, np.inf)
         most[totals] = np.floor(share * np.abs(self.secret.values[totals]))
@@ -138,9 +136,7 @@ class TableProblem:
         return None if relaxation is None else self.widened(relaxation)
 
     def widened(self, room: Relaxation) -> TableProblem:
-        """Return the problem with larger capacities, also in `known`, because an attacker knows the
-        relaxation.
-        """
+        """Return the problem with larger capacities, also in `known`: attackers know the relaxation."""
         return replace(self, secret=room.apply(self.secret), known=room.apply(self.known), relaxation=room)
 
 

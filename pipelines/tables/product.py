@@ -103,9 +103,7 @@ class Tables(TableProduct[TableComparison]):
     def _attacked(
         self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
     ) -> TableComparison:
-        """Examine the table; while a cell's direction is disclosed, adjust again with tighter bounds for the
-        cell.
-        """
+        """Examine the table; while a cell's direction is disclosed, adjust again with tighter bounds."""
         for attempt in range(_ATTEMPTS):
             intervals = self._intervals(problem, adjustment, key)
             shown = intervals.cells[intervals.determined]
@@ -149,9 +147,7 @@ class Tables(TableProduct[TableComparison]):
         )
 
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
-        """Return the cells of this table that were published before, under any name, seed or software
-        version.
-        """
+        """Return the cells of this table that were published before, under any name, seed or version."""
         before = self._before(job, cells)
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())

@@ -155,9 +155,7 @@ class Records:
         return np.array([self.differences(each, np.zeros(len(each), np.int64)) for each in blocks])
 
     def differences(self, members: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the (p,) sums of squared errors of the clusters of a block; a category mismatch costs as in
-        a run.
-        """
+        """Return the (p,) sums of squared errors of the clusters of a block, with a run's mismatch costs."""
         sizes, found = np.bincount(labels), []
         for values, nominal in zip(self.points[members].T, self.nominal, strict=True):
             if nominal:

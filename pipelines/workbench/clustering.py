@@ -189,9 +189,7 @@ class Clustering:
     def _published(
         self, blocks: Sequence[np.ndarray], labels: Sequence[np.ndarray], seed: int = 0
     ) -> Clustered:
-        """Return values before and after protection; numbers become means or medians, categories become the
-        mode.
-        """
+        """Return values before and after; numbers become means or medians, categories become the mode."""
         first = np.cumsum([0, *(int(each.max()) + 1 for each in labels)])[:-1]
         clusters = np.concatenate([each + a for each, a in zip(labels, first, strict=True)])
         rows = self.used.rows[np.concatenate(blocks)]
@@ -299,9 +297,7 @@ class Clustering:
         return shares
 
     def _flags(self, found: Clustered) -> dict[MetricKey, np.ndarray]:
-        """Return 1 for each record that is unique or homogeneous, else 0; the equivalence classes are the
-        clusters.
-        """
+        """Return 1 for each record that is unique or homogeneous, else 0; classes are the clusters."""
         specification, rows = self.specification, found.rows
         as_they_are = [
             name

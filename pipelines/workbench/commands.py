@@ -38,9 +38,7 @@ class Finished:
 
     @property
     def failures(self) -> list[dict[str, str]]:
-        """The present and expected refusals, each with its remedy and, if one exists, a line that corrects
-        it.
-        """
+        """The present and expected refusals, each with its remedy and, if known, a correcting line."""
         forecast = self.content.get("forecast", {})
         return [*self.content.get("failures", []), *forecast.get("failures", [])]
 

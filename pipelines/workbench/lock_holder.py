@@ -41,9 +41,7 @@ class Holder:
 
 
 def holder_of(folder: Path) -> Holder | None:
-    """Return the process that holds the lock of a folder; None if there is none or the system does not list
-    locks.
-    """
+    """Return the process that holds the lock of a folder; None if there is none or locks are not listed."""
     try:
         status = folder.stat()
         lines = LOCKS.read_text().splitlines()

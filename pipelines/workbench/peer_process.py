@@ -33,9 +33,7 @@ class Peers:
         self.is_known = self._user((ADDRESS, port), ("0.0.0.0", 0)) == os.getuid()
 
     def __call__(self, peer: tuple[str, int]) -> bool:
-        """Return whether the process of a peer belongs to this user; True if the system does not list
-        sockets.
-        """
+        """Return whether the process of a peer belongs to this user; True if the system lists no sockets."""
         return not self.is_known or self._user(peer, (ADDRESS, self._port)) == os.getuid()
 
     def _user(self, end: tuple[str, int], other: tuple[str, int]) -> int | None:

@@ -61,9 +61,7 @@ class TablePreview:
     notes: tuple[str, ...] = ()
 
     def learned(self, cell: int) -> str:
-        """Return the contributors who could estimate another contribution if the cell were published
-        unchanged.
-        """
+        """Return the contributors who could estimate another contribution if the cell were unchanged."""
         said = []
         if self.contributors is not None:
             count = int(self.contributors[cell])
@@ -198,9 +196,7 @@ def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, n
 
 
 def _contributors(frame: pd.DataFrame, table: Table, specification: Specification) -> pd.Series | None:
-    """Return the contributor of each record: its holding, else its unit; None if each record is a
-    contributor.
-    """
+    """Return the contributor of each record: its holding, else its unit; None if it is the record."""
     unit = None if specification.unit is None else frame[specification.unit]
     if table.holding is None:
         return unit

@@ -1,6 +1,4 @@
-"""The view of a table: a grid of cells with the sensitive ones marked, the rules, and a comparison of
-methods.
-"""
+"""The view of a table: a grid with sensitive cells marked, the rules, and a comparison of methods."""
 
 from __future__ import annotations
 

@@ -15,9 +15,7 @@ from scipy import sparse
 
 
 def single_common_value(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
-    """Return the histories whose classes have several sensitive values each but only one in common, (h,)
-    bool.
-    """
+    """Return the histories whose classes each have several sensitive values but share one, (h,) bool."""
     codes = 1 + max((int(release.sensitive[name].max(initial=-1)) for release in releases), default=-1)
     if codes <= 0:
         return np.zeros(len(units), bool)

@@ -145,9 +145,7 @@ class AreaExposure:
         return tuple(phrases)
 
     def _of_variables(self, kind: str) -> str:
-        """Return the names of variables whose own limit is exceeded, as a text to append to a phrase of
-        `faults`.
-        """
+        """Return the names of variables with an exceeded limit, as text to append to a phrase of `faults`."""
         names = beyond_limits(self.rates, kind) if kind in RATED else []
         return f", passed by {', '.join(names)}" if names else ""
 

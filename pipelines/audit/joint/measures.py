@@ -74,9 +74,7 @@ def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
 
 
 def not_related(built: Mapping[str, Built]) -> int:
-    """Count the pairs of measure and period that are not compared with all others, because there are too
-    many.
-    """
+    """Count the pairs of measure and period that are left out of comparisons because there are too many."""
     terms = [
         (name, period)
         for name, each in sorted(built.items())
@@ -133,9 +131,7 @@ def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
 
 
 def joined(relation: Relation, built: Mapping[str, Built]) -> tuple[System, System]:
-    """Merge the systems of the measures of a relation; return the result with and without the relation's
-    rows.
-    """
+    """Merge the systems of the measures of a relation; return them with and without the relation's rows."""
     systems = {name: _renamed(built[name].system, name) for name in relation.measures}
     starts = dict(zip(systems, np.cumsum([0, *map(len, systems.values())]), strict=False))
     cells = None

@@ -122,9 +122,7 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
 
 
 def _position_of_period(positions: Mapping[str, int], period: str) -> int | None:
-    """Return the position of the records of a period, else of the last that can belong to it; None without
-    any.
-    """
+    """Return the position of the records of a period, else of the last that fit; None without records."""
     alike = [position for other, position in positions.items() if same_period(other, period)]
     return positions.get(period, max(alike, default=None))
 

@@ -1,6 +1,4 @@
-"""The linear system of one variable, or of related variables, in one population: unknowns, equations,
-intervals.
-"""
+"""The linear system of one or several related variables in one population: unknowns, equations, intervals."""
 
 from __future__ import annotations
 

@@ -122,9 +122,7 @@ class Guessing:
         return self.kept >= REPEATED_SHARE * self.records and self.kept_wrong <= (1.0 - NEARLY) * left > 0
 
     def refutes(self) -> bool:
-        """Return whether these records, a sample of a larger file, refute that the column determines
-        anything.
-        """
+        """Return whether these records of a larger file refute that the column determines anything."""
         disagree = self.disagreeing > 2.0 * (1.0 - NEARLY) * self._left * self.records + MARGIN
         return disagree and self.agreeing < REPEATED_SHARE / 2.0 * self.records
 

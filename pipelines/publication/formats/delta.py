@@ -163,9 +163,7 @@ def _commit(table: Path, public: Path, release_id: str) -> None:
 
 
 def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bool) -> None:
-    """Make files of the table's folder the state of the table, or add them to it; their columns are its
-    schema.
-    """
+    """Make files of the table's folder its state, or add them to it; their columns become the schema."""
     adds, schema = _additions(arriving), schema_of(pq.read_schema(arriving[0]))
     if not DeltaTable.is_deltatable(str(table)):
         create(str(table), adds, schema, release_id)

@@ -61,9 +61,7 @@ def not_carried(schema: pa.Schema) -> list[str]:
 
 
 def csv_parts(files: Sequence[Path]) -> list[Sequence[Path]]:
-    """Split the record files into at most `PARTS` runs of consecutive files; each becomes a part of the CSV
-    file.
-    """
+    """Split the record files into at most `PARTS` runs of files; each becomes a part of the CSV file."""
     size = max(1, math.ceil(len(files) / PARTS))
     return [files[start : start + size] for start in range(0, len(files), size)]
 
@@ -112,9 +110,7 @@ def _write_part(paths: Sequence[Path], parts: Sequence[Records], schema: pa.Sche
 
 
 def _write(path: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema, first: bool) -> set[str]:
-    """Write one part (the first part has the header); return the columns with text that begins like a
-    formula.
-    """
+    """Write one part (the first has the header); return the columns with text that begins like a formula."""
     written = pa.schema([pa.field(each.name, _written_type(each.type)) for each in schema])
     texts = [each.name for each in schema if _is_text(each.type)]
     formulas = set[str]()

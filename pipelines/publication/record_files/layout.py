@@ -1,6 +1,4 @@
-"""The layout of the record files (``publish.format``, ``partition_by``, ``csv``), and conflicts of these
-keys.
-"""
+"""The layout of the record files (``publish.format``, ``partition_by``, ``csv``), and its conflicts."""
 
 from __future__ import annotations
 

@@ -190,9 +190,7 @@ class Sample:
         )
 
     def _columns_of(self, subset: Subset) -> tuple[list[int], int | None]:
-        """Return the positions of a subset's columns, and the position of the missing column if exactly one
-        is missing.
-        """
+        """Return the positions of a subset's columns, and of the missing column if exactly one is missing."""
         columns = [self.names.index(name) for name in subset]
         others = set(range(len(self.names))) - set(columns)
         return columns, others.pop() if len(others) == 1 and len(columns) > 2 else None

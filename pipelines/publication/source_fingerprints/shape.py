@@ -137,9 +137,7 @@ def _ordered(table: np.ndarray) -> np.ndarray:
 
 
 def _dispersion(left: np.ndarray, right: np.ndarray) -> tuple[float, int]:
-    """Return the chi-square statistic of homogeneity of two tables, and the degrees of freedom given their
-    margins.
-    """
+    """Return chi-square of homogeneity of two tables, and the degrees of freedom given their margins."""
     shape = tuple(max(pair) for pair in zip(left.shape, right.shape, strict=True))
     a, b = np.zeros(shape), np.zeros(shape)
     a[: left.shape[0], : left.shape[1]] = left

@@ -177,9 +177,7 @@ class MirroredFolder:
         ]
 
     def forget(self, prefix: str) -> None:
-        """Delete files below a prefix that no state lists; the next run deletes files that remain after a
-        failure.
-        """
+        """Delete files below a prefix that no state lists; after a failure the next run deletes the rest."""
         with suppress(MicroguardError):
             self.storage.require_lock()
             for name in self.storage.list_files(prefix):

@@ -72,9 +72,7 @@ def amount_noise(specification: Specification) -> AmountNoise:
 
 
 def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmounts:
-    """Return the guarantee, with the parameters of the noise and the meaning of cells that the table leaves
-    out.
-    """
+    """Return the guarantee, with the parameters of the noise and the meaning of absent cells."""
     noise = amount_noise(specification)
     scaling = noise.scaling
     return NoisyAmounts(
@@ -244,9 +242,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         )
 
     def _related_amounts(self, job: Job, cells: Cells, amounts: PublishedAmounts) -> RelatedAmounts:
-        """Return the posterior given other published variables, unless a steward has accepted their joint
-        release.
-        """
+        """Return the posterior given other published variables, unless a steward accepted their release."""
         accepted = self.specification.publish.successive == "accept"
         before = () if accepted else published_cells(job.areas)
         return related_amounts(cells, self.table, amounts.noisy, before, self._origin["period"])

@@ -69,9 +69,7 @@ def contributions_of(
 
 
 def _identity(table: Table, weight: Column) -> Column:
-    """Return a text that all rows of one record share: its values, and a number that tells equal records
-    apart.
-    """
+    """Return a text common to all rows of a record: its values, and its number among equal records."""
     given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
     columns = [label(name, table) for name in table.columns if name not in table.parts]
     columns += [column(str(name)).cast("string") for name in sorted(map(str, given))]
