@@ -66,7 +66,10 @@ class Certified:
 
 
 def heuristic_gaps(reports: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the gaps (15) of Gentile et al. (2020) by heuristic, if all blocks have a bound."""
+    """Return the relative gap of each heuristic to the lower bound (Gentile et al. 2020, equation 15).
+
+    The result is empty unless every block has a lower bound.
+    """
     bounds = [report["lower_bound"] for report in reports if report.get("lower_bound") is not None]
     if not reports or len(bounds) < len(reports):
         return {}

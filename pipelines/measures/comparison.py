@@ -157,8 +157,9 @@ class Comparison:
 
     @cached_property
     def sums(self) -> pa.Table:
-        """Return the `total_sums` of the protected records by `REGION`, with the sampled records of each
-        region.
+        """Return the number of protected records and their `total_sums` in each region.
+
+        The values of sampled records before and after are added if the frame has the original ones.
         """
         specification, keys = self.specification, [column(name).alias(REGION) for name in self.keys]
         sums = total_sums(specification.numeric, specification.weights)

@@ -70,9 +70,11 @@ def _summed(term: Term, arrays: tuple[Any, ...], scalars: tuple[Any, ...] = ()) 
 def _check(arrays: tuple[Any, ...]) -> None:
     for array in arrays:
         if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
-            raise TypingError("only contiguous arrays of one dimension are summed in lanes")
+            raise TypingError(
+                "SIMD sum: expected contiguous arrays of one dimension; pass np.ascontiguousarray(values)"
+            )
         if array.dtype != types.float64:
-            raise TypingError("only numbers of double precision are summed in lanes")
+            raise TypingError("SIMD sum: expected arrays of float64; pass values.astype(np.float64)")
 
 
 def _four(builder: Any, data: Any, place: Any) -> Any:

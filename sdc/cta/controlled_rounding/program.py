@@ -22,7 +22,8 @@ GAP = 0.5
 #: two of them hierarchical, the first number takes 1 s and leaves 42 % of the cells different from their
 #: draws; the third takes 40 s and leaves 24 %.
 _SOLUTIONS = {"fast": 1, "standard": 3, "thorough": 8, "exact": 8}
-#: Limit of branch and bound by effort: `Limits.steps` times the nonzero entries, and the minimum of steps.
+#: Limit of the work of branch and bound by effort: solver steps (`Limits.steps`) times the nonzero entries of
+#: the program; and the smallest limit of steps, however large the program is.
 _STEP_ENTRIES = {"fast": 2e6, "standard": 1e7, "thorough": 4e7, "exact": 4e7}
 _LEAST_STEPS = 100
 #: Number of cells above which the program stops at its first solution, whatever the effort.

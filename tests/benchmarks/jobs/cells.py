@@ -167,7 +167,7 @@ class CellsJob:
         return ""
 
     def _summed(self) -> pd.DataFrame:
-        """Return all cells of drawn records, including margins."""
+        """Generate random records and return all cells of their table, including margins."""
         random, n = self._random, int(self._random.choice([3, 20, 80, 300]))
         amounts = {
             "skewed": random.lognormal(4, 1.5, n),

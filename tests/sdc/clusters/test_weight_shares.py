@@ -55,7 +55,7 @@ def test_spread_adds_up_the_weights_of_an_owner():
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**16), st.integers(2, 5), st.booleans())
-def test_spread_and_trimmed_limit_every_share_and_only_merge_clusters(seed, k, together):
+def test_shares_of_weights_are_at_most_the_limit_after_spread_and_after_trimmed(seed, k, together):
     random = np.random.default_rng(seed)
     n = int(random.integers(2 * k, 30))
     labels = np.sort(np.arange(n) % max(1, n // k))

@@ -40,7 +40,7 @@ def test_standard_proves_the_optimum_that_brute_force_finds(n: int, k: int) -> N
         assert found.sse == pytest.approx(least_sse(records.values, k), rel=1e-7)
 
 
-def test_standard_proves_small_blocks_with_any_share_of_the_run() -> None:
+def test_effort_standard_proves_optimality_of_small_blocks_for_any_share_of_the_run() -> None:
     values = _heavy_tails(1, 60)
     found = [microaggregate(values, 3, share_of_run=share) for share in (1.0, 1e-6)]
     assert all(each.optimal and each.bound_kind for each in found)

@@ -51,7 +51,7 @@ def test_more_units_lack_values_less_often_and_many_units_hardly_ever():
     assert chances[-1] < 3e-3
 
 
-def test_one_in_three_withheld_batches_lacks_values_and_all_are_withheld_if_more_do():
+def test_withholding_probability_gives_two_decoys_per_batch_with_too_few_values_and_is_1_above_a_third():
     for lacking in (0.0, 0.01, 0.2, 1 / 3):
         held = lacking + (1 - lacking) * withholding_probability(lacking)
         assert held == pytest.approx((1 + DECOY_BATCHES) * lacking)
