@@ -57,5 +57,5 @@ def test_exchange_of_equal_records_is_exactly_zero():
 
 @pytest.mark.parametrize("other", [np.zeros((4, 4)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32)])
 def test_lanes_refuse_other_arrays_than_contiguous_float64(other):
-    with pytest.raises(TypingError, match="summed in lanes"):
+    with pytest.raises(TypingError, match="SIMD sum: expected"):
         _product(np.zeros(4), other)
