@@ -35,7 +35,7 @@ def relaxation_of(values: np.ndarray, t: int, allowance: int = 10**9) -> Relaxat
 
 def test_smaller_clusters_bound_is_tight_for_three_equidistant_records() -> None:
     # All squared distances are 2, so the SSE of the three records is 2. The relaxation takes each pair, which
-    # has an SSE of 1, with weight 1/2: together 1.5. The factor t (k - 1) / (k (t - 1)) = 4/3 raises this to 2.
+    # has an SSE of 1, with weight 1/2: together 1.5. The factor t (k - 1) / (k (t - 1)) = 4/3 gives 2.
     values = np.eye(3)
     assert smaller_clusters_bound(relaxation_of(values, 2), 3) == pytest.approx(2.0, rel=1e-3)
 
