@@ -18,9 +18,9 @@ from microguard.pipelines.engine import compat, java_process
 from microguard.pipelines.engine.failures import GONE, without_values_of_records
 from microguard.pipelines.engine.files import temporary_folder
 from microguard.pipelines.engine.java import java_home
-from microguard.pipelines.engine.java_functions import remember_functions
 from microguard.pipelines.engine.java_process import start_java, without_signal_handler
 from microguard.pipelines.engine.jvm import InputSize, input_size, jvm_options
+from microguard.pipelines.engine.spark_functions import remember_functions
 from py4j.protocol import Py4JError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ import pytest
 from microguard.pipelines.methods.suppression import CellSuppression
 
 from tests.attacks.office import specification
-from tests.attacks.suppressed_cells import intervals
-from tests.attacks.suppressing_office import Published, SuppressingOffice, cells_of_firms
+from tests.attacks.suppression.cells import intervals
+from tests.attacks.suppression.office import Published, SuppressingOffice, cells_of_firms
 
 
 def firms(seed: int) -> pd.DataFrame:

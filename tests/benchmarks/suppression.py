@@ -21,8 +21,8 @@ from microguard.sdc.cta.table.relations import TOTAL, Dimension
 from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
 
 from tests.benchmarks.parts import Parts, say
-from tests.benchmarks.suppression_page import Plan, measure_rows
 from tests.benchmarks.table import Table
+from tests.benchmarks.tabular.suppression_page import Plan, measure_rows
 from tests.benchmarks.tabular.suppression_tables import (
     SURVEY,
     Costs,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tests.attacks.suppressed_files import (
+from tests.attacks.suppression.files import (
     Attack,
     Cell,
     Contributor,
@@ -27,10 +27,10 @@ from tests.attacks.suppressed_files import (
     contributors_of_numbers,
     key,
 )
-from tests.attacks.suppressed_references import OWN, RULES, pizzas, published, regional, secrets_of
+from tests.attacks.suppression.references import OWN, RULES, pizzas, published, regional, secrets_of
 from tests.benchmarks.parts import Parts, say
-from tests.benchmarks.suppression_page import Plan, measure_rows
 from tests.benchmarks.table import Table
+from tests.benchmarks.tabular.suppression_page import Plan, measure_rows
 from tests.reference import REFERENCE_FOLDER
 
 #: Kinds of attackers from which the office protects.

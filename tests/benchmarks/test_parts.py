@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.benchmarks import parts, suppression_page
+from tests.benchmarks import parts
 from tests.benchmarks.registers import updates
 from tests.benchmarks.registers.agency import UpdateResult
 from tests.benchmarks.table import Table
+from tests.benchmarks.tabular import suppression_page
 
 TABLE = Table("Nights", ("night", "loss"), [(1, 0.5), (2, None)], "a note")
 

@@ -12,7 +12,7 @@ from microguard.pipelines.tables.problem import rule_table
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 
-from tests.attacks.suppressing_office import cells_of_finished, of_finished
+from tests.attacks.suppression.office import cells_of_finished, of_finished
 
 LEAVES = {"A1": "A", "A2": "A", "B1": "B"}
 

@@ -10,7 +10,7 @@ from microguard.pipelines.tables.adjusted import adjusted
 from microguard.pipelines.tables.problem import table_problem
 from microguard.pipelines.tables.total_changes import change_summary
 
-from tests.attacks.suppressing_office import cells_of_finished, of_finished
+from tests.attacks.suppression.office import cells_of_finished, of_finished
 from tests.pipelines.tables.regions import KEY
 
 #: Two regions by two sexes with their totals: the 5 women of A are sensitive. By inverse costs it is cheaper

@@ -18,7 +18,7 @@ from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, check_c
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.table.check import check
 
-from tests.attacks.suppressing_office import cells_of_finished, of_finished
+from tests.attacks.suppression.office import cells_of_finished, of_finished
 from tests.pipelines.tables.regions import KEY, regional, regional_cells
 from tests.pipelines.tables.suppression.test_references import OWN, pizzas
 

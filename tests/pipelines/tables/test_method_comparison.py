@@ -10,7 +10,7 @@ from microguard.schemas.errors import SpecificationError
 from microguard.schemas.method_registry import BUILT_IN
 
 from tests.attacks.office import specification
-from tests.attacks.suppressing_office import SuppressingOffice, cells_of_firms
+from tests.attacks.suppression.office import SuppressingOffice, cells_of_firms
 from tests.attacks.test_suppressed_cells import chosen, firms
 
 METHODS = [name for name, row in BUILT_IN.items() if row.content == "table"]

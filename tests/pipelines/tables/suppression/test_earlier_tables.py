@@ -11,7 +11,7 @@ from microguard.pipelines.tables.suppression.earlier_tables import kept_original
 from microguard.schemas.errors import GateRefused
 
 from tests.attacks.office import specification
-from tests.attacks.suppressing_office import SuppressingOffice, cells_of_finished, cells_of_firms, of_finished
+from tests.attacks.suppression.office import SuppressingOffice, cells_of_finished, cells_of_firms, of_finished
 from tests.attacks.test_suppressed_cells import firms
 from tests.pipelines import turnover
 

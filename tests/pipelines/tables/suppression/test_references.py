@@ -14,15 +14,15 @@ import pytest
 from microguard.schemas.errors import InputRejected
 
 from tests.attacks.office import specification
-from tests.attacks.suppressed_files import (
+from tests.attacks.suppression.files import (
     Attack,
     PublishedRows,
     contributors_of_numbers,
     contributors_of_records,
     key,
 )
-from tests.attacks.suppressed_references import OWN, RULES, parents, pizzas, published, regional, secrets_of
-from tests.attacks.suppressing_office import SuppressingOffice, cells_of_firms
+from tests.attacks.suppression.office import SuppressingOffice, cells_of_firms
+from tests.attacks.suppression.references import OWN, RULES, parents, pizzas, published, regional, secrets_of
 from tests.attacks.test_suppressed_cells import chosen, firms
 from tests.pipelines.tables.suppression.test_suppression import tau_argus_table
 from tests.reference import reference_file

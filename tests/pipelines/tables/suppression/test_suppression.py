@@ -29,7 +29,7 @@ from scipy import sparse
 
 import microguard
 from tests.attacks.office import specification
-from tests.attacks.suppressing_office import (
+from tests.attacks.suppression.office import (
     SuppressingOffice,
     cells_of_finished,
     cells_of_firms,

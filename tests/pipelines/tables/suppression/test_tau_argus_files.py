@@ -8,7 +8,7 @@ from microguard.pipelines.tables.tau_argus import FOLDER as TAU_ARGUS
 from microguard.pipelines.tables.tau_argus import same_cells, write_tau_argus
 from scipy.optimize import linprog
 
-from tests.attacks.suppressing_office import SuppressingOffice
+from tests.attacks.suppression.office import SuppressingOffice
 from tests.pipelines.tables.suppression.test_suppression import finished
 
 

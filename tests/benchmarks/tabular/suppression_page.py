@@ -14,7 +14,7 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words, mi
 from tests.benchmarks.parts import Parts
 from tests.benchmarks.table import Table
 
-PAGE = Path(__file__).parents[2] / "docs/benchmarks/suppression.md"
+PAGE = Path(__file__).parents[3] / "docs/benchmarks/suppression.md"
 _LEAD = (
     "Every pattern of microguard passes the audit. Times are CPU seconds of one process, the audit included; "
     "gap = cost / lower bound - 1. Contributors who know a primary exactly, because they are its only ones, "

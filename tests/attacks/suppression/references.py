@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from tests.attacks.suppressed_files import Cell, Secret, key
-from tests.attacks.suppressing_office import Published, SuppressingOffice, cells_of_finished, of_finished
+from tests.attacks.suppression.files import Cell, Secret, key
+from tests.attacks.suppression.office import Published, SuppressingOffice, cells_of_finished, of_finished
 from tests.reference import reference_file
 
 RULES = {"dominance": {"n": 1, "k": 85.0}}

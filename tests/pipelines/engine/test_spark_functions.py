@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from microguard.pipelines.engine.java_functions import remember_functions
+from microguard.pipelines.engine.spark_functions import remember_functions
 from pyspark.sql import functions as f
 
 
