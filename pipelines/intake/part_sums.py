@@ -21,7 +21,7 @@ from microguard.pipelines.intake.fixed_point import (
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as t
 
-RECORDS = "records"
+_RECORDS = "records"
 #: Number of partial sums that a task stores before it adds them up.
 _HELD = 64
 #: Aggregates with which the results of parts are combined.
@@ -50,7 +50,7 @@ def part_sums(
     Returns
     -------
     pyarrow.Table
-        The keys, `RECORDS`, the sums of `scales_from_sums` and of `totals_from_sums`, and `further`.
+        The keys, ``records``, the sums of `scales_from_sums` and of `totals_from_sums`, and `further`.
     """
     further = further or {}
     numbers = {f"x{i}": column(name).cast("double") for i, name in enumerate(magnitude)}
@@ -62,12 +62,12 @@ def part_sums(
     of = _Sums(tuple(keys), tuple(magnitude.values()), len(weights), aggregates)
     whole = t.LongType()
     fields = [t.StructField(name, selected.schema[name].dataType) for name in keys]
-    fields.append(t.StructField(RECORDS, whole))
+    fields.append(t.StructField(_RECORDS, whole))
     for name in aggregates:
         kind = selected.schema[name].dataType if name in further else whole
         fields.append(t.StructField(name, t.DoubleType() if name.startswith("w") else kind))
     parts = selected.mapInArrow(of.task, t.StructType(fields)).toArrow()
-    return with_totals(of.combined([parts]).sort_by([(key, "ascending") for key in keys]), magnitude)
+    return _with_totals(of.combined([parts]).sort_by([(key, "ascending") for key in keys]), magnitude)
 
 
 class _Sums:
@@ -96,7 +96,7 @@ class _Sums:
     def combined(self, parts: Sequence[pa.Table]) -> pa.Table:
         """Add up the sums of some parts of the records."""
         results = {name: (name, _COMBINED[aggregate]) for name, (_, aggregate) in self.aggregates.items()}
-        return _grouped(pa.concat_tables(parts), self.keys, {RECORDS: (RECORDS, "sum")} | results)
+        return _grouped(pa.concat_tables(parts), self.keys, {_RECORDS: (_RECORDS, "sum")} | results)
 
     def _summed(self, batch: pa.RecordBatch) -> pa.Table:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -108,10 +108,10 @@ class _Sums:
             for j, weight in enumerate(weights):
                 columns[f"w{j}n{i}"] = pa.array(weight, mask=missing | np.isnan(weight))
                 columns[f"w{j}s{i}"] = pa.array(weight * values, mask=missing | np.isnan(weight))
-        return _grouped(pa.table(columns), self.keys, {RECORDS: ("", "count_all")} | self.aggregates)
+        return _grouped(pa.table(columns), self.keys, {_RECORDS: ("", "count_all")} | self.aggregates)
 
 
-def with_totals(parts: pa.Table, magnitude: Mapping[str, float]) -> pa.Table:
+def _with_totals(parts: pa.Table, magnitude: Mapping[str, float]) -> pa.Table:
     """Add the unweighted sums of `totals_from_sums`, which follow from those of fixed-point numbers."""
     for i, largest in enumerate(magnitude.values()):
         counts, totals = totals_from_fixed_point(parts, i, largest)

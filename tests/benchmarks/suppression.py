@@ -280,7 +280,7 @@ def _size(problem: SuppressionProblem) -> tuple[int, int]:
 
 
 def _percent(answer: Suppression) -> float | None:
-    return None if answer.gap is None else 100 * answer.gap
+    return None if answer.gap is None else round(100 * answer.gap, 4)
 
 
 def _row(

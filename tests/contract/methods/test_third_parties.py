@@ -63,7 +63,8 @@ def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_pa
     assert "k-anonymous" not in (release / "datapackage.json").read_text()
 
 
-def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path, monkeypatch):
+def claim_k_anonymity(k, unit, tmp_path, monkeypatch):
+    """Install the perturbation of the example with a k-anonymity in place of its guarantee."""
     install(
         "replacement",
         tmp_path,
@@ -73,9 +74,13 @@ def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path
             "return (MeasuredOnly(self.specification.quasi_identifiers),)",
             "from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity\n\n"
             '        group = Group("all", self.specification.quasi_identifiers, ("region",))\n'
-            '        return (KAnonymity(30, "record", (group,), True),)',
+            f'        return (KAnonymity({k}, "{unit}", (group,), True),)',
         ),
     )
+
+
+def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path, monkeypatch):
+    claim_k_anonymity(30, "record", tmp_path, monkeypatch)
     with pytest.raises(ProtectionFailed, match=r"records that hold any combination of all .*at least 30"):
         run(spark, perturbing(tmp_path), ())
     assert not (tmp_path / "lake" / "current.json").exists()
@@ -85,18 +90,7 @@ def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path
 def test_a_method_that_changes_the_households_that_k_counts_is_refused(spark, tmp_path, monkeypatch, changed):
     """Every record a household of its own: k households would be counted in each class."""
     other = 'f.xxhash64(*frame.columns).alias("person") if name == "person" else '
-    install(
-        "replacement",
-        tmp_path,
-        monkeypatch,
-        __init__=('("measured only",)', '("k-anonymity",)'),
-        adapter=(
-            "return (MeasuredOnly(self.specification.quasi_identifiers),)",
-            "from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity\n\n"
-            '        group = Group("all", self.specification.quasi_identifiers, ("region",))\n'
-            '        return (KAnonymity(3, "household", (group,), True),)',
-        ),
-    )
+    claim_k_anonymity(3, "household", tmp_path, monkeypatch)
     adapter = tmp_path / "project-replacement" / "replacement" / "adapter.py"
     text = adapter.read_text().replace("[changed.get(", f"[{other if changed else ''}changed.get(")
     adapter.write_text(text)
