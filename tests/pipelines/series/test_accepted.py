@@ -28,7 +28,7 @@ def test_a_rebase_is_audited_with_the_series_and_the_gate_limits_updates_after_a
             anew(series, people.iloc[5:60])
         assert audit_source(otherwise).content["releases"] == (first,)
     current = anew(series, people.iloc[5:60], successive="accept")["release_id"]
-    if audited:  # a smaller register of the same kind is audited in attacks/test_records_rebase.py
+    if audited:  # a smaller register of the same kind is audited in attacks/records/test_rebase.py
         later = series.night(people.iloc[5:72])
         assert later["night"]["born"] == 12
         current = later["release_id"]

@@ -12,7 +12,7 @@ from microguard.pipelines.records.block_config import BlockConfig
 from microguard.pipelines.records.blocks import BLOCK, Plan
 from microguard.pipelines.records.coordinates import Coordinates
 
-from tests.attacks.records_dominance import Known, attack
+from tests.attacks.records.dominance import Known, attack
 
 REGIONS, SIZE = 60, 15
 

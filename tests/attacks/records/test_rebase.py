@@ -15,7 +15,7 @@ from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.microaggregation import microaggregate
 
-from tests.attacks.records_rebase import Found, attack
+from tests.attacks.records.rebase import Found, attack
 
 K, LEAST, PERSONS, CHANGED = 3, 2, 200, 10
 

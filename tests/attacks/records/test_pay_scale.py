@@ -17,7 +17,7 @@ from microguard.pipelines.records.sampling_weights import SamplingWeights
 from microguard.sdc.clusters.exact_values import ExactValues
 from microguard.sdc.clusters.granularity import steps_of
 
-from tests.attacks.records_pay_scale import Found, Publish, attack, pay_scale
+from tests.attacks.records.pay_scale import Found, Publish, attack, pay_scale
 
 RECORDS, STEPS = 400, 60
 AT_MOST = 0.05

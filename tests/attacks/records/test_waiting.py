@@ -9,7 +9,7 @@ import pytest
 from microguard.pipelines.series.withheld_values import is_withheld
 from microguard.sdc.risk.too_few_values import too_few_values_probability
 
-from tests.attacks.records_waiting import Batch, Claims, Found, Rule, attack, stream
+from tests.attacks.records.waiting import Batch, Claims, Found, Rule, attack, stream
 
 POOL, LEAST, UPDATES, STRATA = 6, 2, 400, 10
 SHARES = {"even": np.array([0.5, 0.3, 0.2]), "skewed": np.array([0.8, 0.15, 0.05])}

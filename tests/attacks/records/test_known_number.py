@@ -15,7 +15,7 @@ from microguard.schemas.errors import Failure
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 
-from tests.attacks.records_known_number import attack
+from tests.attacks.records.known_number import attack
 
 PERSONS = 2_000
 """With `SAVINGS`, the file of the find: 2,000 persons, of whom some have no savings."""

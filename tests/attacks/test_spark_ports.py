@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.records_spark_ports import deserialises, fetched_block
+from tests.attacks.spark_ports import deserialises, fetched_block
 
 SECRET = "a diagnosis that nobody may read"
 

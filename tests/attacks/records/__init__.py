@@ -1,0 +1,1 @@
+"""Attack programs on published records, and what they find."""
