@@ -221,6 +221,15 @@ def method_names(content: Content) -> tuple[str, ...]:
     return (*names, *sorted(entry_points(group=GROUP).names - set(BUILT_IN)))
 
 
+def method_exists(content: Content, name: str) -> bool:
+    """Return whether a specification may contain a method of this name.
+
+    The metadata of installed packages is read for other names than those of built-in methods only: it takes 10 ms.
+    """
+    row = BUILT_IN.get(name)
+    return name in method_names(content) if row is None else row.content == content
+
+
 def method_row(content: Content, name: str) -> MethodRow:
     """Return the row of a method; if the method is from a third party, load the row.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microguard.schemas.errors import SpecificationError
-from microguard.schemas.method_registry import MethodRow, method_names, method_row
+from microguard.schemas.method_registry import MethodRow, method_exists, method_names, method_row
 from microguard.schemas.methods import (
     BY_CONTROL_TABLES,
     REPRESENTATIVES,
@@ -34,8 +34,9 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     """Refuse methods that are not installed or unusable, keys that the method ignores, and unknown
     algorithms.
     """
-    method, names = spec.method, method_names("records")
-    if method.name not in names:
+    method = spec.method
+    if not method_exists("records", method.name):
+        names = method_names("records")
         yield fault(("method", "name"), method.name, ", ".join(names), choices=names)
         return
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microguard.schemas.errors import SpecificationError
-from microguard.schemas.method_registry import BUILT_IN, TABLE_KEYS, method_names, method_row
+from microguard.schemas.method_registry import BUILT_IN, TABLE_KEYS, method_exists, method_names, method_row
 from microguard.schemas.roles import PUBLISHED
 from microguard.schemas.specification.cell_key_consistency import cell_key_faults
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
@@ -222,8 +222,8 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
 
 def _method(spec: Specification, table: Table) -> Iterator[Fault]:
     """Refuse methods that are not installed or unusable, and keys that the method ignores."""
-    names = method_names("table")
-    if table.method not in names:
+    if not method_exists("table", table.method):
+        names = method_names("table")
         yield fault(("table", "method"), table.method, ", ".join(names), choices=names)
         return
     try:
