@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any
 
 from microguard.schemas.method_registry import MethodRow
@@ -119,7 +120,12 @@ def parameters_schema(row: MethodRow) -> dict[str, Any]:
 
 def _section_of(row: MethodRow) -> type[Section]:
     """Return a section with the parameters that a method registers."""
-    parameters = row.parameters_type
+    return _section_with(row.parameters_type)
+
+
+@cache
+def _section_with(parameters: type[Parameters] | None) -> type[Section]:
+    """Return a section with parameters of a type. Pydantic searches all modules to build one."""
     kind: Any = Annotated[parameters, _FromTable()] if parameters is not None else None
     return create_model("ThirdParty", __base__=Section, parameters=(kind, ...))
 

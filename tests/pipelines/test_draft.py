@@ -340,5 +340,10 @@ def test_draft_of_any_parquet_file_is_valid_or_rejected(
     assert "other" not in {
         each["role"]
         for name, each in content["variables"].items()
-        if len({repr(value) for value in columns[name]}) > 1
+        if len({repr(value) for value in columns[name]}) > 1 and not may_be_weights(columns[name])
     }
+
+
+def may_be_weights(values: list[object]) -> bool:
+    """Return whether the draft may ask if a column has sampling weights: all values are positive."""
+    return all(isinstance(value, float) and value > 0 for value in values)
