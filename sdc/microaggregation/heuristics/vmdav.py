@@ -1,4 +1,5 @@
-"""V-MDAV: clusters of k to 2k - 1 records, extended by records nearer to the cluster than to other records.
+"""V-MDAV: clusters of k to 2k - 1 records, extended by records that are nearer to the cluster than to other
+records.
 
 Solanas and Martinez-Balleste 2006, "V-MDAV: a multivariate microaggregation with variable group size". The
 running time is O(n^2).
@@ -69,7 +70,9 @@ def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
         for size in range(1, 2 * k):
             if (
                 size > k
-            ):  # extension by e_min, with distances d_in to the cluster and d_out to other free records
+                # extension by e_min; d_in is its distance to the cluster and d_out its distance to the other free
+                # records
+            ):
                 record = _smallest_free(to_cluster, labels)
                 if record < 0 or not _gains(points, labels, to_cluster, record, gamma):
                     break
@@ -108,7 +111,7 @@ def _gains(points, labels, to_cluster, record, gamma):
 
 @kernel
 def _nearest_label(points, labels, record):
-    """Return the label of the nearest assigned record."""
+    """Return the label of the assigned record that is nearest to a record."""
     nearest, label = np.inf, 0
     for i in range(len(labels)):
         if labels[i] >= 0:
