@@ -64,7 +64,9 @@ TWO_STEP: dict[str, TwoSteps] = {
 
 @dataclass(frozen=True)
 class Guidance(Parameters):
-    """How the integer partition of an own-... algorithm is derived from the fractional one (Cost 2023, 4.4)."""
+    """How the integer partition of an own-... algorithm is derived from the fractional one (Cost
+    2023, 4.4).
+    """
 
     gamma: Annotated[float, Ge(0), Le(1)]
     """Weight of the dual values of the fractional partition."""

@@ -86,7 +86,9 @@ class Diversity:
 
     @property
     def hidden(self) -> np.ndarray:
-        """Return the positions of the variables that have a requirement and that the attacker does not know."""
+        """Return the positions of the variables that have a requirement and that the attacker does
+        not know.
+        """
         return np.flatnonzero(~self.known & (self.least > 1))
 
     def held(self, labels: np.ndarray) -> bool:

@@ -28,7 +28,9 @@ class Tree:
         return self.codes[:, 0]
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the distances of each record's category to the categories of its cluster, see `tree_costs`."""
+        """Return the distances of each record's category to the categories of its cluster, see
+        `tree_costs`.
+        """
         return tree_costs(self.codes, labels, weights)
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:

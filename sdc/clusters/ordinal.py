@@ -33,7 +33,9 @@ class Ranks:
         return np.where(self.ranks == MISSING, self.categories, self.ranks)
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the distances of each record's category to the categories of its cluster, see `rank_costs`."""
+        """Return the distances of each record's category to the categories of its cluster, see
+        `rank_costs`.
+        """
         return rank_costs(self.ranks, self.categories, labels, weights)
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:

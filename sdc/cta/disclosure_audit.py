@@ -96,7 +96,7 @@ def attacker_intervals(
     """
     published = np.asarray(adjusted, dtype=float)
     if published.shape != (table.cells,):
-        raise ShapeMismatch(f"adjusted values: expected shape ({table.cells},), found {published.shape}")
+        raise ShapeMismatch(f"adjusted values: found shape {published.shape}, expected ({table.cells},)")
     deviations = published - table.values
     reach = possible_deviations(table, published, largest_factor=largest_factor, relative=relative)
     cells = np.flatnonzero(table.sensitive)

@@ -61,7 +61,9 @@ def provable(records: Records, k: int) -> bool:
 
 
 def _standard(records: Records, k: int, deadline: Deadline, seed: int, share_of_run: float) -> Clustering:
-    """Cluster with effort standard; a small block is searched for long only if its optimality is not proved."""
+    """Cluster with effort standard; a small block is searched for long only if its optimality is not
+    proved.
+    """
     if not provable(records, k):
         return search(records, k, deadline=deadline, seed=seed, share_of_run=share_of_run)
     found = search(records, k, deadline=deadline, seed=seed, effort="start", share_of_run=share_of_run)
@@ -89,7 +91,9 @@ def _certified(
 
 
 def _better(found: Clustering, other: Clustering) -> Clustering:
-    """Return the clustering with the smaller SSE (if equal, the second) and the larger of both lower bounds."""
+    """Return the clustering with the smaller SSE (if equal, the second) and the larger of both lower
+    bounds.
+    """
     better, worse = (found, other) if found.sse < other.sse else (other, found)
     bounds = [each for each in (better, worse) if each.lower_bound is not None]
     if not bounds:

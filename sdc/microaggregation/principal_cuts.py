@@ -114,7 +114,9 @@ class CutTree:
         right: list[int] = []
 
         def cut(chosen: np.ndarray, share: int) -> int:
-            """Divide the sample records `chosen` into `share` leaves; return the new node, or -1 for a leaf."""
+            """Divide the sample records `chosen` into `share` leaves; return the new node, or -1 for
+            a leaf.
+            """
             if share < 2 or len(chosen) < 2:
                 return -1
             direction = first_component(sample, chosen, 0, len(chosen), len(chosen), POWER_ITERATIONS)

@@ -111,7 +111,9 @@ class _Nesting:
 
     @classmethod
     def from_tables(cls, tables: ControlTables, k: int) -> _Nesting | None:
-        """Build the pairs for margins as large as the work limits allow; return None if there are no pairs."""
+        """Build the pairs for margins as large as the work limits allow; return None if there are no
+        pairs.
+        """
         margin, cell, table = _pairs(tables)
         largest, above = _LARGEST_MARGIN * k, _ABOVE * k
         while largest >= k:

@@ -190,7 +190,7 @@ def named_tables(
     control_tables: int | Sequence[Sequence[Hashable]],
     levels: RegionLevels | None = None,
 ) -> tuple[tuple[Hashable, ...], ...]:
-    """Return the largest absolute error in tables by region, for each region level and dimension."""
+    """Return the requested tables: all with 1 to d variables, or the given list after validation."""
     if isinstance(control_tables, int | np.integer) and not isinstance(control_tables, bool):
         if control_tables < 1:
             raise InvalidParameter(

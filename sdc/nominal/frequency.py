@@ -130,7 +130,9 @@ class CodedFrame:
         return decoded
 
     def decode_combinations(self, combination: np.ndarray) -> pd.DataFrame:
-        """Return the frame in which record i has the values of combination[i]; `combination` has shape (n,)."""
+        """Return the frame in which record i has the values of combination[i]; `combination` has
+        shape (n,).
+        """
         return self.decode(self.frequencies.codes[combination])
 
     def values(self, variable: int) -> list[Hashable]:
@@ -299,7 +301,9 @@ def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.nda
 
 
 def _order(values: pd.Index | np.ndarray) -> np.ndarray:
-    """Return the order of distinct values; values of mixed types are sorted by type and then by their text."""
+    """Return the order of distinct values; values of mixed types are sorted by type and then by their
+    text.
+    """
     array = np.asarray(values)
     try:
         return np.argsort(array, kind="stable")

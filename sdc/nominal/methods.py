@@ -61,7 +61,9 @@ class ProtectionTask:
 
     @property
     def steered(self) -> bool:
-        """Return whether maximum errors, cells that must not become empty, or structural zeros are specified."""
+        """Return whether maximum errors, cells that must not become empty, or structural zeros are
+        specified.
+        """
         return self.max_absolute_error is not None or self.kept_dimension != 0 or self.allowed is not None
 
 

@@ -109,7 +109,9 @@ def _numbered(regions: list[_Region]) -> np.ndarray:
 
 
 def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -> Certificate:
-    """Sum the weights and bounds of the regions; without a bound for every region, there is no total bound."""
+    """Sum the weights and bounds of the regions; without a bound for every region, there is no total
+    bound.
+    """
     bounds = [partition.lower_bound for partition in partitions]
     proved = [bound for bound in bounds if bound is not None]
     bound = float(sum(proved)) if len(proved) == len(bounds) else None

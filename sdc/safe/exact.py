@@ -107,7 +107,9 @@ class _Objective:
 
 
 def _program(frequencies: FrequencyVector, k: int, tables: ControlTables, objective: _Objective) -> Program:
-    """Build the integer program in counts y, occupancy x, deviations d >= |y - y0| and the largest error z."""
+    """Build the integer program in counts y, occupancy x, deviations d >= |y - y0| and the largest
+    error z.
+    """
     m, original = len(frequencies), frequencies.counts.astype(float)
     identity, nothing = sparse.identity(m, format="csr"), sparse.csr_matrix((m, m))
     totals = frequencies.region_matrix()

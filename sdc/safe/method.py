@@ -129,7 +129,9 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
 
 
 def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: SafeParams) -> int:
-    """Run Algorithm 3: lower the bounds while few cells exceed them and apply the selection rule, repeatedly."""
+    """Run Algorithm 3: lower the bounds while few cells exceed them and apply the selection rule,
+    repeatedly.
+    """
     target = np.minimum(target_bounds(parameters, tables.width), bounds)
     slices = _slices(run, len(run.counts), ALL)
     work = 0

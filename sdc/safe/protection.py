@@ -231,7 +231,9 @@ def safe_frequencies(
 def restore_records(
     frequencies: FrequencyVector, counts: np.ndarray, k: int, tables: ControlTables
 ) -> np.ndarray:
-    """Restore every region's number of records at least cost, without exceeding the largest errors of SAFE."""
+    """Restore every region's number of records at least cost, without exceeding the largest errors of
+    SAFE.
+    """
     check_regions(frequencies, k)
     maxima = tables.max_absolute_error(counts)
     objective = Objective.of(frequencies, tables, k, SearchParameters(), maxima)

@@ -62,9 +62,9 @@ class Program:
             ("row_upper", rows),
         ):
             if len(getattr(self, name)) != expected:
-                raise ShapeMismatch(f"{name}: expected length {expected}, found {len(getattr(self, name))}")
+                raise ShapeMismatch(f"{name}: found length {len(getattr(self, name))}, expected {expected}")
         if self.integer is not None and len(self.integer) != columns:
-            raise ShapeMismatch(f"integer: expected length {columns}, found {len(self.integer)}")
+            raise ShapeMismatch(f"integer: found length {len(self.integer)}, expected {columns}")
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,9 @@ class _Levels:
         return _Levels(min(self.lower, fall), min(self.upper, rise), min(self.sliding, fall + rise))
 
     def margin(self, fall: float, rise: float) -> float:
-        """Return the smallest excess of an interval over the levels; negative if the interval is too narrow."""
+        """Return the smallest excess of an interval over the levels; negative if the interval is too
+        narrow.
+        """
         enough = 1 - LEVEL_TOLERANCE
         return min(
             fall - enough * self.lower, rise - enough * self.upper, fall + rise - enough * self.sliding

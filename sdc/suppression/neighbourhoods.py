@@ -121,7 +121,9 @@ class Neighbourhoods:
         return found
 
     def rows(self, relations: np.ndarray) -> tuple[np.ndarray, sparse.csc_matrix]:
-        """Return the cells of some relations in ascending order, and these relations restricted to the cells."""
+        """Return the cells of some relations in ascending order, and these relations restricted to
+        the cells.
+        """
         sizes = self._cell_starts[relations + 1] - self._cell_starts[relations]
         cells, place = np.unique(self.members(relations), return_inverse=True)
         entries = gather(self._entries, self._cell_starts, relations)

@@ -1,4 +1,6 @@
-"""Problem of cell suppression: a table, its primary cells with their levels, and the knowledge of attackers."""
+"""Problem of cell suppression: a table, its primary cells with their levels, and the knowledge of
+attackers.
+"""
 
 from __future__ import annotations
 

@@ -122,7 +122,9 @@ class Relaxation:
         return chosen, bound
 
     def fix(self, cells: np.ndarray) -> None:
-        """Fix cells as suppressed in all solves until `release` is called. These solves prove no lower bound."""
+        """Fix cells as suppressed in all solves until `release` is called. These solves prove no
+        lower bound.
+        """
         self._fixed = True
         self._master.change_bounds(cells, np.ones(len(cells)), np.ones(len(cells)))
 

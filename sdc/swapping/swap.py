@@ -144,7 +144,9 @@ def _areas_above(geography: np.ndarray, above: int) -> Iterator[np.ndarray]:
 
 @dataclass
 class _State:
-    """Units during the exchange; `rank` is their drawn order, `features` contains the codes of each variable."""
+    """Units during the exchange; `rank` is their drawn order, `features` contains the codes of each
+    variable.
+    """
 
     geography: np.ndarray
     profiles: np.ndarray

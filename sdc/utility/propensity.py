@@ -1,4 +1,6 @@
-"""Propensity score mean squared error (pMSE): how well a model distinguishes original from protected records."""
+"""Propensity score mean squared error (pMSE): how well a model distinguishes original from protected
+records.
+"""
 
 from __future__ import annotations
 

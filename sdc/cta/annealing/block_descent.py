@@ -209,7 +209,9 @@ class BlockDescent:
                 self.deviations[block.inside] = search.best.deviations[block.inside]
 
     def _block(self, constraints: np.ndarray) -> _Block | None:
-        """Build the subproblem of the cells whose constraints are all in the block; None if there are none."""
+        """Build the subproblem of the cells whose constraints are all in the block; None if there are
+        none.
+        """
         rows = sparse.csr_matrix(self.problem.constraints[constraints])
         met, times = np.unique(rows.indices, return_counts=True)
         inside = met[times == self._constraints_of_cell[met]]

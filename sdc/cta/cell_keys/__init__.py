@@ -1,1 +1,3 @@
-"""Cell key method: bounded, unbiased noise that is the same in every table for cells with the same records."""
+"""Cell key method: bounded, unbiased noise that is the same in every table for cells with the same
+records.
+"""

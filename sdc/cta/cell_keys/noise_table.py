@@ -168,7 +168,9 @@ class NoiseTable:
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """Return the upper limit of the integer keys that draw each value of the noise, (D + k + 1, 2 D + 1)."""
+        """Return the upper limit of the integer keys that draw each value of the noise, (D + k + 1, 2
+        D + 1).
+        """
         steps = np.rint(np.cumsum(self.odds, axis=1) * KEY_SPAN).astype(np.uint64)
         steps[:, -1] = KEY_SPAN
         return steps

@@ -157,8 +157,8 @@ def linked_estimates(
     parts = len(mean) if summation is None else len(summation.internal)
     if min(parts, relations.shape[0]) > MOST_EQUATIONS:
         raise InvalidParameter(
-            f"joint posterior: expected at most {MOST_EQUATIONS} cells that are no totals, or at most as "
-            f"many constraints; found {parts} cells and {relations.shape[0]} constraints"
+            f"joint posterior: the table has {parts} cells that are no totals and {relations.shape[0]} "
+            f"constraints, expected at most {MOST_EQUATIONS} of one of them. Use a smaller table"
         )
     if summation is not None and parts <= relations.shape[0]:
         return _by_parts(mean, spread, summation.matrix, cells)

@@ -98,7 +98,7 @@ def _check_arguments(
     if base < 2:
         raise InvalidParameter(f"rounding base: expected at least 2, found {base}")
     if effort not in EFFORTS:
-        raise InvalidParameter(f"effort: expected one of {', '.join(EFFORTS)}; found {effort!r}")
+        raise InvalidParameter(f"effort: found {effort!r}, expected one of {', '.join(EFFORTS)}")
     if len(identities) != table.cells or held.shape != (table.cells,):
         raise ShapeMismatch(
             f"names and fixed values: expected one of each for the {table.cells} cells, found "
@@ -116,8 +116,8 @@ def _check_arguments(
     odd = np.isfinite(held) & ((held < 0) | (held % base != 0))
     if odd.any():
         raise InvalidParameter(
-            f"cells published before: expected multiples of the base {base}, found {int(odd.sum())} "
-            "cell(s) with other values. Use the base of that release, or another method",
+            f"{int(odd.sum())} cell(s) were published before with values that are not multiples of the "
+            f"base {base}; use the base of that release, or another method",
             variable=int(np.argmax(odd)),
         )
 

@@ -56,7 +56,9 @@ def constraint_cuts(problem: Problem) -> ConstraintCuts:
 def signed_levels(
     problem: Problem, incidence: sparse.csr_matrix, constraint: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the signed base deviations of a constraint's sensitive cells: downwards (k,) and upwards (k,)."""
+    """Return the signed base deviations of a constraint's sensitive cells: downwards (k,) and upwards
+    (k,).
+    """
     start, end = incidence.indptr[constraint], incidence.indptr[constraint + 1]
     cells, entries = incidence.indices[start:end], incidence.data[start:end]
     down = np.where(problem.forced[cells] == 1, problem.up[cells], -problem.down[cells])

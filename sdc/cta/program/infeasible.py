@@ -74,7 +74,9 @@ def check_constraints(problem: Problem) -> None:
 def _reached(
     problem: Problem, incidence: sparse.csr_matrix, constraint: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and greatest sum of a constraint's sensitive cells over all their direction vectors."""
+    """Return the least and greatest sum of a constraint's sensitive cells over all their direction
+    vectors.
+    """
     start, end = incidence.indptr[constraint], incidence.indptr[constraint + 1]
     least, most = np.zeros(1), np.zeros(1)
     for cell, entry in zip(incidence.indices[start:end], incidence.data[start:end], strict=True):

@@ -152,7 +152,9 @@ def enumeration_model(problem: Problem, cuts: ConstraintCuts | None = None) -> M
 
 
 def adjustment_columns(model: Model) -> sparse.csr_array:
-    """Return the (cells, columns) indicator of each cell's adjustment columns, which exclude base deviations."""
+    """Return the (cells, columns) indicator of each cell's adjustment columns, which exclude base
+    deviations.
+    """
     problem = model.problem
     free, size = len(problem.free), problem.size
     cells = [problem.free, problem.free]

@@ -126,7 +126,9 @@ class PlaneProgram:
         self._program = replace(program, upper=upper)
 
     def cut(self, prices: np.ndarray, deadline: Deadline) -> tuple[PlaneCut | None, float]:
-        """Return the cut for costs (cells,) per unit of adjustment, or None if there is no cut, and the work."""
+        """Return the cut for costs (cells,) per unit of adjustment, or None if there is no cut, and
+        the work.
+        """
         program: Program = replace(
             self._program, costs=self._adjustments @ prices, offset=float(self._constant @ prices)
         )

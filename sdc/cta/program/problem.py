@@ -149,7 +149,9 @@ class Problem:
 
     @cached_property
     def summation(self) -> Summation | None:
-        """Return the margins as sums of internal cells; None if internal cells cannot take arbitrary values."""
+        """Return the margins as sums of internal cells; None if internal cells cannot take arbitrary
+        values.
+        """
         return Summation.from_relations(self.table.relations)
 
     @property
@@ -207,7 +209,9 @@ class Problem:
 
 
 def moving_cells(table: CellTable, exact: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each cell whether it needs a direction and whether it may change without one, (cells,) each."""
+    """Return for each cell whether it needs a direction and whether it may change without one,
+    (cells,) each.
+    """
     directed = table.sensitive & ((table.lower_protection > 0) | (table.upper_protection > 0))
     free = ~table.sensitive if exact else ~directed
     return directed, free & ((table.lower_capacity > 0) | (table.upper_capacity > 0))

@@ -26,7 +26,7 @@ def keyed_numbers(key: bytes, context: bytes, identities: Sequence[str]) -> np.n
         If the key is too short.
     """
     if len(key) < MIN_KEY_BYTES:
-        raise InvalidParameter(f"key: expected at least {MIN_KEY_BYTES} bytes, found {len(key)}")
+        raise InvalidParameter(f"key: found {len(key)} bytes, expected at least {MIN_KEY_BYTES}")
     numbers = np.empty(len(identities))
     for position, identity in enumerate(identities):
         digest = hmac.new(key, context + b"\x00" + identity.encode(), hashlib.sha256).digest()

@@ -1,4 +1,6 @@
-"""Reduce the capacities of cells whose direction an attacker can infer, so that the next adjustment hides it."""
+"""Reduce the capacities of cells whose direction an attacker can infer, so that the next adjustment
+hides it.
+"""
 
 from __future__ import annotations
 

@@ -121,7 +121,8 @@ class CellTable:
         if self.quality is not None and self.quality.weights.shape[1] != cells:
             weighed = self.quality.weights.shape[1]
             raise ShapeMismatch(
-                f"weights of preserved statistics: expected one per cell, {cells}, found {weighed}"
+                f"weights of preserved statistics: found {weighed}, expected one for each of the {cells} "
+                "cells"
             )
         self._check_additivity()
         self._check_levels()
@@ -138,12 +139,16 @@ class CellTable:
 
     @property
     def can_rise(self) -> np.ndarray:
-        """Return for each cell whether its upper capacity is at least its upper protection level, (cells,)."""
+        """Return for each cell whether its upper capacity is at least its upper protection level,
+        (cells,).
+        """
         return self.upper_capacity >= self.upper_protection
 
     @property
     def can_fall(self) -> np.ndarray:
-        """Return for each cell whether its lower capacity is at least its lower protection level, (cells,)."""
+        """Return for each cell whether its lower capacity is at least its lower protection level,
+        (cells,).
+        """
         return self.lower_capacity >= self.lower_protection
 
     @property
@@ -209,7 +214,7 @@ def _numbers(name: str, numbers: ArrayLike | None, cells: int | None) -> np.ndar
         raise NotNumeric(f"{name} must be numeric (64-bit floats)", variable=name) from None
     if array.ndim != 1 or (cells is not None and len(array) != cells):
         expected = "one dimension" if cells is None else f"({cells},)"
-        raise ShapeMismatch(f"{name}: expected shape {expected}, found {array.shape}", variable=name)
+        raise ShapeMismatch(f"{name}: found shape {array.shape}, expected {expected}", variable=name)
     return array
 
 
@@ -226,7 +231,7 @@ def _flags(sensitive: ArrayLike, cells: int) -> np.ndarray:
     array = np.asarray(sensitive)
     if array.shape != (cells,):
         raise ShapeMismatch(
-            (f"sensitive: expected shape ({cells},), found {array.shape}"), variable="sensitive"
+            (f"sensitive: found shape {array.shape}, expected ({cells},)"), variable="sensitive"
         )
     if array.dtype != bool:
         raise NotNumeric("sensitive must be a boolean array", variable="sensitive")
@@ -242,7 +247,9 @@ def _relations(relations: ArrayLike | sparse.spmatrix, cells: int) -> sparse.csr
     except (TypeError, ValueError):
         raise NotNumeric("relations must be a numeric matrix", variable="relations") from None
     if matrix.shape[1] != cells:
-        raise ShapeMismatch(f"relations: expected one column per cell, {cells}, found {matrix.shape[1]}")
+        raise ShapeMismatch(
+            f"relations: found {matrix.shape[1]} columns, expected one for each of the {cells} cells"
+        )
     matrix.sum_duplicates()
     entries = matrix.data
     wrong = ~np.isin(entries, (-1.0, 0.0, 1.0))

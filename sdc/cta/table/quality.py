@@ -62,7 +62,7 @@ class Quality:
         for name in ("least", "most"):
             bounds = np.array(getattr(self, name), dtype=float)
             if bounds.shape != (weights.shape[0],):
-                raise ShapeMismatch(f"{name}: expected shape ({weights.shape[0]},), found {bounds.shape}")
+                raise ShapeMismatch(f"{name}: found shape {bounds.shape}, expected ({weights.shape[0]},)")
             bounds.setflags(write=False)
             object.__setattr__(self, name, bounds)
         if not np.all(np.isfinite(weights.data)) or np.any(np.isnan(self.least) | np.isnan(self.most)):
@@ -82,7 +82,9 @@ class Quality:
         )
 
     def missed(self, deviations: np.ndarray) -> np.ndarray:
-        """Return the amount by which each statistic exceeds its bounds, (statistics,); 0 if it is preserved."""
+        """Return the amount by which each statistic exceeds its bounds, (statistics,); 0 if it is
+        preserved.
+        """
         sums = self.weights @ deviations
         return np.maximum(np.maximum(self.least - sums, sums - self.most), 0.0)
 
@@ -133,7 +135,7 @@ def kept_slope(
     x, positions = _checked(values, cells, tolerance)
     regressor = x[positions] if on is None else np.asarray(on, dtype=float)
     if regressor.shape != positions.shape:
-        raise ShapeMismatch(f"on: expected shape ({len(positions)},), found {regressor.shape}")
+        raise ShapeMismatch(f"on: found shape {regressor.shape}, expected ({len(positions)},)")
     centred = regressor - regressor.mean()
     typical = float(np.mean(np.abs(centred)))
     if not typical > 0:

@@ -291,7 +291,7 @@ def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> t
 def _checked_nodes(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> list[np.ndarray]:
     if len(dimensions) == 0 or len(dimensions) != len(codes):
         raise ShapeMismatch(
-            f"arrays of codes: expected one for each of the {len(dimensions)} dimensions, found {len(codes)}"
+            f"arrays of codes: found {len(codes)}, expected one for each of the {len(dimensions)} dimensions"
         )
     nodes = [d.nodes(c) for d, c in zip(dimensions, codes, strict=True)]
     if len({len(n) for n in nodes}) != 1 or len(nodes[0]) == 0:
@@ -341,7 +341,9 @@ def _keys(nodes: np.ndarray, radix: np.ndarray) -> np.ndarray:
 def _ancestor_keys(
     dimensions: Sequence[Dimension], nodes: Sequence[np.ndarray], radix: np.ndarray
 ) -> list[np.ndarray]:
-    """Return the keys of all combinations of a record's ancestors, one array per combination of tree levels."""
+    """Return the keys of all combinations of a record's ancestors, one array per combination of tree
+    levels.
+    """
     keys = [np.zeros(len(nodes[0]), dtype=np.int64)]
     for d, (dimension, finest) in enumerate(zip(dimensions, nodes, strict=True)):
         keys = [key + step * radix[d] for key in keys for step in dimension.ancestors(finest)]

@@ -171,7 +171,9 @@ def _exchange(odd_set):
 
 @kernel
 def _left_side(odd_set):
-    """Return the left-hand side: the sum over the columns of floor(records of the set / 2) times the value."""
+    """Return the left-hand side: the sum over the columns of floor(records of the set / 2) times the
+    value.
+    """
     left = 0.0
     for record in odd_set.records:
         for c in range(odd_set.start[record], odd_set.start[record + 1]):

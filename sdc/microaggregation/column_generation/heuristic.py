@@ -257,7 +257,9 @@ def _is_integer(solution: MasterSolution) -> bool:
 
 
 def _within_bounds(labels: np.ndarray, values: np.ndarray, k: int) -> list[np.ndarray]:
-    """Return the clusters of a clustering. Clusters of 2k or more records, which V-MDAV may build, are split."""
+    """Return the clusters of a clustering. Clusters of 2k or more records, which V-MDAV may build,
+    are split.
+    """
     clusters = []
     for cluster in clusters_of(labels):
         while len(cluster) >= 2 * k:

@@ -167,7 +167,9 @@ def _look_from(free, place, remaining):
 
 @borrowing
 def _cut_cluster(free, remaining, k, order, labels, label):
-    """Label the k records nearest to the last reference point, remove them, and return the remaining number."""
+    """Label the k records nearest to the last reference point, remove them, and return the remaining
+    number.
+    """
     points, mass, identity, distances, totals, mass_left, _, chosen = free
     count, limit = 0, np.inf
     for j in range(remaining):

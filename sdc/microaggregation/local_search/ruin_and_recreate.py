@@ -131,7 +131,9 @@ def _dissolve(partition, near, cluster, k):
 
 @kernel
 def _cheapest_near(partition, near, cluster, joining):
-    """Return the neighbouring cluster whose SSE increases least if the record joins it; -1 if there is none."""
+    """Return the neighbouring cluster whose SSE increases least if the record joins it; -1 if there
+    is none.
+    """
     seen = np.empty(len(near), dtype=np.int64)
     met, least, best = 0, np.inf, np.int64(-1)
     for record in near:

@@ -185,7 +185,9 @@ def shift(state, i, b):
 
 @borrowing
 def move(state, i, target, partner):
-    """Swap record i with `partner` of cluster `target`; if `partner` is -1, shift it to the cluster instead."""
+    """Swap record i with `partner` of cluster `target`; if `partner` is -1, shift it to the cluster
+    instead.
+    """
     if partner < 0:
         shift(state, i, target)
     else:

@@ -135,7 +135,9 @@ def restart_search(
 
 
 def _check(frequencies: FrequencyVector, start: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
-    """Validate the arguments; return for each key combination whether its count may be positive, (m,) bool."""
+    """Validate the arguments; return for each key combination whether its count may be positive, (m,)
+    bool.
+    """
     check_k(frequencies.records, k)
     check_regions(frequencies, k)
     m = len(frequencies)

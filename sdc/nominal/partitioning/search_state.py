@@ -150,7 +150,9 @@ def insert(state: PartitionState, cluster: int, c: int, weight: int) -> None:
 
 @kernel
 def close_cluster(state: PartitionState, cluster: int, queue: np.ndarray, queued: int) -> int:
-    """Dissolve a mixed cluster: append its records, now unassigned, to the queue; return the queue's length."""
+    """Dissolve a mixed cluster: append its records, now unassigned, to the queue; return the queue's
+    length.
+    """
     row = state.counters[_SAVED]
     state.saved[row] = state.members[cluster]
     state.counters[_SAVED] = row + 1

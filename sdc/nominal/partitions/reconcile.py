@@ -151,7 +151,9 @@ def _repair(parts: Parts, stage: Stage, request: PartitionRequest, errors: np.nd
 
 
 def _violations(index: CellIndex, request: PartitionRequest, errors: np.ndarray) -> np.ndarray:
-    """Return whether each cell exceeds its maximum error, or is empty although it must not be, (cells,) bool."""
+    """Return whether each cell exceeds its maximum error, or is empty although it must not be,
+    (cells,) bool.
+    """
     maxima = np.array([maximum_of(names, len(names), request.max_absolute_error) for names in index.tables])
     kept = (index.original >= request.k) & (index.dimension <= request.kept_dimension)
     beyond = np.abs(errors) > maxima[index.table] if len(maxima) else np.zeros(0, bool)
