@@ -194,7 +194,7 @@ def named_tables(
     if isinstance(control_tables, int | np.integer) and not isinstance(control_tables, bool):
         if control_tables < 1:
             raise InvalidParameter(
-                "Return the requested tables: all with 1 to d variables, or the given list after validation."
+                f"control_tables: expected a dimension of at least 1, found {control_tables}"
             )
         highest = min(int(control_tables), frequencies.variables)
         return tuple(table for d in range(1, highest + 1) for table in combinations(frequencies.names, d))

@@ -68,11 +68,7 @@ def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
             to_seed[i] = _square(points[i], points[seed])
         record = seed
         for size in range(1, 2 * k):
-            if (
-                size > k
-                # extension by e_min; d_in is its distance to the cluster and d_out its distance to the other free
-                # records
-            ):
+            if size > k:  # extension by the free record e_min that is nearest to the cluster
                 record = _smallest_free(to_cluster, labels)
                 if record < 0 or not _gains(points, labels, to_cluster, record, gamma):
                     break
