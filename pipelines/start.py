@@ -65,7 +65,7 @@ def start(
         def started() -> None:
             show(
                 f"The workbench is at {server.guard.address}\n"
-                "Open it in a browser on this machine. Anyone with the address can see the file. Ctrl-C ends it."
+                "Open it in a browser on this machine. Its address gives access to the file. Ctrl-C ends it."
             )
             if not no_browser:
                 threading.Thread(

@@ -100,7 +100,7 @@ class KWardParameters(_OfVariable):
                 "variables only",
             )
         if self.variable is not None and self.ranking != "pv":
-            return "variable", 'no such key unless ranking = "pv"'
+            return "variable", 'not applicable unless ranking = "pv"'
         return None
 
 
@@ -147,7 +147,7 @@ class ColumnGenerationParameters(Parameters):
         if effort != "exact":
             return None
         key = "rounding" if self.rounding != "both" else "pricing"
-        return key, "no such key with effort exact, which has a program of its own"
+        return key, "not applicable with effort exact, which has a program of its own"
 
 
 @dataclass(frozen=True)

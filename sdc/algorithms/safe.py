@@ -74,7 +74,7 @@ class SafeParams(Parameters):
         """Refuse a node limit for SAFE itself, which solves no program."""
         programs = algorithm in ("safe-exact", "modified-safe-exact")
         if self.max_nodes is not None and not programs:
-            return "max_nodes", "no such key with SAFE itself, which solves no program"
+            return "max_nodes", "not applicable to SAFE itself, which solves no program"
         return None
 
 
