@@ -139,7 +139,7 @@ def refusal(spelling: Spelling) -> str | None:
     if spelling.encoding == "utf-16":
         return "iconv -f UTF-16"
     return (
-        "at most one column without a name" if spelling.row_names == "unnamed" and spelling.trailing else None
+        "at most one unnamed column" if spelling.row_names == "unnamed" and spelling.trailing else None
     )
 
 
