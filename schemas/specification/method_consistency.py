@@ -179,8 +179,8 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     on_tables = method.representative in BY_CONTROL_TABLES and spec.needs_clusters is None
     if bounds is not None and not (searching and on_tables):
         allowed = (
-            "not applicable, because only a search on control tables uses it (algorithm auto or local-search, "
-            "representative auto or control_tables, min_diversity 1, unit record)"
+            "not applicable, because only a search on control tables uses it (algorithm auto or "
+            "local-search, representative auto or control_tables, min_diversity 1, unit record)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
     yield from _kept(spec)

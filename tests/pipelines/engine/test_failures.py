@@ -141,8 +141,14 @@ def test_a_machine_that_is_lost_while_the_input_is_read_is_no_fault_of_the_file(
             PySparkException("x: java.nio.file.InvalidPathException: Malformed input: /Ilse"),
             "LC_ALL to C.UTF-8",
         ),
-        (PySparkException("org.apache.hadoop.security.AccessControlException: Ilse"), "has no permission to read it"),
-        (PySparkException("java.io.FileNotFoundException: /Ilse (Permission denied)"), "has no permission to read it"),
+        (
+            PySparkException("org.apache.hadoop.security.AccessControlException: Ilse"),
+            "has no permission to read it",
+        ),
+        (
+            PySparkException("java.io.FileNotFoundException: /Ilse (Permission denied)"),
+            "has no permission to read it",
+        ),
         (PermissionError(13, "Ilse"), "has no permission to read it"),
         (PySparkException("Ilse"), "cannot be read as Parquet"),
     ],

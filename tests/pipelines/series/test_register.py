@@ -167,7 +167,9 @@ def test_a_register_refuses_other_identifiers_and_accepts_its_own_again(series):
 
 
 def test_an_update_of_a_register_is_refused_while_one_is_pending(series):
-    assert f"{series.reports[1]['release_id']} of this series has been pending approval" in series.beside_waiting
+    assert (
+        f"{series.reports[1]['release_id']} of this series has been pending approval" in series.beside_waiting
+    )
 
 
 def test_risk_is_measured_of_all_records_of_a_release_and_not_of_the_new_ones_alone(series):

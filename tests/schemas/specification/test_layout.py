@@ -22,7 +22,9 @@ def test_the_region_may_name_folders(name, tmp_path):
     "name", ["_region", ".region", "re gion", "a=b", "a/b", "a%b", "re\tgion", "r" * 101]
 )
 def test_a_name_that_readers_take_for_another_is_refused(name, tmp_path):
-    with pytest.raises(SpecificationError, match="begins with a letter or digit, because folders are named by it"):
+    with pytest.raises(
+        SpecificationError, match="begins with a letter or digit, because folders are named by it"
+    ):
         of_region(name, tmp_path)
 
 
