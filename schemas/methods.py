@@ -19,8 +19,7 @@ Kinds = Literal["nominal", "numeric", "mixed"]
 """Kinds of the quasi-identifiers that are clustered together."""
 Strategy = Literal["microaggregation", "frequency", "safe", "other"]
 """Protection strategy of a clustering: clusters of records, or frequencies of key combinations protected by a
-search, a program or SAFE. "other" is a third-party method, which has no clusterings.
-"""
+search, a program or SAFE. "other" is a third-party method, which has no clusterings."""
 
 ALGORITHMS: Mapping[Strategy, Mapping[str, Algorithm]] = {
     "microaggregation": MICROAGGREGATION,

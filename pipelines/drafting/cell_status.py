@@ -22,8 +22,7 @@ CONFIDENTIALITY = ("CONF_STATUS", "OBS_CONF")
 """Columns whose codes are those of CL_CONF_STATUS (SDMX); older messages call it OBS_CONF."""
 QUALITY = ("OBS_STATUS", "OBS_FLAG")
 """Columns that state how a value was obtained; for a confidential value they state at most that it is
-suppressed.
-"""
+suppressed."""
 
 _CONF_STATUS = {"F": "safe", **dict.fromkeys("ACDEGMNOSTX", "sensitive")}
 _WORDS = (
@@ -34,8 +33,7 @@ _WORDS = (
 _TAU_ARGUS = {"S": "safe", "U": "sensitive", "P": "fixed", "E": "safe"}
 _WITHHELD = frozenset(["Q", "C", "c"])
 """Codes that one standard reads as suppressed or confidential: S in CL_OBS_STATUS, C as a flag of Eurostat
-(CL_OBS_STATUS has no C).
-"""
+(CL_OBS_STATUS has no C)."""
 _AMBIGUOUS = _WITHHELD | {"S", "U"}
 """Codes that one of the standards reads as confidential and another does not."""
 

@@ -21,8 +21,7 @@ MOST_REJECTED = 0.2
 """Maximum share of records that may be rejected because a number is missing."""
 MIN_RECORDS_PER_CODE = 3
 """Minimum mean frequency of a code that has coarser levels; a rarer code, such as a name, would determine
-everything.
-"""
+everything."""
 MIN_DISAGREEMENT = 0.05
 """Minimum probability that two records differ in a coarser level; a constant column is no level of a code."""
 MOST_OTHERS = 30

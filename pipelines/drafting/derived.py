@@ -145,8 +145,7 @@ FUNCTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "the reciprocal of {0}": ("1 / {0}", lambda x: 1 / x),
 }
 """Description of the computation, as text and as code; {0} is replaced by the column from which it is
-computed.
-"""
+computed."""
 
 
 def _functions(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:

@@ -24,12 +24,10 @@ from microguard.pipelines.drafting.shapes import (
 READINGS = ("category", "place", "amount", "key", "household", "weight", "date", "text")
 FEWEST_CATEGORIES, MOST_CATEGORIES, RECORDS_PER_CATEGORY = 30, 1_000, 50
 """Maximum number of categories of a nominal variable: one per 50 records, but at least 30 and at most 1,000.
-A column with more distinct values is a name or free text, unless its name shows that it is a code.
-"""
+A column with more distinct values is a name or free text, unless its name shows that it is a code."""
 MIN_RECORDS_PER_CODE = 3
 """Minimum number of records per code if the name shows that a column is a code list; with fewer, codes may
-identify units.
-"""
+identify units."""
 MOST_CODES = 20
 """Maximum number of distinct values of an integer variable that is classified as a code."""
 LONG_TEXT = 60

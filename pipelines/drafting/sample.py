@@ -23,16 +23,13 @@ from microguard.sdc.microaggregation import microaggregate
 
 MOST, SMALLEST = 2_000, 200
 """Maximum and minimum number of records of a sample, from which shares of one percent are measured within a
-second.
-"""
+second."""
 WORK = 1e9
 """Maximum work of one clustering: squared number of records times coordinates (one per number, one per
-category).
-"""
+category)."""
 LEAST_LEFT = 0.5
 """Minimum share of the sample in regions with at least k sampled units, so that the trial covers most
-regions.
-"""
+regions."""
 
 
 def columns_of(guesses: Sequence[Guess], role: str, *kinds: str) -> list[Column]:

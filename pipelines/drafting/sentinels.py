@@ -18,8 +18,7 @@ MIN_SPIKE = 5.0
 """
 ORDINARY = 1.5
 """Maximum frequency of a -1 next to 0 and 1 that may be an ordinary value, as a multiple of that of the
-nearest values.
-"""
+nearest values."""
 NEAREST = 5
 """Number of distinct values that count as nearest values."""
 

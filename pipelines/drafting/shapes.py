@@ -17,8 +17,7 @@ MAX_ROUND_SHARE = 0.15
 """Maximum share of multiples of ten among registration numbers; in a uniform distribution it is a tenth."""
 MIN_CODES, MIN_RECORDS_PER_CODE, MIN_RECORDS_PER_OTHER = 8, 4, 2
 """Minimum numbers for a code list: codes, records per code, and records per code without the most frequent
-one.
-"""
+one."""
 MAX_OCCUPIED = 0.6
 """Maximum share of the whole numbers between the quartiles of the codes that occur as codes.
 

@@ -17,8 +17,7 @@ CHUNK = 100_000
 """Number of persons that are drawn at a time."""
 PERSONS_PER_REGION = 100
 """Minimum number of persons per region; small data sets have fewer regions, so that no region has fewer than
-k records.
-"""
+k records."""
 REGION_SHARES = np.array([0.26, 0.19, 0.15, 0.12, 0.10, 0.08, 0.06, 0.04])
 
 

@@ -14,8 +14,7 @@ from microguard.schemas.specification.table import Table
 
 MOST_CELLS = 3_000_000
 """Maximum number of cells of a table with all its zeros, which fits into the memory of one machine and into
-the solver.
-"""
+the solver."""
 
 
 def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:

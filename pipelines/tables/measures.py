@@ -65,8 +65,7 @@ _CLASSES = 12
 """Size classes by which changes are shown."""
 _WIDTH_DIGITS = 9
 """Digits of an interval width in levels. Further digits are rounding errors of the solver, and would refuse a
-width of exactly one level.
-"""
+width of exactly one level."""
 
 
 @dataclass(frozen=True)

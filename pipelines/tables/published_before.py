@@ -33,8 +33,7 @@ from microguard.sdc.errors import SdcError
 
 ALIKE = 0.5
 """Share of common cells with equal true values from which small values count as those of the same records.
-Other records have a few equal values by chance; within a month, much of a register changes.
-"""
+Other records have a few equal values by chance; within a month, much of a register changes."""
 DISTINCTIVE = 10_000
 """Number of units of the last digit from which an equal value is not a coincidence."""
 

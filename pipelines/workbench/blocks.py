@@ -19,8 +19,7 @@ from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
 BLOCK = 2_000
 """Number of records in a block. Clusters at the borders of a block lose a little more information than those
-of a whole file.
-"""
+of a whole file."""
 WORK = 2_400_000
 """Maximum product of clustered records and coordinates, which takes less than a second."""
 INDICATORS = 20
@@ -31,12 +30,10 @@ REPEATED = 4
 """Number of clusterings with another seed, because the seed of a run is secret and losses depend on it."""
 SEARCHED, SEARCHED_RECORDS = 2, 500
 """Number of blocks of which a part is clustered with the effort of the specification, and number of records
-of a part.
-"""
+of a part."""
 RULE_OF_THREE = 3.0
 """If none of m drawn blocks has a property, at most 3 / m of all blocks have it, with 95 percent confidence
-(Hanley and Lippman-Hand 1983).
-"""
+(Hanley and Lippman-Hand 1983)."""
 ERRORS = 3.0
 """Stated errors in standard errors; the factor is large because sums of blocks are skewed."""
 

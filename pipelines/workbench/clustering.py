@@ -39,8 +39,7 @@ THREADS = 2
 MOST_OF_SPREAD = 2.0
 """Largest loss of a block per unit of its spread. A cluster of n records, n_c of them in category c, changes
 n - max n_c values. This is at most n - sum n_c**2 / n, which is twice its spread. A lost variance divides by
-n, the spread by n - 1.
-"""
+n, the spread by n - 1."""
 _Arrays = Mapping[str, np.ndarray]
 
 

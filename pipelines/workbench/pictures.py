@@ -20,8 +20,7 @@ from microguard.pipelines.workbench.figures import Preview
 BINS = 40
 TAILS = (0.5, 99.5)
 """Percentiles between which numbers are drawn, because a few extreme values would leave only one
-visible bar.
-"""
+visible bar."""
 LONGEST = 24
 """Number of characters of a category's name that are drawn."""
 

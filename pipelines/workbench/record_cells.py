@@ -20,8 +20,7 @@ AMOUNT, UNIT, SIZE = "__amount", "__unit", "__size"
 """Names of the columns that are added here; no column of a file has these names."""
 GUARD_DIGITS = 6
 """Number of digits after the last published one to which a product of binary numbers is rounded to a decimal
-one.
-"""
+one."""
 
 
 def cells_of_records(

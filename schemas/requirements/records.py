@@ -45,8 +45,7 @@ from microguard.schemas.specification.model import Specification
 
 LARGEST_DOMAIN = 100_000
 """Maximum number of categories of a nominal quasi-identifier: more than any country has municipalities, but
-fewer than there are names.
-"""
+fewer than there are names."""
 
 
 JOINT = (

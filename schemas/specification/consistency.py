@@ -30,16 +30,14 @@ LEDGER = "ledger.jsonl"
 """File of an evidence area that records what was published from it."""
 BELOW = ("", "*/", "*/*/")
 """Depth to which an evidence area is searched below a public one; only its folders are searched, because
-releases are numerous.
-"""
+releases are numerous."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
 """Schemes of object stores in which an area may be."""
 PATTERN = frozenset("*?[]{}\\")
 """Characters by which Spark recognises a path as a pattern of names."""
 NOT_IN_DELTA = frozenset("#?%")
 """Characters that end the path of an address or begin an escape in it, so that Delta would write to another
-folder.
-"""
+folder."""
 
 
 def inconsistencies(specification: Specification, in_doubt: bool = False) -> list[Fault]:
@@ -362,8 +360,7 @@ def _population(spec: Specification) -> Iterator[Fault]:
 HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
 """Limits of `[quality]` on disclosure that apply to every release of records by default.
 
-A steward can accept them by name in `quality.accept`.
-"""
+A steward can accept them by name in `quality.accept`."""
 
 
 def _acceptances(spec: Specification) -> Iterator[Fault]:

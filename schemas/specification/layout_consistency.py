@@ -12,8 +12,7 @@ from microguard.schemas.specification.model import Specification
 
 PLAIN_NAME = re.compile(r"[^\W_][\w.-]{0,99}")
 """Column names that every reader reads identically from a folder name: DuckDB and Polars do not decode
-characters there, and pyarrow ignores names that begin with "_".
-"""
+characters there, and pyarrow ignores names that begin with "_"."""
 
 
 def layout_faults(spec: Specification) -> Iterator[Fault]:

@@ -23,8 +23,7 @@ OF_TABLES = (
     "max_posterior",
 )
 """Limits of `[table.quality]` on what an attacker learns, and on the change of the total that readers
-know.
-"""
+know."""
 
 
 def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:

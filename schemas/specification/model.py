@@ -68,8 +68,7 @@ class Specification(Section):
     contain numbers, published variables that are not derived, + - * /, brackets and the functions log, log10,
     exp, sqrt and abs. A value that cannot be computed is missing. A run compares the written files with the
     expressions and publishes nothing if a record differs; `microguard verify` does not repeat this
-    comparison.
-    """
+    comparison."""
     quality: Quality = Quality()
     """The gate."""
     publish: Publish
@@ -78,8 +77,7 @@ class Specification(Section):
     """Limits of a series of releases."""
     groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
     """Groups of quasi-identifiers that are protected independently; without groups, all are protected
-    together.
-    """
+    together."""
     table: Table | None = None
     """The table that `microguard adjust` protects."""
 

@@ -28,8 +28,7 @@ LARGEST_DIMENSION = 99
 """Maximum dimension of a table; nobody can read a table of a higher one."""
 LARGEST_WEIGHT = 10**6
 """Maximum weight of a variable. With larger weights the other variables would have no effect, and squares of
-coordinates could overflow.
-"""
+coordinates could overflow."""
 
 
 def _dimension_keys(value: Any) -> Any:

@@ -128,115 +128,94 @@ class Table(TableContributors):
     kind: Literal["magnitude", "frequency"] = "magnitude"
     """Sums of a value, or counts of records. The minimum frequency of a count refers to the units behind it;
     the number of records of one unit is ignored. If units have many records, use a table of magnitudes that
-    sums a column of ones, because its rules consider the largest contributors.
-    """
+    sums a column of ones, because its rules consider the largest contributors."""
     value: Text | None = None
     """Magnitude: the column to sum. Cells: the column with the values."""
     weighted: bool = False
     """Microdata: whether values (or counts) are multiplied by the variable of role weight. The dominance and
     p-percent rules treat a contribution of weight w like w equal contributions to the weighted total, as in
     the handbook on statistical disclosure control and tau-ARGUS (a weight below 1 counts as 1); contributors
-    are counted without weights.
-    """
+    are counted without weights."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
     """The tables by their dimensions, each named by its finest column; several tables are linked by their
-    common cells.
-    """
+    common cells."""
     hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
     """Nested columns, coarse to fine. For microdata, a later hierarchy may end in a column of an earlier one
     and group its codes differently: tables of its coarser columns are then linked with tables of that column.
     """
     parents: dict[Text, dict[Text, Text]] = Field(default={})
     """For each column, the parent of each code; a code that is not named is a part of the total. Records must
-    have the finest codes, from which the cells of all other codes are summed.
-    """
+    have the finest codes, from which the cells of all other codes are summed."""
     code_widths: dict[Text, Annotated[tuple[Annotated[Count, Field(ge=1)], ...], Field(strict=False)]] = (
         Field(default={})
     )
     """Column whose codes are nested by their first characters, with the number of characters of each level
     from coarse to fine, such as `[1, 3, 5]`: 34110 is a part of 341, which is a part of 3 (tau-ARGUS
-    `<HIERLEVELS>`). Fills `parents`.
-    """
+    `<HIERLEVELS>`). Fills `parents`."""
     parts: dict[Text, Names] = Field(default={})
     """Microdata, magnitudes: for a dimension that is no column of the input, the columns that are its codes.
     In every record their sum must equal the value, up to half a unit of the last published digit; a record
-    contributes to the columns that are not 0.
-    """
+    contributes to the columns that are not 0."""
     total: Text = "Total"
     """Code of a dimension that is summed over, in the input (cells) and in the release."""
     totals: dict[Text, Text] = Field(default={})
     """Cells: code of a dimension that is summed over, by column, if it differs from `total`; the release uses
-    `total`.
-    """
+    `total`."""
     decimals: int | None = Field(default=None, ge=0, le=9)
     """Number of decimals of the published values. By default as many as the values have, at most 2, and none
     for counts: further digits would show which cells were changed. Each record is rounded before it is added,
-    so that all margins are exact sums.
-    """
+    so that all margins are exact sums."""
     tolerance: Bound | None = None
     """Cells: maximum difference between a given total and the sum of its parts that counts as rounding; such
     totals are summed again, and the evidence contains their number. By default half a unit of the last digit
-    of the values (at most of 1), for the total and for each part.
-    """
+    of the values (at most of 1), for the total and for each part."""
     margins: Literal["given", "computed"] = "given"
     """Cells: whether the file contains the margins of a table, or only internal cells; in the latter case
-    values, contributors and largest contributions of the margins are computed.
-    """
+    values, contributors and largest contributions of the margins are computed."""
     shadow: Text | None = None
     """Cells: column with the sums of contributions to which the rules apply, if it is not `value` (tau-ARGUS
-    `<SHADOW>`).
-    """
+    `<SHADOW>`)."""
     contributors: Text | None = None
     """Cells: column with the number of contributors."""
     largest: Names = ()
     """Cells: columns with the largest contribution, the second largest and so on."""
     minimum_frequency: Annotated[Count, Field(ge=1)] | None = None
     """Minimum number of contributors: a cell with fewer is sensitive. By default release.k, if contributors
-    are known.
-    """
+    are known."""
     safety_range: float = Field(default=20, gt=0, allow_inf_nan=False)
     """Protection level of a magnitude (or weighted count) with too few contributors, in percent of
-    its value.
-    """
+    its value."""
     zero_safety_range: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Protection level of a cell of 0 that `status` or `a_priori` declares sensitive, in the unit of the
     value (the zero safety range of tau-ARGUS). Without it such a cell is refused unless it has its own
-    levels, because a percentage of 0 is 0.
-    """
+    levels, because a percentage of 0 is 0."""
     dominance: Annotated[tuple[Dominance, ...], _OneOrSeveral, Field(strict=False)] = ()
     """Dominance rule: a cell is sensitive if its n largest contributors exceed k percent of it; with a list
-    of rules, if any of them is violated. Contributions count by their absolute size.
-    """
+    of rules, if any of them is violated. Contributions count by their absolute size."""
     p_percent: float | None = Field(default=None, gt=0, le=100, allow_inf_nan=False)
     """p-percent rule: a cell is sensitive if its second largest contributor can estimate the largest to
-    within p percent. By default 10, if records are summed and no dominance rule is given.
-    """
+    within p percent. By default 10, if records are summed and no dominance rule is given."""
     q_percent: float = Field(default=100, gt=0, le=100, allow_inf_nan=False)
     """With p_percent, the prior-posterior rule: before publication everybody could estimate every
-    contribution to within q percent; 100 is the p-percent rule itself.
-    """
+    contribution to within q percent; 100 is the p-percent rule itself."""
     lower_protection: Text | None = None
     """Cells: column with given lower protection levels; a cell with a level is sensitive. With
-    upper_protection.
-    """
+    upper_protection."""
     upper_protection: Text | None = None
     """Cells: column with given levels, up."""
     sliding_protection: Text | None = None
     """Suppression of cells: column with given sliding protection levels: the required width of the interval
-    of a sensitive cell, whatever its position.
-    """
+    of a sensitive cell, whatever its position."""
     status: Text | None = None
     """Cells: column with a status that is known before any rule and has precedence over the rules."""
     statuses: dict[Text, Literal["safe", "sensitive", "fixed", "suppressed"]] = Field(default={})
     """Cells: meaning of the codes of `status`. By default the codes are the meanings themselves; a cell
-    without a code has no status.
-    """
+    without a code has no status."""
     capacity: float = Field(default=100, ge=0, allow_inf_nan=False)
     """Maximum change of a cell, in percent of its value; a sensitive cell may change as much as its
     protection requires. It is a limit, not a target: with a low limit, small totals have no space for the
     wide bands of secret levels. Suppression: the precision with which readers know every cell beforehand, in
-    percent of its value; for a sensitive cell at best as precisely as its protection allows.
-    """
+    percent of its value; for a sensitive cell at best as precisely as its protection allows."""
     lower_capacity: Text | None = None
     """Cells: column with given lower capacities, in place of the percentage. With upper_capacity."""
     upper_capacity: Text | None = None
@@ -246,27 +225,23 @@ class Table(TableContributors):
     specification. It contains columns of the table (missing ones are summed over), `status` (safe, sensitive,
     fixed, with suppression also suppressed, or nothing), and levels, capacities and costs of single cells. Or
     a tau-ARGUS file (`.hst`): the codes, then s, u, p, c with a cost, or pl with two levels, which make a
-    cell sensitive. Not for counts, unless cells are suppressed.
-    """
+    cell sensitive. Not for counts, unless cells are suppressed."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
     relax: tuple[Literal["capacities", "fixed", "adjacent"], ...] = Field(default=(), strict=False)
     """Conditions that are relaxed, in this order and as little as possible, if a table is proved infeasible.
     Magnitudes: capacities of cells that are not sensitive, then cells that may not change at all. Rounded
     counts: "adjacent", cells may exceed the multiples next to them by one base, or by three. Protection,
-    zeros and values published before are never relaxed. The evidence counts the relaxed cells.
-    """
+    zeros and values published before are never relaxed. The evidence counts the relaxed cells."""
     costs: Text = "unit"
     """Cost of a unit of change: "unit" (equal for all cells, the default), "inverse" (1 over the value) or,
     for cells, a column. Cost of a suppressed cell: "value" (the default), "number" (equal for all cells),
-    "contributors" or, for cells, a column.
-    """
+    "contributors" or, for cells, a column."""
     attackers: Annotated[tuple[Attacker, ...], Field(strict=False)] = ATTACKERS
     """Suppression: attackers against whom the interval of every sensitive cell that is not their own must be
     as wide as the levels. "outsider" is every reader, "single" the only contributor of a cell, "pair" the two
     contributors of a cell together, and "unit" a contributor who knows all its own cells. For cells without
-    numbers of contributors, only "outsider".
-    """
+    numbers of contributors, only "outsider"."""
     method: TableMethodName = "adjustment"
     """Protection method of the table. "adjustment": sensitive cells are changed to safe values, and other
     cells at the least cost. "rounding" (unbiased controlled rounding, counts): the secret key draws an
@@ -278,64 +253,53 @@ class Table(TableContributors):
     every table; totals are not additive. It requires a variable of role unit with one record each and, for
     amounts, `noise_table` and `noise_scaling`. "suppression": sensitive cells and, at the least cost, further
     cells have no value, so that each of the `attackers` can compute only a wide interval. Or an installed
-    third-party method.
-    """
+    third-party method."""
     parameters: dict[Text, Any] = Field(default={})
     """Parameters of a third-party method."""
     base: Annotated[Count, Field(ge=2)] | None = None
     """Rounding: the number whose multiples are published; for small count rounding, the least published count
     above 0. At least the minimum frequency, because with a smaller base a cell would show that it is too
-    small.
-    """
+    small."""
     largest_noise: Annotated[Count, Field(ge=2)] | None = None
     """Cell keys: maximum difference between a published count and the true one, at least the minimum
-    frequency; by default 2 more than it.
-    """
+    frequency; by default 2 more than it."""
     noise_variance: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Cell keys: variance of the noise. By default that of a draw between 0 and the minimum frequency at its
     most uncertain (2 for 3, 6 for 5, 25 for 10). Counts too small for this variance have the nearest one that
-    is unbiased.
-    """
+    is unbiased."""
     noise_table: PathText | None = None
     """Cell keys: an office's own p-table in place of both, relative to the specification: a text file in the
     format of ptable and tau-ARGUS, with the columns i, j and p separated by semicolons. Its noise must have
     mean 0, and its smallest published count above 0 must be the minimum frequency. Required for amounts, for
-    which i and j are amounts divided by the scale of the noise (tau-ARGUS `<PFILE_CONT>`).
-    """
+    which i and j are amounts divided by the scale of the noise (tau-ARGUS `<PFILE_CONT>`)."""
     small_noise_table: PathText | None = None
     """Cell keys of amounts: a p-table for cells whose largest contribution is below the separation point; its
     noise is in units of the amount itself (tau-ARGUS `<PFILE_SEP>`). The separation point is the standard
-    deviation of its last row, divided by p_small and by the root of the sum of squares of epsilon.
-    """
+    deviation of its last row, divided by p_small and by the root of the sum of squares of epsilon."""
     noise_scaling: NoiseScaling | None = None
     """Cell keys of amounts: the scale of the noise."""
     swapped: bool = False
     """Cell keys: whether records are counted or summed after `[method] name = "swapping"` exchanged their
     areas. Requires a variable of role household and `missing.max_rejected = 0`, so that all tables exchange
-    the same units.
-    """
+    the same units."""
     mode: Literal["at-least", "exact"] = "at-least"
     """Whether sensitive cells change by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"
     """Magnitudes: whether levels are multiplied by secret factors, or used exactly as the rule defines them;
     in the latter case, an attacker who knows the rule has only two candidates for a cell. Counts: whether
     small counts are drawn by the secret key, or changed at the least cost to the nearest allowed count, which
-    an attacker who knows the method can reverse.
-    """
+    an attacker who knows the method can reverse."""
     spread: float = Field(default=1.0, ge=0, le=1)
     """With secret levels: width of the band of a changed value, as half of it over the protected share of its
     middle. With 1, an attacker who knows the direction cannot estimate the value to within the protected
-    percentage; a smaller spread costs less.
-    """
+    percentage; a smaller spread costs less."""
     zeros: Literal["all", "omit"] = "all"
     """Counts: whether every combination of codes is published (except codes with only zeros), or no zero at
-    all, so that true zeros and small counts published as 0 look the same.
-    """
+    all, so that true zeros and small counts published as 0 look the same."""
     tau_argus: bool = False
     """Whether the protected tables are also published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`): codes and
     values, with suppression also the status S or U (published, suppressed); nothing shows which cells are
-    sensitive. `input.metadata` sets it.
-    """
+    sensitive. `input.metadata` sets it."""
     effort: Effort = "standard"
     """Amount of work for the table."""
     algorithm: TableAlgorithm = "auto"

@@ -17,5 +17,4 @@ class CorrelatedNoiseParameters(Parameters):
     """c: ratio of the noise covariance to the covariance of the data."""
     keep_covariance: bool = False
     """Whether values with noise are shrunk towards the means, so that their expected covariance equals that
-    of the data. Otherwise it is (1 + c) times the covariance of the data.
-    """
+    of the data. Otherwise it is (1 + c) times the covariance of the data."""

@@ -39,8 +39,7 @@ class VmdavParameters(Parameters):
     gain: Annotated[float, Ge(0)] = 0.2
     """gamma: a free record joins the cluster if its distance to the cluster is below gamma times its distance
     to the nearest other free record. With 0, clusters have the fixed size of MDAV; the authors recommend 0.2
-    for scattered and 1.1 for clustered data.
-    """
+    for scattered and 1.1 for clustered data."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ class ProjectionParameters(_OfVariable):
 
     variable: str | None = field(default=None, kw_only=True)
     """Numeric variable by which records are ranked; by default the one with the least information loss.
-    Blocks in which this variable is missing use the default. In Python, a column of the DataFrame.
-    """
+    Blocks in which this variable is missing use the default. In Python, a column of the DataFrame."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +78,10 @@ class KWardParameters(_OfVariable):
     """Criterion that selects the first and the last record. "maximum-distance" (or the paper's "md") uses the
     two most distant records; only k-ward supports it, as its default. The others use the order along the
     first principal component (default of k-ward-projected), the sum of z-scores, or one variable; the sum and
-    the variable require numeric variables only.
-    """
+    the variable require numeric variables only."""
     variable: str | None = field(default=None, kw_only=True)
     """Numeric variable of ranking "pv", as in `projection`; by default the one with the least information
-    loss.
-    """
+    loss."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
         """Return a conflict if the ranking does not fit the algorithm or its variables, or requires a
@@ -129,16 +125,14 @@ class ColumnGenerationParameters(Parameters):
 
     rounding: Literal["both", "simple", "spanning-tree"] = "both"
     """How fractional columns are converted to clusters: columns of largest value, edges of largest value, or
-    the better of both.
-    """
+    the better of both."""
     pricing: Literal[
         "branch-and-bound", "table-2", "enumeration", "edge-model", "edge-model-with-triangles"
     ] = "branch-and-bound"
     """Pricing method, which finds clusters of least reduced cost. Choices: branch and bound over members;
     enumeration or the edge model as in Table 2 of the paper; always the complete enumeration of 4.1; always
     the edge model (11) to (14) of 4.2, with or without the triangle inequalities. All methods find the same
-    bound. The edge model and enumeration are limited to blocks of few records; larger blocks take hours.
-    """
+    bound. The edge model and enumeration are limited to blocks of few records; larger blocks take hours."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
         """Return a conflict if effort "exact" is combined with parameters, because that effort solves another

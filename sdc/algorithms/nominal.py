@@ -80,12 +80,10 @@ class ChiExactParameters(Parameters):
 
     nodes: Annotated[int, Ge(0)] | None = None
     """Maximum number of branch-and-bound nodes. Default: 2,000 (at most minutes for 200 records), or 20 for a
-    block if effort is below exact.
-    """
+    block if effort is below exact."""
     deviation_weight: Annotated[float, Ge(0)] = 0.0
     """w of (5.6.1): cost of each record by which the count of a key combination changes, in units of
-    chi-square. It represents the errors of tables that are not controlled.
-    """
+    chi-square. It represents the errors of tables that are not controlled."""
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,11 @@ class PramParameters(Parameters):
     matrix: Literal["invariant", "uniform"] = "invariant"
     """Invariant: the expected counts of each variable equal those of the file (two-stage PRAM). Uniform: a
     changed value becomes each other category with equal probability, so that users have to correct counts by
-    the matrix.
-    """
+    the matrix."""
     transitions: tuple[tuple[str, str, str, Annotated[float, Ge(0), Le(1)]], ...] = ()
     """User-defined matrices, as entries such as `["sex", "f", "m", 0.1]`: variable, category, new category,
     probability. The remaining probability, up to 1, is that of no change. Variables without entries use
-    `matrix`.
-    """
+    `matrix`."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
         """Return entries for variables that are not perturbed, and probabilities of a category that sum to

@@ -22,8 +22,7 @@ class LocalSuppressionParameters(Parameters):
 
     missing: Literal["category", "any_value"] = "category"
     """How k-anonymity counts a missing value. `category`: as a category of its own. `any_value`: as equal to
-    every value, so that k counts all records that are compatible with the published values of a record.
-    """
+    every value, so that k counts all records that are compatible with the published values of a record."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
         """Refuse too many variables, and release folders combined with ``missing = "any_value"``."""

@@ -33,8 +33,7 @@ class SafeParams(Parameters):
     """Maximum difference between the two bounds when they are raised."""
     allowed_deviation: Annotated[int, Ge(2), Le(10**10)] = 3
     """Maximum change of the count of a key combination at k = 3. For another k, k - 3 is added, because the
-    count must be able to reach both 0 and k.
-    """
+    count must be able to reach both 0 and k."""
     first_part: Positive = 5000
     """Number of key combinations in the first part of the vector."""
     part: Positive = 500
@@ -51,12 +50,10 @@ class SafeParams(Parameters):
     """Passes of the improvement."""
     extra_error_from: tuple[Whole, ...] = _EXTRA_ERROR_FROM
     """Ascending original counts. The allowed error of a cell increases by one for each of these counts that
-    its original count reaches.
-    """
+    its original count reaches."""
     max_exceedings: Whole = 50
     """Number of cells that may exceed a lowered bound before bounds are no longer lowered. Appendix A gives
-    none. On full Adult, 50 gives small maximum errors, and 10 slightly smaller ones.
-    """
+    none. On full Adult, 50 gives small maximum errors, and 10 slightly smaller ones."""
     max_total_exceedings: Whole = 5000
     """The same before the improvement ends."""
     max_nodes: Positive | None = None

@@ -21,25 +21,20 @@ class SwappingParameters(Parameters):
     hierarchies: tuple[tuple[str, ...], ...] = ()
     """Further hierarchies, whose levels are not nested in those of `geography`. Each list starts with the
     level of `geography` within whose areas units are exchanged, followed by quasi-identifiers from coarse to
-    fine. A list of one quasi-identifier alone is exchanged across the whole file.
-    """
+    fine. A list of one quasi-identifier alone is exchanged across the whole file."""
     risk: tuple[str, ...] = ()
     """Quasi-identifiers that define the risk of a record: it is at risk if fewer than k records of its area
-    share its combination. Default: all that are not exchanged.
-    """
+    share its combination. Default: all that are not exchanged."""
     similar: tuple[tuple[str, ...], ...] = ()
     """Profiles in the order in which they are tried: two units may be exchanged if they agree in all
     variables of a profile. With households, `household_size` is an additional variable. Default: first the
-    household size, then no condition.
-    """
+    household size, then no condition."""
     risk_values: tuple[str, ...] = ()
     """Variables of role `risk` that contain the risk of each record and replace the rule of k: one for all
-    levels, or one for each level of `geography`. The risk of a household is the largest of its records.
-    """
+    levels, or one for each level of `geography`. The risk of a household is the largest of its records."""
     risk_threshold: Annotated[float, Ge(0)] | None = None
     """With `risk_values`: minimum value at which a record is at risk; a record with a missing value is at
-    risk.
-    """
+    risk."""
     rate: Annotated[float, Ge(0), Le(1)] = 0.05
     """Minimum share of the units that are exchanged."""
 

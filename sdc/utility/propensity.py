@@ -16,8 +16,7 @@ CONVERGED = 1e-10
 """Convergence criterion: no logit changes by more than this."""
 LARGEST_LOGIT = 30.0
 """Bound on logits, which corresponds to a score of 1 - 1e-13. Under complete separation, logits would
-diverge.
-"""
+diverge."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ _MARKS, _KNOWN = ("__mark_1", "__mark_2"), "__known"
 _CONTRIBUTIONS, _FEW = 2_000_000, 2
 """Maximum number of contributions to the finest codes that are all collected. If there are more, only those
 to codes with few contributors are collected; these contributors are the attackers who know cells of their
-own.
-"""
+own."""
 
 
 def contributions_needed(table: Table) -> int:

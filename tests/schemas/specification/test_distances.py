@@ -62,7 +62,7 @@ def test_a_weight_is_a_finite_number_above_zero(weight: Any) -> None:
         (
             {"sex": NOMINAL, "hours": {"role": "other", "variable_weight": 2.0}},
             {},
-            r"hours.variable_weight: found 2.0, but this key is not applicable, because only quasi-identifiers",
+            r"hours.variable_weight: found 2.0, but this key is not applicable, because only quasi",
         ),
         (
             {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
