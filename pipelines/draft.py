@@ -136,9 +136,7 @@ def draft_records(profile: Profile) -> Draft:
 
 
 def _risk(profile: Profile, guesses: Sequence[Guess], k: int) -> dict[str, Any]:
-    """Count equivalence classes and uniques of the unprotected file on the guessed quasi-identifiers and the
-    region.
-    """
+    """Count classes and uniques of the file on the guessed quasi-identifiers and the region."""
     protected = _columns(guesses, "quasi_identifier")
     region = _columns(guesses, "region")
     classes, below, uniques, _ = profile.classes([*region, *protected], k)
@@ -253,9 +251,7 @@ def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
 
 
 def _groups(tried: Trial | None) -> str:
-    """Return groups with less information loss as comments, because their guarantee is weaker and the user
-    must decide.
-    """
+    """Return groups with less loss as comments, because the user must accept a weaker guarantee."""
     if tried is None or tried.grouping is None:
         return ""
     grouping = tried.grouping

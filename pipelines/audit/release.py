@@ -116,9 +116,7 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
 
 
 def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """Check whether descriptor and public page agree with the files; old releases may have neither of
-    them.
-    """
+    """Check whether descriptor and page agree with the files; old releases may have neither."""
     if description.DESCRIPTOR not in manifest["files"]:
         return []
     faults = description.faults(folder, manifest)
@@ -136,9 +134,7 @@ def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
 def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | None) -> list[Finding]:
     """Check the columns and the guarantee of a protected table."""
     wrong = wrong_columns(folder, manifest)
-    columns = Finding(
-        "columns", wrong == 0, (f"{wrong} files with columns or types that differ from the manifest")
-    )
+    columns = Finding("columns", wrong == 0, f"{wrong} files whose columns differ from the manifest")
     if wrong:
         return [columns]
     try:
@@ -219,9 +215,7 @@ def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> 
 
 
 def _agrees(stated: Any, counted: Any) -> bool:
-    """Return whether a statement of the manifest agrees with a count; manifests of old versions state fewer
-    numbers.
-    """
+    """Return whether a manifest entry agrees with a count; old manifests have fewer numbers."""
     if isinstance(stated, dict) and isinstance(counted, dict):
         return all(name in counted and _agrees(each, counted[name]) for name, each in stated.items())
     if isinstance(stated, list) and isinstance(counted, list):
@@ -307,9 +301,7 @@ def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
         [(entry.name, str(entry.type)) for entry in pq.read_schema(path)] != declared
         for path in record_files(folder)
     )
-    return Finding(
-        "columns", wrong == 0, (f"{wrong} files with columns or types that differ from the manifest")
-    )
+    return Finding("columns", wrong == 0, f"{wrong} files whose columns differ from the manifest")
 
 
 def _metadata(folder: Path) -> Finding:
@@ -318,9 +310,7 @@ def _metadata(folder: Path) -> Finding:
 
 
 def _has_foreign_metadata(path: Path) -> bool:
-    """Return whether footer, Arrow schema or a column has metadata; other programs store source data
-    there.
-    """
+    """Return whether footer, schema or a column has metadata, which may contain source data."""
     schema = pq.read_schema(path)
     of_columns = {key for entry in schema for key in entry.metadata or {}}
     keys = {*(pq.read_metadata(path).metadata or {}), *(schema.metadata or {}), *of_columns}

@@ -98,9 +98,7 @@ class ValidatedInput:
 
     @property
     def domains(self) -> dict[str, int]:
-        """Estimate the number of distinct values of each nominal quasi-identifier; missing counts as
-        a value.
-        """
+        """Estimate the distinct values of each nominal quasi-identifier, including missing ones."""
         return {key.variable: int(value) for key, value in self.metrics.items() if key.metric == "domain"}
 
 
@@ -326,9 +324,7 @@ def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
 
 
 def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
-    """Count the units (the entities that k counts) by region and by the pattern's bits in `mask`: column
-    ``units``.
-    """
+    """Count the units that k counts by region and by the pattern's bits in `mask`: column ``units``."""
     of_clustering = merge_strata(strata, mask)
     if specification.counted is None:
         return of_clustering.rename_columns(
@@ -359,9 +355,7 @@ def _smallest(
     small: pa.Array,
     specification: Specification,
 ) -> dict[MetricKey, float]:
-    """Return the number of units of the smallest region, and the number of missing patterns with fewer than k
-    units.
-    """
+    """Return the units of the smallest region, and the number of patterns with fewer than k units."""
     rare: list[int] = []
     for group in specification.clusterings:
         mask = pattern_mask(group, specification)

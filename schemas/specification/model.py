@@ -102,9 +102,7 @@ class Specification(Section):
 
     @property
     def folder(self) -> Path:
-        """Return the absolute path of the folder of the specification; its paths are relative to this
-        folder.
-        """
+        """Return the folder of the specification, to which its paths are relative, as absolute path."""
         return self._folder
 
     def resolve(self, path: str) -> str:
@@ -276,9 +274,7 @@ class Specification(Section):
 
     @cached_property
     def needs_clusters(self) -> str | None:
-        """Return, in words, the key that only clusters of records can satisfy; None if there is no
-        such key.
-        """
+        """Return, in words, the key that only clusters of records can satisfy; None if there is none."""
         if self.method.min_diversity > 1:
             return "min_diversity above 1"
         if self.counted is not None:
@@ -327,15 +323,11 @@ class Specification(Section):
 
     @cached_property
     def clusterings(self) -> tuple[Group, ...]:
-        """Return the variables that are clustered together: the groups, or one group of all
-        quasi-identifiers.
-        """
+        """Return the variables clustered together: the groups, or all quasi-identifiers."""
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
 
     def strategy(self, group: Group) -> Strategy:
-        """Return the strategy that protects a clustering: frequencies, unless a key requires clusters of
-        records.
-        """
+        """Return the strategy of a clustering: frequencies, unless a key requires clusters."""
         if self.method.name == "safe":
             return "safe"
         if self.method.name not in STRATEGIES:
@@ -392,9 +384,7 @@ class Specification(Section):
 
     @cached_property
     def max_block_records(self) -> int:
-        """Return the maximum number of records of a block; "auto" depends on effort and algorithm, and is at
-        least 2k.
-        """
+        """Return the maximum number of records of a block; "auto" is at least 2k."""
         if self.blocking.max_records != "auto":
             return self.blocking.max_records
         method = self.method

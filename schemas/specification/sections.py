@@ -115,9 +115,7 @@ class Input(Section):
 
 
 class Variable(Section):
-    """One line of `[variables]`: the role and the kind of a variable, and its recodes, which are applied
-    before anything is counted.
-    """
+    """One line of `[variables]`: the role, the kind and the recodes of a variable."""
 
     role: Role
     """Role of the variable in the release."""
@@ -194,9 +192,7 @@ class ControlTables(Section):
 
 
 class Population(Section):
-    """`[population]`: the number of units (or records) of the population for each combination, used for
-    k-map.
-    """
+    """`[population]`: the numbers of units or records of the population by combination, for k-map."""
 
     path: PathText
     """File of counts, with one line for each combination; its values are written and recoded like those of
@@ -289,9 +285,7 @@ class Dominance(Section):
 
 
 class Quality(Acceptable):
-    """`[quality]`: the limits of the gate. Four limits on disclosure apply by default; the others apply if
-    they are given.
-    """
+    """`[quality]`: the limits of the gate; four limits on disclosure apply by default."""
 
     max_information_loss: Share | None = None
     """SSE/SST over the numeric quasi-identifiers."""
@@ -381,9 +375,7 @@ class Publish(Section):
 
 
 class Series(Section):
-    """`[series]`: limits of a series of releases; if an update exceeds one of the shares, a rebase is
-    required.
-    """
+    """`[series]`: limits of a series; an update that exceeds one of the shares requires a rebase."""
 
     pool: Annotated[Count, Field(ge=2)] | None = None
     """Number of pending units of a stratum from which new ones are published (default 2k)."""

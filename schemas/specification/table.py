@@ -137,8 +137,7 @@ class Table(TableContributors):
     the handbook on statistical disclosure control and tau-ARGUS (a weight below 1 counts as 1); contributors
     are counted without weights."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
-    """The tables by their dimensions, each named by its finest column; several tables are linked by their
-    common cells."""
+    """The tables by their dimensions, each named by its finest column; common cells link several tables."""
     hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
     """Nested columns, coarse to fine. For microdata, a later hierarchy may end in a column of an earlier one
     and group its codes differently: tables of its coarser columns are then linked with tables of that column.
@@ -150,8 +149,8 @@ class Table(TableContributors):
         Field(default={})
     )
     """Column whose codes are nested by their first characters, with the number of characters of each level
-    from coarse to fine, such as `[1, 3, 5]`: 34110 is a part of 341, which is a part of 3 (tau-ARGUS
-    `<HIERLEVELS>`). Fills `parents`."""
+    from coarse to fine, such as `[1, 3, 5]`: 34110 is a part of 341, which is a part of 3 (`<HIERLEVELS>`).
+    Fills `parents`."""
     parts: dict[Text, Names] = Field(default={})
     """Microdata, magnitudes: for a dimension that is no column of the input, the columns that are its codes.
     In every record their sum must equal the value, up to half a unit of the last published digit; a record
@@ -159,8 +158,7 @@ class Table(TableContributors):
     total: Text = "Total"
     """Code of a dimension that is summed over, in the input (cells) and in the release."""
     totals: dict[Text, Text] = Field(default={})
-    """Cells: code of a dimension that is summed over, by column, if it differs from `total`; the release uses
-    `total`."""
+    """Cells: for each column, its total code if it differs from `total`; the release uses `total`."""
     decimals: int | None = Field(default=None, ge=0, le=9)
     """Number of decimals of the published values. By default as many as the values have, at most 2, and none
     for counts: further digits would show which cells were changed. Each record is rounded before it is added,
@@ -173,18 +171,15 @@ class Table(TableContributors):
     """Cells: whether the file contains the margins of a table, or only internal cells; in the latter case
     values, contributors and largest contributions of the margins are computed."""
     shadow: Text | None = None
-    """Cells: column with the sums of contributions to which the rules apply, if it is not `value` (tau-ARGUS
-    `<SHADOW>`)."""
+    """Cells: column with the sums to which the rules apply, if it is not `value` (tau-ARGUS `<SHADOW>`)."""
     contributors: Text | None = None
     """Cells: column with the number of contributors."""
     largest: Names = ()
     """Cells: columns with the largest contribution, the second largest and so on."""
     minimum_frequency: Annotated[Count, Field(ge=1)] | None = None
-    """Minimum number of contributors: a cell with fewer is sensitive. By default release.k, if contributors
-    are known."""
+    """A cell with fewer contributors is sensitive; by default release.k, if contributors are known."""
     safety_range: float = Field(default=20, gt=0, allow_inf_nan=False)
-    """Protection level of a magnitude (or weighted count) with too few contributors, in percent of
-    its value."""
+    """Level of a magnitude or weighted count with too few contributors, in percent of its value."""
     zero_safety_range: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Protection level of a cell of 0 that `status` or `a_priori` declares sensitive, in the unit of the
     value (the zero safety range of tau-ARGUS). Without it such a cell is refused unless it has its own
@@ -199,8 +194,7 @@ class Table(TableContributors):
     """With p_percent, the prior-posterior rule: before publication everybody could estimate every
     contribution to within q percent; 100 is the p-percent rule itself."""
     lower_protection: Text | None = None
-    """Cells: column with given lower protection levels; a cell with a level is sensitive. With
-    upper_protection."""
+    """Cells: column with lower protection levels, which make cells sensitive. With upper_protection."""
     upper_protection: Text | None = None
     """Cells: column with given levels, up."""
     sliding_protection: Text | None = None
@@ -209,8 +203,7 @@ class Table(TableContributors):
     status: Text | None = None
     """Cells: column with a status that is known before any rule and has precedence over the rules."""
     statuses: dict[Text, Literal["safe", "sensitive", "fixed", "suppressed"]] = Field(default={})
-    """Cells: meaning of the codes of `status`. By default the codes are the meanings themselves; a cell
-    without a code has no status."""
+    """Cells: meaning of the codes of `status`, by default the codes themselves."""
     capacity: float = Field(default=100, ge=0, allow_inf_nan=False)
     """Maximum change of a cell, in percent of its value; a sensitive cell may change as much as its
     protection requires. It is a limit, not a target: with a low limit, small totals have no space for the
@@ -258,11 +251,9 @@ class Table(TableContributors):
     """Parameters of a third-party method."""
     base: Annotated[Count, Field(ge=2)] | None = None
     """Rounding: the number whose multiples are published; for small count rounding, the least published count
-    above 0. At least the minimum frequency, because with a smaller base a cell would show that it is too
-    small."""
+    above 0. At least the minimum frequency, because a smaller base would reveal too small cells."""
     largest_noise: Annotated[Count, Field(ge=2)] | None = None
-    """Cell keys: maximum difference between a published count and the true one, at least the minimum
-    frequency; by default 2 more than it."""
+    """Cell keys: maximum difference of published and true counts; by default the minimum frequency plus 2."""
     noise_variance: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Cell keys: variance of the noise. By default that of a draw between 0 and the minimum frequency at its
     most uncertain (2 for 3, 6 for 5, 25 for 10). Counts too small for this variance have the nearest one that
@@ -298,8 +289,8 @@ class Table(TableContributors):
     all, so that true zeros and small counts published as 0 look the same."""
     tau_argus: bool = False
     """Whether the protected tables are also published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`): codes and
-    values, with suppression also the status S or U (published, suppressed); nothing shows which cells are
-    sensitive. `input.metadata` sets it."""
+    values, with suppression also the status S or U (published, suppressed); they do not show which cells are
+    sensitive."""
     effort: Effort = "standard"
     """Amount of work for the table."""
     algorithm: TableAlgorithm = "auto"
@@ -361,9 +352,7 @@ class Table(TableContributors):
 
     @property
     def expanded(self) -> tuple[str, ...]:
-        """Return the columns in which a record is counted once for each code: parts of a value, and nested
-        codes.
-        """
+        """Return the columns in which records count once per code: parts of a value, nested codes."""
         return () if self.source == "cells" else (*self.parts, *self.parents)
 
     @property

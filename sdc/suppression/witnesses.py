@@ -1,5 +1,4 @@
-"""Witnesses: small tables of deviations that reach the levels of a primary cell and that no attacker can
-exclude.
+"""Witnesses: small tables of deviations, up to the levels of a cell, that no attacker can exclude.
 
 A pattern protects a primary if it suppresses the cells of the primary's witnesses. A cell that no witness
 uses need not be suppressed. When a cell is published again, only the primaries whose witnesses use this cell
@@ -72,8 +71,7 @@ class Witnesses:
     def of(
         self, primary: int, pattern: Pattern, *, thorough: int, costs: np.ndarray | None = None
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
-        """Return witnesses of a primary cell (for the outsider, and for attackers who exclude his), and the
-        targets that failed.
+        """Return a cell's witnesses for the outsider and attackers who exclude his, and failed targets.
 
         Witnesses of the pattern are kept if all their cells are suppressed.
 
@@ -107,8 +105,7 @@ class Witnesses:
         return found, []
 
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
-        """Use existing witnesses for further primary cells of the outsider, too, if they and their negatives
-        reach the levels.
+        """Use witnesses also for further primary cells whose levels they and their negatives reach.
 
         In very large tables, use them only for primaries without unit witnesses, which have fewer cells.
 
@@ -217,8 +214,7 @@ class Witnesses:
             one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
             if one is None and thorough > 0 and attacker != OUTSIDER and key not in self._most:
-                # no demand exceeds `asked`; `_most` is the part that an attacker considers possible before
-                # any cell is published
+                # no demand exceeds `asked`; `_most` is the part possible before any cell is published
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
@@ -242,9 +238,7 @@ class Witnesses:
         return float(up if side > 0 else down) * _ENOUGH
 
     def _serves(self, one: Witness, attacker: Coalition, side: float, primary: int, amount: float) -> bool:
-        """Return whether the negative of a witness, scaled to the required amount, protects the other
-        direction.
-        """
+        """Return whether the scaled negative of a witness protects the other direction."""
         d = abs(float(one.deviations[np.searchsorted(one.cells, primary)]))
         return d >= amount * (1 - _SLACK) and bool(
             self._allowed(attacker, one, side * min(1.0, amount / d)).all()
@@ -284,8 +278,7 @@ class Witnesses:
         solution = solve(Program(costs, matrix, zeros, zeros, -fall, rise))
         if solution.objective is None:
             raise SolverFailed(
-                f"cell {primary}: the linear program of its interval stopped with status "
-                f"{solution.status.value}"
+                f"cell {primary}: the program of its interval stopped with status {solution.status.value}"
             )
         return min(1.0, -solution.objective)
 
@@ -298,8 +291,7 @@ class Witnesses:
         thorough: int,
         costs: np.ndarray | None,
     ) -> Witness | None:
-        """Return deviations of few or cheap cells that give the primary cell a required deviation; None if
-        there are none.
+        """Return deviations of few or cheap cells that move the primary cell as required, or None.
 
         Unit witnesses are tried first for contributors, and in very large tables for all. Integer programs
         serve the outsider only, because each primary has one witness of his and many of contributors.
@@ -342,8 +334,7 @@ class Witnesses:
     def _cheapest(
         self, one: Witness, cells: np.ndarray, place: int, attacker: int, amount: float, fixed: np.ndarray
     ) -> Witness:
-        """Return the cheapest witness among some cells, by an integer program that starts from a given
-        witness.
+        """Return the cheapest witness among some cells, by an integer program from a start witness.
 
         In a linear program the cost of a cell is proportional to its deviation: using a tenth of a margin
         costs a tenth. In the integer program each used cell has its full cost.
