@@ -338,7 +338,7 @@ def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
         if doubtful:
             shown = " and ".join(map(str, doubtful))
             line = _line(each.name, each.role, each.kind, (*codes, *doubtful))
-            lines.append((f"# {line}", f"if {shown} stands for a missing value"))
+            lines.append((f"# {line}", f"if {shown} represents a missing value"))
         if each.alternative is not None:
             chosen = each.alternative
             line = _line(each.name, chosen.role, chosen.kind, (), chosen.recode)

@@ -23,7 +23,7 @@ def is_named_after(name: str, stems: Iterable[str]) -> bool:
 def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
     """Return whether the files of a table are missing or have other cells, codes or fields than the table.
 
-    A column may have its own total mark: a text that always stands for the total and is never a code.
+    A column may have its own total mark: a text that always represents the total and is never a code.
     """
     stem, columns = Path(table["file"]).stem, list(table["columns"])
     try:

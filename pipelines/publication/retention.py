@@ -41,7 +41,7 @@ class Retained:
             )
         if self.withdrawn:
             outcome = outcome.with_note(
-                f"Withdrawn, as publish.keep asks for: {', '.join(self.withdrawn)}",
+                f"Withdrawn, as publish.keep requires: {', '.join(self.withdrawn)}",
                 withdrawn=list(self.withdrawn),
             )
         return outcome

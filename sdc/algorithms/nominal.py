@@ -106,7 +106,7 @@ class SearchParameters(Parameters):
         0.3 leaves 5.7 % of the chi-square of region x 1 variable that is there without such tables, at 1.35
         times that of the whole file; 0.2 6.0 % at 1.21 times, and at effort fast more of both.
     deviation_weight : float
-        Weight of chi-square of the table of all variables, which stands for the tables that are not
+        Weight of chi-square of the table of all variables, which represents the tables that are not
         controlled. It is multiplied by the square root of the free bound of the controlled tables
         (`bounds.free_bound`, times their weights) over that of the table of all variables: where nearly
         every combination has less than k records, few tables would have to pay for very many changes.

@@ -122,7 +122,7 @@ def attackers_of(
 
 
 def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> Bounds:
-    """Return the deviations that an attacker considers possible; None stands for the outsider.
+    """Return the deviations that an attacker considers possible; None represents the outsider.
 
     If the lower bound of a cell is not negative, the attacker's own amount is a lower bound on its value,
     because no other contribution is negative. The attacker knows the value of a cell without other

@@ -277,9 +277,7 @@ class Witnesses:
         zeros = np.zeros(matrix.shape[0])
         solution = solve(Program(costs, matrix, zeros, zeros, -fall, rise))
         if solution.objective is None:
-            raise SolverFailed(
-                f"cell {primary}: the program of its interval stopped with status {solution.status.value}"
-            )
+            raise SolverFailed(f"cell {primary}: its program stopped with status {solution.status.value}")
         return min(1.0, -solution.objective)
 
     def _witness(
