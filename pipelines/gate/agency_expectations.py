@@ -53,7 +53,7 @@ def unfit(expected: Expected) -> Iterator[str]:
             f" (did you mean {near[0]}?)" if near else ""
         )
     except (TypeError, ValueError):
-        yield "its keywords do not fit its type"
+        yield "its `kwargs` do not match its `type`"
 
 
 def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Verdicts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 _WORDS = {
-    "present": "column {variable} is there",
+    "present": "column {variable} exists",
     "type_fits": "column {variable} has a type that fits its role",
     "records_kept": "records that are kept",
     "records_rejected": "records that are rejected",
@@ -38,8 +38,8 @@ _WORDS = {
     "intervals_too_narrow": "sensitive cells whose interval is too narrow for the attacker {variable}",
     "suppressed": "share of the cells that are suppressed",
     "value_suppressed": "share of the value that is suppressed",
-    "records_unaccounted": "records that nobody accounts for",
-    "content_as_staged": "the files hold what was protected",
+    "records_unaccounted": "original records that are neither published, suppressed nor held back",
+    "content_as_staged": "the files contain the protected values",
     "columns_as_declared": "the files have the declared columns and types",
     "others_as_read": "columns published unmodified contain the input's values",
     "left_unchanged": "perturbed variables without a change in any compared record: {variable}",

@@ -163,7 +163,7 @@ class _TaskLinkage:
         self._nearer, self._tied = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
 
     def add(self, records: pa.Table) -> None:
-        """Compare some records with those sampled records for which no nearer record was found yet."""
+        """Compare a batch with the sampled records that still have no nearer record than their own."""
         linkage, columns = self._linkage, [each.combine_chunks() for each in records.columns]
         p, q = linkage.numbers, linkage.nominal
         places = linkage.measure.points(columns[:p], columns[p : p + q], columns[-1])

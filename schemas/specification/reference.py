@@ -120,7 +120,7 @@ def _method_parameters() -> Iterator[str]:
 
 
 def _capabilities() -> Iterator[str]:
-    yield "### Algorithms, and what each can carry\n"
+    yield "### Algorithms and their limits\n"
     yield "A combination that a method does not support is refused when the specification is read. With a"
     yield "weight, `auto` refuses effort exact, because its proofs assume equal weights.\n"
     yield "| strategy | algorithm | efforts | nominal variables | a weight | largest block |"

@@ -41,7 +41,7 @@ def in_last_digits(table: CellTable, decimals: int) -> CellTable:
         If `decimals` is not a whole number.
     """
     if decimals != int(decimals):
-        raise InvalidParameter("decimals must be a whole number")
+        raise InvalidParameter("decimals: expected a whole number")
     factor = 10.0 ** int(decimals)
 
     def up(array: np.ndarray) -> np.ndarray:

@@ -33,7 +33,7 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
     weights = records.sizes.astype(np.int64)
     most = max(release.k for release in releases)
     if weights.min(initial=most) >= most:
-        return 0  # no such pair exists, because totals differ by complete histories of at least k records
+        return 0  # differences contain complete histories, thus at least k records
     labels = [_labels(release, records) for release in releases]
     hashes = mix_bits(np.arange(len(records)), 7)
     pairs = set[tuple[int, int]]()

@@ -15,7 +15,7 @@ from scipy import sparse
 #: Node limit of branch and bound. Any feasible solution is accepted, because reducing the number of changed
 #: draws is not worth more work.
 NODES = 200
-#: Cost of a changed draw, in units of the cost of changing another count by one.
+#: Cost of a changed draw, relative to that of changing a count that is not drawn by one.
 CHANGE_COST = 100.0
 
 

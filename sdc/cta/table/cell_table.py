@@ -234,7 +234,7 @@ def _flags(sensitive: ArrayLike, cells: int) -> np.ndarray:
             (f"sensitive: found shape {array.shape}, expected ({cells},)"), variable="sensitive"
         )
     if array.dtype != bool:
-        raise NotNumeric("sensitive must be a boolean array", variable="sensitive")
+        raise NotNumeric("sensitive: expected a boolean array", variable="sensitive")
     flags = array.copy()
     flags.setflags(write=False)
     return flags
