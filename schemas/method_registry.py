@@ -241,7 +241,7 @@ def method_row(content: Content, name: str) -> MethodRow:
         raise unusable(name, f"a MethodRow of that name, found {type(row).__name__}")
     if row.content != content:
         raise unusable(name, f"a method for {content}, found one for {row.content}")
-    # otherwise no limit would require that values change
+    # a method that may leave all values unchanged would pass every limit
     if name not in BUILT_IN and row.changes != "values":
         raise unusable(name, f'changes = "values", found "{row.changes}"')
     known = get_args(GuaranteeName)

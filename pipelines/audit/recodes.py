@@ -42,9 +42,7 @@ def contradictions(
 
 
 def _half(kind: str) -> float:
-    """Return half a unit of the last digit of a decimal type, to which limits were rounded; 0 for other
-    types.
-    """
+    """Return the rounding error of limits: half a unit of the last digit of a decimal type, otherwise 0."""
     found = re.fullmatch(r"decimal\d*\(\d+, ?(-?\d+)\)", kind)
     return 0.5 * 10.0 ** -int(found[1]) if found else 0.0
 

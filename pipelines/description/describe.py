@@ -23,9 +23,9 @@ MICRODATA, TABLE = "microdata", "table"
 #: Number of columns whose statistics are computed in parallel; each column needs up to three times its size
 #: in memory.
 COLUMNS_AT_ONCE = 2
-#: Type: function of a column name.
+#: Type: function that computes the statistics of one column from its name.
 OfColumn = Callable[[str], ColumnStatistics]
-#: Type: function that applies such a function to several columns and returns the results.
+#: Type: function that applies an `OfColumn` to several columns and returns the results.
 ForEach = Callable[[OfColumn, Sequence[str]], list[ColumnStatistics]]
 
 

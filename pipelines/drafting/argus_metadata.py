@@ -23,7 +23,7 @@ def draft_with_metadata(named: str) -> str | None:
     head, fields = fields_of(metadata, "utf-8")
     name = plain_name(path)
     lines = [
-        "# Draft by microguard for microguard adjust. tau-ARGUS metadata fill what is not written here.",
+        "# Draft by microguard for microguard adjust. Missing keys come from the tau-ARGUS metadata.",
         "", "[release]", f"name = {quoted(name)}", f"k = {K}", "",
         "[input]", f"path = {quoted(str(path))}", f"metadata = {quoted(str(metadata))}", "", "[table]",
     ]  # fmt: skip

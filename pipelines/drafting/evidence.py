@@ -221,7 +221,7 @@ RULES = (
          "a key whose values repeat"),
     Rule("key", 5, lambda f: f.alone, "a key whose values repeat"),
     Rule("key", 9, lambda f: f.named("code", "place") and not f.listed and f.column.is_key_type
-         and not f.named("amount"), "a code by name with nearly as many values as records"),
+         and not f.named("amount"), "a code by name, nearly all values distinct"),
     Rule("household", 10, lambda f: f.entity is not None and f.entity.kind == "household", "a household"),
     Rule("household", 9, lambda f: f.named("household") and f.column.is_key_type and not f.few
          and not f.named("amount", "code", "age") and f.column.distinct > 0.05 * f.records,

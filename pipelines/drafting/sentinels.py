@@ -14,8 +14,7 @@ MIN_RECORDS = 3
 MIN_GAP = 0.2
 """Minimum distance of a missing code from the other values, as a share of their range."""
 MIN_SPIKE = 5.0
-"""Minimum frequency of a missing code without such a distance, as a multiple of that of the nearest values.
-"""
+"""Minimum frequency of a missing code that is nearer than `MIN_GAP`, relative to the nearest values."""
 ORDINARY = 1.5
 """Maximum frequency of a -1 next to 0 and 1 that may be an ordinary value, as a multiple of that of the
 nearest values."""

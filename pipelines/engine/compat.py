@@ -77,7 +77,7 @@ def refuse_overlaid() -> None:
 
 def silence_pyspark() -> None:
     """Prevent pyspark from writing query contexts and accumulator tracebacks to standard error."""
-    for name in ("AccumulatorTCPServer", "AccumulatorServer"):  # names since version 4.1, and before
+    for name in ("AccumulatorTCPServer", "AccumulatorServer"):  # names since Spark 4.1, and older names
         if hasattr(accumulators, name):
             getattr(accumulators, name).handle_error = lambda *_: None
     if spark_version() >= (4, 0):

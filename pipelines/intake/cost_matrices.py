@@ -67,7 +67,7 @@ def _read(path: str, key: str) -> CostMatrix:
         )
     try:
         return CostMatrix(categories, np.array([row[1:] for row in rows[1:]], dtype=np.float64))
-    except SdcError as error:  # some subclasses of this error are also ValueErrors
+    except SdcError as error:  # caught first, because subclasses are also ValueErrors
         raise SpecificationError(f"{key}: {error}.") from None
     except ValueError:
         raise SpecificationError(

@@ -1,4 +1,4 @@
-"""Functions of complete equivalence classes: one shuffle brings all records of a class into one task.
+"""Functions of complete equivalence classes: a shuffle brings all records of a class into one task.
 
 This is for statistics that need all records of a class, not only sums over the records. Classes are compared
 by a 64-bit hash: with ten million records, two classes collide once in a million runs.

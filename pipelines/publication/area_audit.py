@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Folder of the evidence area with the results of earlier audits (hidden, so that it is not copied to object
 #: stores), and file of the audit in the evidence of a release.
 KEPT, EXPOSURE = ".joint", "joint_area.json"
-#: Text in that file if a steward accepted the disclosure counted by the audit.
+#: Text in the file `EXPOSURE` if a steward accepted the disclosure that the audit counted.
 ACCEPTED = 'publish.successive = "accept"'
 #: Assumed largest noise of a cell, if neither manifest nor specification states it.
 _NOISE = 5

@@ -35,7 +35,7 @@ ALIKE = 0.5
 """Share of common cells with equal true values from which small values count as those of the same records.
 Other records have a few equal values by chance; within a month, much of a register changes."""
 DISTINCTIVE = 10_000
-"""Number of units of the last digit from which an equal value is not a coincidence."""
+"""Minimum value, in units of the last digit, for which equality is not a coincidence."""
 
 
 CHANGED, TRUE, SUPPRESSED = "changed", "true", "suppressed"

@@ -35,7 +35,7 @@ RULE_OF_THREE = 3.0
 """If none of m drawn blocks has a property, at most 3 / m of all blocks have it, with 95 percent confidence
 (Hanley and Lippman-Hand 1983)."""
 ERRORS = 3.0
-"""Stated errors in standard errors; the factor is large because sums of blocks are skewed."""
+"""Number of standard errors that is shown as the error: large, because sums of blocks are skewed."""
 
 
 @dataclass(frozen=True)

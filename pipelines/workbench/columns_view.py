@@ -23,7 +23,7 @@ ROLES = {
     "other": "published as it is",
 }
 NAMELESS = ("unit", "identifier", "household", "region", "weight")
-"""Roles for which a line has neither a kind nor recodes."""
+"""Roles for which the line of a column shows neither a kind nor recodes."""
 assert set(ROLES) == set(get_args(Role))
 
 

@@ -293,7 +293,7 @@ def _sorted_along(direction, first, means):
 def _cheapest(
     a, variable, first, following, sizes, means, codes, direction, reachable, moved, least_size, slack
 ):
-    """Return the cheapest cluster to merge with cluster a among those with a value that a lacks.
+    """Return the cheapest cluster to merge with cluster a that has a value which a lacks.
 
     Ties go to the lowest number.
 

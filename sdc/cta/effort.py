@@ -69,9 +69,9 @@ _BLOCK_CONSTRAINTS = 6000
 #: Work of block descent, in columns.
 _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
 #: Maximum average number of cells in a constraint for annealing on internal cells (if margins are sensitive)
-#: and for integer programs over blocks. Tables of three and four hierarchies are below it. In tables of two
-#: hierarchies (6 to 10 cells) the annealing gives up to 3 % larger objectives, and the integer programs take
-#: ten times as long.
+#: and for integer programs over blocks. Tables of three and four hierarchies have smaller constraints. Tables
+#: of two hierarchies (6 to 10 cells) are excluded, because there the annealing gives up to 3 % larger
+#: objectives, and the integer programs take ten times as long.
 _VERY_SHORT_CONSTRAINT = 5
 #: Total work of the integer programs over blocks, in columns.
 _OPTIMISATION_WORK = {"fast": 0.0, "standard": 2e5, "thorough": 2e6, "exact": 2e6}

@@ -129,7 +129,7 @@ class _Nesting:
             return None
         order = np.lexsort((cell, table, margin))
         margin, cell, table = margin[order], cell[order], table[order]
-        # large shares for small margins, because their changes cost most
+        # small margins have large shares, because their changes cost most
         weight = 1.0 / tables.original[margin]
         total = np.bincount(cell, weights=weight, minlength=len(tables.original))
         return cls(

@@ -17,8 +17,7 @@ from microguard.pipelines.audit.differencing.histories import mix_bits
 
 
 def views(releases: Sequence[Classes]) -> list[list[Classes]]:
-    """Return the views for linear systems: one of the record versions, and one for each variable with known
-    values.
+    """Return the views from which linear systems are built: the record versions, and each known variable.
 
     Parameters
     ----------

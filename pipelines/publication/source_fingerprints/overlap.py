@@ -129,7 +129,7 @@ def _met_by_twos(paired: _Paired, total: np.ndarray, spread: float) -> bool:
         return False
     beyond = float((paired.left[twos] == 1).mean()) - chance
     error = math.sqrt(chance * (1.0 - chance) / cells)
-    # at least SIGNIFICANCE cells, because the normal approximation does not hold for fewer
+    # the normal approximation requires at least SIGNIFICANCE cells
     return beyond >= AGREEMENT * (1.0 - chance) and cells * beyond >= SIGNIFICANCE * max(error * cells, 1.0)
 
 

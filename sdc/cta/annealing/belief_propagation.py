@@ -193,7 +193,7 @@ def _halves(problem: Problem, incidence: sparse.csr_matrix) -> Halves:
 
 @kernel
 def _update_beliefs(rows: Rows, state: Messages, forced: np.ndarray, memory: float) -> None:
-    """Compute the beliefs: sum of the messages to each cell and its reinforcement."""
+    """Compute the beliefs: for each cell, its reinforcement plus the sum of the messages to it."""
     for cell in range(len(state.beliefs)):
         if forced[cell] < 0:
             belief = state.reinforcement[cell]

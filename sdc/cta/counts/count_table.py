@@ -11,7 +11,7 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: int) -> CellTable:
-    """Make each small count a sensitive cell that must change exactly to its draw.
+    """Make each small count a sensitive cell whose only allowed published value is its draw.
 
     Parameters
     ----------
