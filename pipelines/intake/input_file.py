@@ -53,7 +53,7 @@ def foreign_format(file: Path) -> tuple[str, str] | None:
             with gzip.open(file) as inside:
                 begin = inside.read(64)
     except (OSError, EOFError, zlib.error):
-        return None  # the reader reports files that cannot be read
+        return None  # the error is reported when the records are read
     if not begin:
         return "an empty file", "Write the records again, or name another file"
     # otherwise a CSV whose header begins with the same bytes would be refused

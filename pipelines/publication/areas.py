@@ -226,7 +226,7 @@ class Areas:
         """
         session = f"{_SESSION}{os.getpid()}"
         self.forget_work(f"{session}/{_INPUT}")
-        with suppress(OSError):  # this process has a scratch folder
+        with suppress(OSError):  # not empty if this process has a scratch folder
             (self.evidence / WORK / session).rmdir()
 
     def unfinished(self) -> list[str]:

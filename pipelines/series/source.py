@@ -145,7 +145,7 @@ def _public_releases(
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _PublicReleases(areas, compare_again, with_tables, repeated)
     for entry in entries:
-        # without the release that is being made again
+        # a release that is made again is not compared with its earlier copy
         if staged is None or entry.release_id != staged.files.release_id:
             seen.add(entry)
     if staged is not None:

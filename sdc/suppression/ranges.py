@@ -121,7 +121,7 @@ class Ranges:
         return solution
 
     def joint(self, cells: np.ndarray, levels: np.ndarray, signs: np.ndarray, room: np.ndarray) -> np.ndarray:
-        """Return the cells that reach their levels jointly in one table of deviations (and in its negative).
+        """Return for each cell whether a table of deviations (and its negative) proves that it is protected.
 
         The program maximises the sum of the shares of the levels that the deviations reach, in given
         directions.

@@ -28,7 +28,7 @@ NO_BIAS = 1e-6
 #: Number of keyed roundings at the start, and maximum number of roundings that are added later. At 4x4x3 a
 #: draw takes 0.09 s with 8 to 48 initial roundings, 0.12 s with 2 and 0.16 s with 96.
 KEYED_ROUNDINGS, MOST_ROUNDINGS = 24, 400
-#: Node limit of one rounding's integer program, and its step limit (`Limits.steps`) times the nonzero
+#: Work limits of the integer program of one rounding: nodes, and solver steps (`Limits.steps`) times nonzero
 #: entries.
 NODES, STEP_ENTRIES = 500, 1e6
 #: Distance to a whole number below which a value of the solver counts as one.

@@ -59,7 +59,7 @@ def largest_factors(table: CellTable, spread: float) -> Spread:
 
     def share(level: np.ndarray) -> np.ndarray:
         given = level > 0
-        of_value = level / np.where(given, np.maximum(sizes, level), 1.0)  # a balance of 0 has no limit
+        of_value = level / np.where(given, np.maximum(sizes, level), 1.0)  # avoids a division by 0
         return np.where(given, np.minimum(of_value, LARGEST_SHARE), 1e-9)
 
     p, q = share(table.lower_protection), share(table.upper_protection)
