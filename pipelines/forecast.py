@@ -148,7 +148,7 @@ def _requirements(measures: list[Measure[Any, Any]], specification: Specificatio
 
 
 def _of_the_ledger(job: Job) -> Iterator[Failure]:
-    """Yield a refusal if a release with this name is public; `protect` accepts a repetition of the same job."""
+    """Yield a refusal if a release with this name is public (`protect` accepts the same job again)."""
     specification = job.specification
     published = Ledger(job.areas).published(specification.release.name)
     if (

@@ -32,6 +32,6 @@ def clusters_by_missing_pattern(guesses: Sequence[Guess], profile: Profile) -> b
     if rejected <= MANY_MISSING * profile.records or rejected > profile.count(
         profile.condition_any_missing(columns)
     ):
-        return False  # few records would be rejected, or their numbers are unreadable and not missing
+        return False  # few records lack a number, or some of the numbers are unreadable
     region = [each.column for each in guesses if each.role == "region" and each.column is not None]
     return profile.smallest_pattern(columns, region, counted_unit(guesses, profile)) >= K

@@ -137,7 +137,7 @@ def _mutual_neighbourhoods(
     cost = squares * sizes[others] / (sizes[others] + sizes[:, None])
     cheapest = others[np.arange(m), np.argmin(cost, axis=1)]
     one, other = np.minimum(np.arange(m), cheapest), np.maximum(np.arange(m), cheapest)
-    one, other = np.divmod(np.unique(one * m + other), m)  # each pair only once
+    one, other = np.divmod(np.unique(one * m + other), m)  # list each pair of clusters only once
     origin, near = np.concatenate([one, other]), np.concatenate([other, one])
     by_origin = np.argsort(origin, kind="stable")
     return np.searchsorted(origin[by_origin], np.arange(m + 1)), near[by_origin]
