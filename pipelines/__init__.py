@@ -1,4 +1,5 @@
-"""The flow of the data: the verbs, the steps of a release in `release`, and a package for each stage.
+"""Flow of the data: the verbs of the command line, the steps of a release (`release`), and one package per
+stage.
 
 The packages are `engine` (session, files, progress), `gate` (judge and refuse), `intake` (read, count,
 accept), `publication` (areas, ledger, staging, publishing), `evidence` (private results and their page),

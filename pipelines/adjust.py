@@ -1,4 +1,4 @@
-"""The verb ``adjust``: protect the sensitive cells of a table with the method of the specification."""
+"""Verb ``adjust``: protect the sensitive cells of a table by the method of the specification."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.schemas.specification.table_input import require_table
 
 
 def adjust(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
-    """Protect the table of a specification and publish it, or publish nothing.
+    """Protect the table of a specification and publish it; publish nothing if any check fails.
 
     Raises
     ------

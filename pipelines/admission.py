@@ -1,4 +1,4 @@
-"""Admit a release before protection: determine its identity, and compare it with earlier releases."""
+"""Admission of a release before protection: identify the release, and compare it with earlier releases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def admit(
     screened: ValidatedInput,
     predecessor: Predecessor[Product[P, W]],
 ) -> tuple[Entry, tuple[Verdict, ...]] | CommandResult:
-    """Identify the release, accept its input, and refuse it if releases of the same records forbid it.
+    """Identify the release and accept its input; refuse it if other releases of the same records forbid it.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def admit(
 
 
 def accepted_limits(specification: Specification) -> dict[str, str]:
-    """Return the limits of records and tables that a steward accepted by name, with the reasons.
+    """Return the limits for records and tables that a steward accepted explicitly, with the reasons.
 
     Limits that the specification sets to a looser value are included, without a reason.
     """
@@ -89,7 +89,7 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:
-    """Return whether another release of the name may be public, as accepted by a steward or as an earlier
+    """Return whether another public release of the name is allowed: accepted by a steward, or an earlier
     update.
     """
     return job.specification.publish.successive == "accept" or predecessor.follows

@@ -1,4 +1,4 @@
-"""Answers about a release: its place, its report, and how to decide on a pending one."""
+"""Closing lines about a release: where it is, its report, and how to decide about a pending one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from microguard.pipelines.publication.retention import Retained, retain
 from microguard.pipelines.rebuild_report import measured_release
 from microguard.schemas.specification.loosened import loosened
 
-#: Measures whose headlines state the cost of the protection, in the order of the line.
+#: Measures whose headlines describe the information loss, in the order of the closing line.
 LOSS = ("loss", "changed", "by_dimension", "exchanged_areas", "table", "noise", "suppression")
 
 
 @dataclass(frozen=True)
 class Closing:
-    """What the closing lines state of a release, in addition to its status.
+    """Content of the closing lines of a release, in addition to its status.
 
     Attributes
     ----------
@@ -37,35 +37,37 @@ class Closing:
 
 
 def closing_of(areas: Areas, release_id: str) -> Closing | None:
-    """Return the closing of a release from its evidence; None if the evidence cannot be read.
+    """Return the closing lines of a release from its evidence; None if the evidence cannot be read.
 
     Unreadable evidence does not change the release: the caller then only states the place of the release.
     """
     try:
         return closing(*measured_release(areas.record(release_id)))
-    except Exception:  # a failed summary does not change the published release
+    except Exception:  # a failed summary must not change the published release
         return None
 
 
 def closing(evidence: Evidence, measures: Iterable[Headlined]) -> Closing:
-    """Return the closing of a release from its evidence and the measures of its sections."""
+    """Return the closing lines of a release from its evidence and the measures in its sections."""
     every = list(measures)
     attacks = attacks_of(evidence, every)
-    worst = attacks[0].sentence if attacks else "no measure of this release counts what an attacker reaches."
+    worst = (
+        attacks[0].sentence if attacks else ("no measure of this release quantifies what an attacker learns.")
+    )
     loss = " ".join(headline_sentences(evidence, [each for each in every if each.name in LOSS]))
     accepted = "; ".join(_accepted(evidence.release.specification, evidence.release.content))
     return Closing(
         records=" ".join(_records(evidence.counts, evidence.release.content)),
         lines=(
             f"Worst risk: {worst}",
-            f"Loss: {loss or 'no measure of this release counts it.'}",
+            f"Loss: {loss or 'no measure of this release quantifies it.'}",
             f"Accepted by name: {accepted or 'nothing'}.",
         ),
     )
 
 
 def _records(counts: Counts, content: str) -> Iterator[str]:
-    """Yield the numbers of records read and published, and those left out by reason."""
+    """Yield the numbers of records that were read, published, and excluded by reason."""
     of_table = content == "table"
     yield f"{counts.input:,} {'rows' if of_table else 'records'} read,"
     yield f"{counts.published:,} {'cells' if of_table else 'records'} in the release"
@@ -77,7 +79,7 @@ def _records(counts: Counts, content: str) -> Iterator[str]:
 
 
 def _accepted(specification: Mapping[str, Any], content: str) -> Iterator[str]:
-    """Yield what the specification accepts: limits, limits looser than the default, dependencies, other
+    """Yield what the specification accepts: limits, values looser than the default, dependencies, other
     releases.
     """
     section = (specification.get("table") or {}) if content == "table" else specification
@@ -87,7 +89,10 @@ def _accepted(specification: Mapping[str, Any], content: str) -> Iterator[str]:
         yield f"{name} ({reason})"
     publish = specification.get("publish") or {}
     if publish.get("accept_dependencies"):
-        yield f"columns that determine a protected one ({', '.join(publish['accept_dependencies'])})"
+        yield (
+            "columns from which a protected one can be computed "
+            f"({', '.join(publish['accept_dependencies'])})"
+        )
     if publish.get("successive") == "accept":
         yield "comparison with other releases of this name (publish.successive)"
 
@@ -99,7 +104,7 @@ def published_answer(
     retained: Retained | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> CommandResult:
-    """Return the closing lines of a published release: further actions, then five lines.
+    """Return the closing lines of a published release: further actions, followed by five lines.
 
     Parameters
     ----------
@@ -119,7 +124,7 @@ def published_answer(
 
 
 def pending_answer(areas: Areas, release_id: str, text: str) -> CommandResult:
-    """Return the closing lines of a release that is pending approval: what to read and how to decide."""
+    """Return the closing lines of a pending release: what to read, and how to decide."""
     record, release = areas.record_place(release_id), areas.public.place(release_id)
     report = f"{record}/{PAGE}"
     decide = f"microguard approve {record} --by NAME, or microguard reject {record} --by NAME"
@@ -130,7 +135,7 @@ def pending_answer(areas: Areas, release_id: str, text: str) -> CommandResult:
 
 
 def _answer(areas: Areas, release_id: str, text: str, todo: str, content: dict[str, Any]) -> CommandResult:
-    """Return five lines: state and records, worst risk, loss, acceptances, next step."""
+    """Return five lines: state and records, worst risk, information loss, accepted limits, next step."""
     found = closing_of(areas, release_id)
     first = f"{text}." if found is None else f"{text}: {found.records}."
     lines = [first, *(() if found is None else found.lines), f"Next: {todo}"]
@@ -138,9 +143,9 @@ def _answer(areas: Areas, release_id: str, text: str, todo: str, content: dict[s
 
 
 def finished_answer(areas: Areas, release_id: str, name: str) -> CommandResult | None:
-    """Return the answer if a release is already public or pending; None if it has yet to be made."""
+    """Return the closing lines if a release is already public or pending; None if it does not exist yet."""
     if published_already(areas, release_id):
-        # remove the work folder of a run that was killed after publication
+        # remove the work folder of a run that was killed after it had published
         areas.forget_work(release_id)
         text = "This job has published its release already"
         return published_answer(areas, release_id, text, retain(areas, name))

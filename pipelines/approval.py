@@ -1,4 +1,4 @@
-"""The verbs ``approve``, ``reject`` and ``pending``: a person decides on a verified release."""
+"""Verbs ``approve``, ``reject`` and ``pending``: a person decides about a verified release."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
         publish(waiting.staged, waiting.manifest, areas, entry, accepted=waiting.accepted)
     except ProtectionFailed as error:
         raise ProtectionFailed(
-            f"{error} What was staged has changed since it was verified: run the job again."
+            f"{error} The staged files have changed since they were verified: run the job again."
         ) from error
     retained = retain(areas, entry.name)
     rebuild_reports(areas, [*retained.withdrawn, release_id])
@@ -81,17 +81,18 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
 
 
 def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None:
-    """Return the answer about a public release that a person approved; else None."""
+    """Return the closing lines about a public release that a person approved; None if there is none."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "published" or not status.by or not areas.public.exists(release_id):
         return None
-    areas.forget_work(release_id)  # remove the work folder of a call that was killed after publication
+    areas.forget_work(release_id)  # remove the work folder of a call that was killed after it had published
     text = f"Release {release_id} {what}, approved by {status.by} at {status.at}"
     return published_answer(areas, release_id, text)
 
 
 def reject(named: str, *, by: str, note: str = "") -> CommandResult:
-    """Reject a pending release: remove its staged files, keep its evidence, record by whom and why.
+    """Reject a pending release: remove its staged files, keep its evidence, and record who rejected it and
+    why.
 
     A second call for a rejected release reports that the release is rejected.
 
@@ -125,7 +126,7 @@ def _reject(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
 
 
 def _rejected(areas: Areas, release_id: str, already: str) -> CommandResult | None:
-    """Return the answer about a release that a person has rejected; else None."""
+    """Return the closing lines about a release that a person rejected; None if there is none."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "rejected":
         return None

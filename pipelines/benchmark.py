@@ -1,4 +1,4 @@
-"""The verb ``benchmark``: run benchmarks of the repository, which compare results with known figures."""
+"""Verb ``benchmark``: run benchmarks of the repository, which compare results with known figures."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from microguard.schemas.errors import MicroguardError, SpecificationError
 from microguard.sdc.errors import SdcError
 
 PACKAGE = "tests.benchmarks"
-#: Benchmarks that run only if they are named, because they install packages.
+#: Benchmarks that run only if the user names them, because they install packages.
 BY_NAME = "peers"
 _ROOT = Path(__file__).resolve().parents[1]
 
 
 def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[str], None]) -> CommandResult:
-    """Run one benchmark, or all of them.
+    """Run one benchmark, or all benchmarks.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
     if name is not None and name not in known:
         close = get_close_matches(name, known, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        raise SpecificationError(f"There is no benchmark {name!r}. Known: {', '.join(known)}.{hint}")
+        raise SpecificationError(f"There is no benchmark {name!r}. Choose one of: {', '.join(known)}.{hint}")
     content: dict[str, list[dict[str, Any]]] = {}
     for each in [each for each in known if each != BY_NAME] if name is None else [name]:
         content[each] = []
@@ -58,10 +58,10 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
                 show(table.markdown())
                 rows = [list(row) for row in table.rows]
                 content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
-        except (SdcError, AssertionError) as error:  # neither of these errors contains a value of a record
+        except (SdcError, AssertionError) as error:  # neither of these errors contains the value of a record
             raise MicroguardError(
-                f"The benchmark {each} stopped. {type(error).__name__}: {error}. What it asserts no longer "
-                "holds on this machine or version: compare with the figures in docs/benchmarks."
+                f"The benchmark {each} stopped. {type(error).__name__}: {error}. One of its assertions "
+                "fails on this machine or version: compare with the figures in docs/benchmarks."
             ) from error
     count = sum(map(len, content.values()))
     where = (
@@ -73,7 +73,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
 
 
 def _known() -> list[str]:
-    """List the modules of the package that have a `run`, sorted, without importing them."""
+    """List the modules of the package that define `run`, sorted, without importing them."""
     package = _package()
     if package is None:
         raise SpecificationError(
@@ -86,7 +86,9 @@ def _known() -> list[str]:
 
 
 def _package() -> ModuleType | None:
-    """Return the benchmarks of the checkout of an editable installation; a wheel has none."""
+    """Return the benchmarks of the checkout of an editable installation; an installation from a wheel has
+    none.
+    """
     if (_ROOT / Path(*PACKAGE.split("."))).is_dir() and str(_ROOT) not in sys.path:
         sys.path.insert(0, str(_ROOT))
     try:

@@ -1,4 +1,4 @@
-"""The verb ``check``: judge the input, report its risk, predict refusals of `protect` or `adjust`."""
+"""Verb ``check``: validate the input, report its risk, and predict refusals of `protect` or `adjust`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from microguard.schemas.specification.table_input import as_input, require_recor
 
 
 def check(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
-    """Read and judge the input of a specification; return its risk, and the predicted refusals of `protect`.
+    """Read and validate the input of a specification; return its risk, and the predicted refusals of
+    `protect`.
 
     For a specification with only a table, return the predicted refusals of `adjust`.
 
@@ -53,7 +54,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
 
 
 def _check_table(specification: Specification, master: str | None, progress: Progress) -> CommandResult:
-    """Judge the input of a table, and run a trial protection."""
+    """Validate the input of a table, and run a trial protection."""
     reader = as_input(specification)
     with start_job(specification, master, progress) as job:
         with progress.stage("read"):
@@ -70,7 +71,7 @@ def _check_table(specification: Specification, master: str | None, progress: Pro
             failures = error.failures or (not_protected(error, "the table"),)
         else:
             failures = trial.failures
-            lines.append(f"{trial.cells} cells, of them {trial.sensitive} sensitive")
+            lines.append(f"{trial.cells} cells, of which {trial.sensitive} are sensitive")
             lines += format_methods([trial.row])
             content |= {"cells": trial.cells, "sensitive": trial.sensitive, "cost": asdict(trial.row)}
     foretold = Forecast(tuple(failures), 0, 0, verb="adjust")
@@ -78,7 +79,7 @@ def _check_table(specification: Specification, master: str | None, progress: Pro
 
 
 def risk_of(job: Job, microdata: Microdata) -> CommandResult:
-    """Judge the input; return its risk, and the predicted refusals of `protect`.
+    """Validate the input; return its risk, and the predicted refusals of `protect`.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def risk_of(job: Job, microdata: Microdata) -> CommandResult:
     return _answer(screened, exposed, in_population, foretold, job.specification)
 
 
-#: Evidence folder of a check, which has no release id.
+#: Evidence folder of a check, because a check has no release id.
 QUARANTINE_OF_CHECK = "check"
 
 
@@ -130,8 +131,8 @@ def _answer(
     if in_population is not None:
         variables = ", ".join(specification.population_key)
         lines.append(
-            f"population by {variables}: {in_population.rare} records have a combination that fewer than "
-            f"k = {k} of the population have, {in_population.absent} one that does not occur"
+            f"population by {variables}: {in_population.rare} records have a combination that fewer than k "
+            f"= {k} of the population have, {in_population.absent} a combination that does not occur in it"
         )
     lines += map(str, exposed.dependencies)
     lines.append(foretold.text)

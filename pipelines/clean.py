@@ -1,4 +1,4 @@
-"""The verb ``clean``: remove the work folders of killed runs."""
+"""Verb ``clean``: remove the work folders of killed runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from microguard.schemas.errors import SpecificationError
 
 
 def clean(named: Sequence[str]) -> CommandResult:
-    """Remove staging, resume and scratch folders below the given folders, by default the working folder.
+    """Remove staging, resume and scratch folders below the given folders (default: the working folder).
 
     A killed run resumes from such a folder; without the folder, the run starts again. Pending releases are
     kept.
@@ -29,12 +29,14 @@ def clean(named: Sequence[str]) -> CommandResult:
     if any("://" in name for name in named):
         raise SpecificationError(
             "microguard clean: expected folders, found an object store. Unfinished runs leave their files "
-            "there under .work/ of the evidence: delete that folder while no run is active, or set an expiry "
-            "rule of the store for it."
+            "there, under .work/ of the evidence: delete that folder while no run is active, or set an "
+            "expiry rule in the store."
         )
     absent = next((name for name in named if not Path(name).is_dir()), None)
     if absent is not None:
-        raise SpecificationError(f"There is no folder {absent}. Name evidence areas, or folders above them.")
+        raise SpecificationError(
+            f"There is no folder {absent}. Name evidence areas, or folders that contain them."
+        )
     removed = waiting = 0
     for area in _areas([Path(name) for name in named] or [Path.cwd()]):
         with hold(area):
@@ -44,7 +46,7 @@ def clean(named: Sequence[str]) -> CommandResult:
                 shutil.rmtree(folder)
         removed += len(left)
         waiting += len(undecided)
-    stays = f" {waiting} release(s) wait for approval: theirs stay." if waiting else ""
+    stays = f" {waiting} release(s) are pending approval: their folders remain." if waiting else ""
     return CommandResult(f"Removed the work folders of {removed} run(s).{stays}", {"removed": removed})
 
 
@@ -55,6 +57,6 @@ def _waiting(area: Path) -> set[str]:
 
 
 def _areas(roots: Sequence[Path]) -> list[Path]:
-    """Return the evidence areas at or below the folders that have work folders, sorted."""
+    """Return the evidence areas at or below the given folders that contain work folders, sorted."""
     found = {Path(parent) for root in roots for parent, names, _ in os.walk(root) if WORK in names}
     return sorted(parent.resolve() for parent in found if is_work(parent / WORK))

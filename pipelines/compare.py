@@ -1,4 +1,4 @@
-"""The verb ``compare``: compare risk and loss by k and by choice, on a sample; publish nothing.
+"""Verb ``compare``: compare risk and information loss by k and by choice on a sample; publish nothing.
 
 For a specification with only a table, the verb compares all methods of tables.
 """
@@ -37,7 +37,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
 from microguard.schemas.specification.table_input import as_input, require_records
 
-#: Number of sampled records: enough for shares of a percent, few enough for minutes.
+#: Number of sampled records: enough for shares of a percent, few enough to take minutes.
 SAMPLE = 20_000
 FOLDER = "compare"
 PICTURE = "compare.svg"
@@ -51,7 +51,7 @@ def compare(
     master: str | None = None,
     progress: Progress,
 ) -> CommandResult:
-    """Protect a sample for each choice and k; return its information loss and remaining risk.
+    """Protect a sample for each choice and each k; return its information loss and remaining risk.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def compare(
 
 
 def _compare_methods(specification: Specification, master: str | None, progress: Progress) -> CommandResult:
-    """Protect the table of a specification with every method; publish nothing."""
+    """Protect the table of a specification by every method; publish nothing."""
     with start_job(specification, master, progress) as job:
         with progress.stage("read"):
             microdata = read(job.spark, as_input(specification), job.areas.session_staging, specification)
@@ -114,8 +114,8 @@ def _compare_methods(specification: Specification, master: str | None, progress:
         write_atomically(folder / PICTURE, method_plot(shown))
     text = "\n".join(
         [
-            "Every method on the same table; nothing was published. Errors are relative to the true value. "
-            "Of a suppressed cell a user takes the middle of its interval.",
+            "All methods on the same table; nothing was published. Errors are relative to the true value. "
+            "For a suppressed cell, a user is assumed to take the middle of its interval.",
             *format_methods(rows),
             f"Picture: {folder / PICTURE}",
         ]
@@ -132,10 +132,13 @@ def _by_method(job: Job, screened: ValidatedInput, method: str) -> MethodOnTable
 
 
 def _require_one_place(compared: Mapping[str, Specification]) -> None:
-    """Refuse choices with another input or another area."""
+    """Refuse choices that have another input or another area than the specification."""
     places = {(each.input_path, each.public_area, each.evidence_area) for each in compared.values()}
     if len(places) > 1:
-        raise SpecificationError("--choice: input.path, publish.path and publish.evidence are one for all.")
+        raise SpecificationError(
+            "--choice: expected the same input.path, publish.path and publish.evidence in all "
+            "specifications, found different ones. Make them equal."
+        )
 
 
 def _sizes(text: str) -> list[int]:
@@ -169,7 +172,7 @@ def _sampled(
 
 
 def _read_alike(one: Variable, other: Variable | None) -> bool:
-    """Return whether two specifications read a column with the same values; identifiers are not read."""
+    """Return whether two specifications read a column with the same values; identifiers are not compared."""
     if other is None or "identifier" in (one.role, other.role):
         return False
     numbers = {each.role == "weight" or each.kind == "numeric" for each in (one, other)}
@@ -218,5 +221,5 @@ def _worst(metrics: Mapping[MetricKey, float], name: str) -> float | None:
 
 
 def _mean(changed: Changed, names: Sequence[str]) -> float | None:
-    """Return the share of changed values of some variables."""
+    """Return the mean share of changed values of some variables."""
     return sum(changed.by_variable[name] for name in names) / len(names) if names else None

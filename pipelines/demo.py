@@ -1,4 +1,4 @@
-"""The demo: write synthetic data of a town with a specification, and protect the data."""
+"""Demo: write synthetic data of a town and its specification, and protect the data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PART = "persons-{number:05d}.parquet"
 
 Kind = Literal["mixed", "nominal", "numeric"]
 
-#: The weight has few distinct values, but one record in three would be unique with it; it is not published.
+#: The weight has few distinct values, but with it one record in three would be unique; it is not published.
 NEVER_PUBLISHED = {
     "person_id": "unit", "name": "identifier", "household": "household", "weight": "identifier",
 }  # fmt: skip
-#: Nominal variables are protected by frequencies, without clusters, so l-diversity cannot be required.
+#: Nominal variables are protected by frequencies, without clusters, so that l-diversity cannot be required.
 PUBLISHED_AS_IT_IS: dict[Kind, dict[str, str]] = {
     "mixed": {"region": "region", "diagnosis": "sensitive"},
     "nominal": {"region": "region", "diagnosis": "identifier"},
@@ -84,7 +84,7 @@ def demo(
     master: str | None = None,
     progress: Progress,
 ) -> CommandResult:
-    """Generate the town below `out` and, unless `only_data`, protect it.
+    """Generate the town below `out`, and protect its data unless `only_data` is set.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def demo(
 
 
 def write_town(folder: Path, records: int, kind: Kind) -> None:
-    """Write the town as Parquet files; remove surplus files of an earlier, larger town."""
+    """Write the town as Parquet files; remove the surplus files of an earlier, larger town."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -134,7 +134,7 @@ def write_town(folder: Path, records: int, kind: Kind) -> None:
 
 
 def specification_text(records: int, kind: Kind) -> str:
-    """Return the release specification of the town, in the form that a user would write."""
+    """Return the specification of the town's release, in the form in which a user would write it."""
     roles = NEVER_PUBLISHED | PUBLISHED_AS_IT_IS[kind]
     lines = [f'{name} = {{ role = "{role}" }}' for name, role in roles.items()]
     lines += [

@@ -1,4 +1,4 @@
-"""Draft a specification for a file: guessed roles and kinds, with the disclosure risk of the file."""
+"""Draft of a specification for a file: guessed roles and kinds, with the disclosure risk of the file."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Quality
 
 RECODED = ("quasi_identifier", "sensitive", "other", "region")
-"""Roles whose codes of missing values a draft lists."""
+"""Roles for which a draft lists codes of missing values."""
 MOST_LEFT_OUT = 20
-"""Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
+"""Maximum number of variables whose contribution to the risk is counted; each requires a pass over the file.
+"""
 _ACCEPT = "or accept it in [quality] (microguard check prints the line)"
 PROTECT = f'make it a quasi_identifier, exclude it (role = "identifier"), {_ACCEPT}'
 PROTECT_WEIGHT = (
     f'make it a numeric quasi_identifier (a class gets its mean), exclude it (role = "identifier"), {_ACCEPT}'
 )
 ROOM = 1.5
-"""Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
+"""Ratio of the drafted limit on the loss to the loss of the trial, which uses a sample and a fast method."""
 
 
 def draft(named: str, cells: str | None = None) -> CommandResult:
@@ -135,7 +136,7 @@ def draft_records(profile: Profile) -> Draft:
 
 
 def _risk(profile: Profile, guesses: Sequence[Guess], k: int) -> dict[str, Any]:
-    """Count classes and uniques of the unprotected file on the guessed quasi-identifiers and the region."""
+    """Count classes and uniques of the file on the guessed quasi-identifiers and the region."""
     protected = _columns(guesses, "quasi_identifier")
     region = _columns(guesses, "region")
     classes, below, uniques, _ = profile.classes([*region, *protected], k)
@@ -194,7 +195,8 @@ def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
         lines.append('unit = "unit"    # the unit repeats: k counts units, not their records')
     weights = [each.column for each in guesses if each.role == "weight" and each.column is not None]
     if len(weights) > 1:
-        first = max(weights, key=lambda column: column.positive)  # this weight must be positive everywhere
+        # this weight must be positive in every record
+        first = max(weights, key=lambda column: column.positive)
         lines.append(f"weight = {quoted(first.name)}    # choose the weight whose totals are to be kept")
     if lines:
         return "\n".join(["[method]", *lines])
@@ -207,7 +209,7 @@ def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
 
 
 def _tried(tried: Trial | None, profile: Profile) -> str:
-    """Format the trial as comments."""
+    """Format the results of the trial as comments."""
     if tried is None:
         return ""
     lines = [
@@ -223,7 +225,7 @@ def _tried(tried: Trial | None, profile: Profile) -> str:
 
 
 def _why(tried: Trial | None) -> str:
-    """Return the reason for k as a comment."""
+    """Return the reason for the drafted k as a comment."""
     if tried is None:
         return ""
     broken = tried.chosen.broken or ()
@@ -236,7 +238,7 @@ def _why(tried: Trial | None) -> str:
 
 
 def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
-    """Return a limit on the loss based on the trial, if a run clusters records like the trial."""
+    """Return a limit on the loss derived from the trial, if a run clusters records in the same way."""
     loss = None if tried is None else tried.chosen.information_loss
     if (
         loss is None
@@ -249,7 +251,7 @@ def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
 
 
 def _groups(tried: Trial | None) -> str:
-    """Return groups with less loss as comments: their guarantee is weaker, so the user must choose them."""
+    """Return groups with less loss as comments, because the user must accept a weaker guarantee."""
     if tried is None or tried.grouping is None:
         return ""
     grouping = tried.grouping
@@ -323,7 +325,7 @@ def _input(profile: Profile) -> list[str]:
 
 
 def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
-    """Return a line for each variable, and a commented-out alternative if the user should choose."""
+    """Return a line for each variable; add a commented-out alternative if the user should choose."""
     lines: list[tuple[str, str]] = []
     for each in guesses:
         column = each.column
@@ -336,7 +338,7 @@ def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
         if doubtful:
             shown = " and ".join(map(str, doubtful))
             line = _line(each.name, each.role, each.kind, (*codes, *doubtful))
-            lines.append((f"# {line}", f"if {shown} stands for a missing value"))
+            lines.append((f"# {line}", f"if {shown} represents a missing value"))
         if each.alternative is not None:
             chosen = each.alternative
             line = _line(each.name, chosen.role, chosen.kind, (), chosen.recode)

@@ -1,4 +1,4 @@
-"""Predict refusals of `protect`: dependencies by exact counts, all other limits by a sample.
+"""Prediction of refusals of `protect`: dependencies by exact counts, all other limits by a sample.
 
 The method protects a sample, and only the measures that the specification limits are computed. The sample is
 drawn by a hash of the content, so that the forecast does not depend on the order of rows. Combinations are
@@ -28,15 +28,15 @@ from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import functions as f
 
-#: Number of records that are protected for the forecast: enough for shares of a percent, few enough for
+#: Number of records that are protected for the forecast: enough for shares of a percent, few enough to take
 #: seconds.
 SAMPLE = 2_000
-#: Minimum number of sampled records of a region, as a multiple of k; if there are too many regions, only some
-#: are drawn.
+#: Minimum number of sampled records of a region, as a multiple of k. If there are too many regions, only some
+#: of them are drawn.
 OF_REGION = 20
-#: Metrics that are counted on the whole file, without protection.
+#: Metrics that are counted on the whole file without protecting it.
 EXACT = ("determined",)
-#: Measures whose limits apply to the whole file, and that would be wrong for a sample.
+#: Measures whose limits apply to the whole file; a sample would give wrong values.
 NOT_OF_A_SAMPLE = ("by_dimension", "by_region", "tables", "vanished", "vanished_by_region", "blocks")
 
 
@@ -61,14 +61,14 @@ class Forecast:
 
     @property
     def text(self) -> str:
-        """The forecast as a sentence, and a table if something would be refused."""
+        """Return the forecast as a sentence, with a table if something would be refused."""
         basis = "counted on the whole file"
         if self.sampled:
             whole = self.sampled >= self.records
             share = "the whole file" if whole else f"a sample of {self.sampled:,} of {self.records:,} records"
             basis = f"dependencies counted on the whole file, other limits estimated by protecting {share}"
         if not self.failures:
-            return f"Forecast: {self.verb} would refuse nothing that can be foretold ({basis})."
+            return f"Forecast: no refusal of {self.verb} can be predicted ({basis})."
         count = f"{len(self.failures)} reason{'s' if len(self.failures) > 1 else ''}"
         head = f"Forecast: {self.verb} would refuse this release for {count} ({basis})."
         return refusal_text(head, self.failures)
@@ -80,15 +80,15 @@ class Forecast:
 
 
 class _TrialAreas(Areas):
-    """Areas with a fixed key: the forecast is the same in every area, and no key is created."""
+    """Areas with a fixed key: the forecast is equal in every area, and no key is created."""
 
     def key(self) -> bytes:
-        """Return a fixed key, which keeps nothing secret."""
+        """Return a fixed key; it is not secret and protects nothing."""
         return bytes(32)
 
 
 def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: Exposure) -> Forecast:
-    """Predict which refusals `protect` would raise for an accepted input.
+    """Predict the refusals that `protect` would raise for an accepted input.
 
     Parameters
     ----------
@@ -127,14 +127,16 @@ def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: 
 
 
 def not_protected(error: MicroguardError, what: str) -> Failure:
-    """Return the failure of a sample or table that could not be protected."""
+    """Return the failure that represents a sample or table which could not be protected."""
     remedy = f"remove the cause: {' '.join(str(error).split()).removesuffix('.')}"
     return Failure("protection", f"protection of {what}", "failed", remedy=remedy)
 
 
 def _cheap(specification: Specification) -> Specification:
-    """Return the specification with effort fast: effort affects loss, but hardly which records are unique."""
-    if specification.method.algorithm != "auto":  # not every algorithm supports this effort
+    """Return the specification with effort fast: the effort affects the loss, but hardly which records are
+    unique.
+    """
+    if specification.method.algorithm != "auto":  # some algorithms do not support this effort
         return specification
     method = specification.method.model_copy(update={"effort": "fast"})
     return specification.model_copy(update={"method": method})
@@ -146,7 +148,7 @@ def _requirements(measures: list[Measure[Any, Any]], specification: Specificatio
 
 
 def _of_the_ledger(job: Job) -> Iterator[Failure]:
-    """Yield the refusal of a second release of this name; `protect` does not refuse one of the same job."""
+    """Yield a refusal if a release with this name is public (`protect` accepts the same job again)."""
     specification = job.specification
     published = Ledger(job.areas).published(specification.release.name)
     if (
@@ -166,7 +168,7 @@ def _of_the_ledger(job: Job) -> Iterator[Failure]:
 
 
 def _sampled(microdata: Microdata, screened: ValidatedInput, specification: Specification) -> Microdata:
-    """Draw about `SAMPLE` records; if there are many regions, only from some of them.
+    """Draw about `SAMPLE` records; if there are many regions, draw only from some of them.
 
     Missing patterns that are too rare in the sample of a region are left out.
     """

@@ -1,4 +1,4 @@
-"""The verb ``history``: list the releases of a source, one line for each."""
+"""Verb ``history``: list the releases of a source, one line for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def history(specification: Specification) -> CommandResult:
-    """List the releases of a source: units, entrants, exits, waiting units, and the disclosure.
+    """List the releases of a source: units, entrants, exits, pending units, and what they disclose together.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def history(specification: Specification) -> CommandResult:
     source = source_of(specification)
     if not rows:
         return CommandResult(
-            f"Nothing was published of the source {source!r} yet.", {"source": source, "releases": []}
+            f"No release of the source {source!r} has been published yet.", {"source": source, "releases": []}
         )
     heads = ["release", "name", "period", "state", *SHOWN, "below k"]
     table = [heads, *[["-" if row[head] is None else str(row[head]) for head in heads] for row in rows]]
@@ -50,7 +50,9 @@ def _row(entry: Entry, last: Entry, areas: Areas) -> dict[str, Any]:
 
 
 def _state(last: Entry, areas: Areas) -> str:
-    """Return the last event in the ledger; "stands" only if the release is in its public area."""
+    """Return the last event in the ledger; "stands" is returned only if the release exists in its public
+    area.
+    """
     if last.event != "published":
         return last.event
     area = public_area_of(last, areas)

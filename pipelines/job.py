@@ -1,4 +1,4 @@
-"""The environment of a run: session, specification, two areas, progress."""
+"""Environment of a run: session, specification, two areas, progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 @dataclass(frozen=True)
 class Job:
-    """One run.
+    """Environment of one run.
 
     Attributes
     ----------
@@ -33,4 +33,4 @@ class Job:
 
     def __post_init__(self) -> None:
         if self.areas.mirror is not None:
-            self.areas.key()  # refuse a missing key before the computation
+            self.areas.key()  # refuses a missing key before the computation

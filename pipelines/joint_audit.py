@@ -1,4 +1,4 @@
-"""The verb ``audit``: count what all releases of a source, and of its evidence area, disclose together."""
+"""Verb ``audit``: count what all releases of a source, and of its evidence area, disclose together."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ def audit_source(specification: Specification) -> CommandResult:
     exposure = replace(exposure, not_compared=(*exposure.not_compared, *of_other_areas))
     faults = []
     if not exposure.safe:
-        alone = " Release {} alone exposes {} units together with the last one."
+        alone = " Release {} alone, combined with the last release, exposes {} units."
         collisions = "".join(alone.format(*each) for each in exposure.collisions)
-        other = " The same records were published under another source as {} ({!r}, {})."
+        other = " The same records were published under another source, as {} ({!r}, {})."
         collisions += "".join(other.format(each.release_id, each.name, each.path) for each in elsewhere)
         faults.append(
-            f"The {len(entries)} release(s) of the source {source!r} expose units together: "
+            f"The {len(entries)} release(s) of the source {source!r} together expose units: "
             f"{'; '.join(exposure.faults())}.{collisions}"
         )
     area = area_exposure(areas)
     if not area.safe:
         faults.append(
-            f"The {len(area.releases)} release(s) of the evidence area disclose more together than each of "
-            f"them: {'; '.join((*area.faults(), *area.notes()))}."
+            f"The {len(area.releases)} release(s) of the evidence area together disclose more than each of "
+            f"them alone: {'; '.join((*area.faults(), *area.notes()))}."
         )
     if faults:
         raise GateRefused(
-            f"{' '.join(faults)} Withdraw what can be withdrawn (copies remain), and find out why these were "
-            "published next to each other."
+            f"{' '.join(faults)} Withdraw the releases that can be withdrawn (existing copies remain), and "
+            "find out why they were published together."
         )
     content = {"source": source, **asdict(exposure), "area": area.content()}
     if not area.releases:
-        text = f"Nothing was published of the source {source!r} yet: there is nothing to audit."
+        text = f"No release of the source {source!r} has been published yet, so there is nothing to audit."
         return CommandResult(text, content)
     text = (
-        f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {exposure.units} "
+        f"The {len(entries)} release(s) of the source {source!r} expose no unit together: {exposure.units} "
         f"units, each history shared by at least {exposure.smallest_history}.\n{_statement(area)}"
     )
     return CommandResult(text, content)
@@ -87,6 +87,6 @@ def _statement(area: AreaExposure) -> str:
     if area.verdict == "green":
         return f"{releases.capitalize()} {learnt}: {systems}."
     return (
-        f"Not all of {releases} could be examined: {'; '.join(area.notes())}. In what was examined, they "
-        f"{learnt}: {systems}. Nothing is known of the rest."
+        f"Not all of {releases} could be examined: {'; '.join(area.notes())}. In the examined part, they "
+        f"{learnt}: {systems}. The rest is unknown."
     )

@@ -1,4 +1,4 @@
-"""The interface of a method: its guarantees and its call. Adapters are in `pipelines.methods`.
+"""Interface of a method: its guarantees and its call. Adapters are in `pipelines.methods`.
 
 A method chooses among the guarantees of `pipelines.guarantees`, whose code counts on the written files. A
 method cannot bring its own count.
@@ -26,12 +26,12 @@ from microguard.schemas.specification.model import Specification
 from microguard.sdc.algorithms.parameters import Parameters
 from pyspark.sql import DataFrame
 
-if TYPE_CHECKING:  # a release of records imports no code of tables
+if TYPE_CHECKING:  # imported only for type checks, because a release of records needs no code of tables
     from microguard.pipelines.guarantees.tables import TableGuarantee
 
 
 class Method(ABC):  # noqa: B024 (its two kinds have the abstract methods)
-    """A method of protection, for one specification.
+    """Method of protection for one specification.
 
     Attributes
     ----------
@@ -49,17 +49,17 @@ class Method(ABC):  # noqa: B024 (its two kinds have the abstract methods)
 
 
 class RecordMethod(Method):
-    """A method that protects records."""
+    """Method that protects records."""
 
     @abstractmethod
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
-        """Return the guarantees of the release, at least one."""
+        """Return the guarantees of the release; there is at least one."""
 
     @abstractmethod
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Protect the accepted records.
+        """Protect the accepted records and return them.
 
         Parameters
         ----------
@@ -81,11 +81,11 @@ class RecordMethod(Method):
 
 
 class TableMethod(Method):
-    """A method that protects tables."""
+    """Method that protects tables."""
 
     @abstractmethod
     def guarantee(self) -> TableGuarantee:
-        """Return the guarantees of the release."""
+        """Return the guarantee of the release."""
 
     @abstractmethod
     def product(self) -> Product[Any, Any]:
@@ -93,7 +93,7 @@ class TableMethod(Method):
 
 
 def record_method(specification: Specification) -> RecordMethod:
-    """Return the method of ``[method] name``.
+    """Return the method that ``[method] name`` names.
 
     Raises
     ------
@@ -116,7 +116,8 @@ def record_method(specification: Specification) -> RecordMethod:
 def _weaker(
     guarantees: Sequence[Guarantee[RecordFiles]], specification: Specification, *, own_missing: bool
 ) -> Iterator[str]:
-    """Yield what a k-anonymity or l-diversity guarantee lacks compared with the specification.
+    """Yield requirements of the specification that the method's k-anonymity or l-diversity guarantees do not
+    include.
 
     Parameters
     ----------
@@ -130,19 +131,22 @@ def _weaker(
             if each.k < k or each.unit != unit:
                 yield f"a k-anonymity of at least k = {k} {unit}s, found one of k = {each.k} {each.unit}s"
             if each.missing != CATEGORY and not own_missing:
-                yield "a k-anonymity in which a missing value is a category, found one where it is any value"
+                yield (
+                    "a k-anonymity in which a missing value is a category of its own, found one in which "
+                    "it equals any value"
+                )
         if isinstance(each, KAnonymity | LDiversity):
             for clustering in specification.clusterings:
                 wanted = set(clustering.variables)
                 if not any(wanted <= set(g.variables) and set(region) <= set(g.region) for g in each.groups):
                     yield (
-                        f"a {each.name} of {', '.join([*clustering.variables, *region])} together, found one "
-                        "without some of them"
+                        f"a {each.name} of {', '.join([*clustering.variables, *region])} together, found "
+                        "one without some of these variables"
                     )
 
 
 def table_method(specification: Specification) -> TableMethod:
-    """Return the method of ``[table] method``.
+    """Return the method that ``[table] method`` names.
 
     Raises
     ------
@@ -176,11 +180,13 @@ def _adapted(row: MethodRow, kind: type) -> Any:
 
 
 def _require_counted(row: MethodRow, guarantees: Sequence[Guarantee[Any]]) -> None:
-    """Refuse a method without guarantees, with a guarantee that its row lacks, or with its own count."""
+    """Refuse a method that has no guarantee, one that its registry row does not list, or one with a count of
+    its own.
+    """
     if not guarantees:
         raise unusable(row.name, "one guarantee or more, found none")
     for each in guarantees:
         if not is_registered(each):
             raise unusable(row.name, f"a guarantee that microguard defines, found {type(each).__name__}")
         if each.name not in row.guarantees:
-            raise unusable(row.name, f"the guarantees of its row, found {each.name}")
+            raise unusable(row.name, f"the guarantees that its registry row lists, found {each.name}")

@@ -1,4 +1,4 @@
-"""The predecessor of a release: none, or the earlier releases of its series.
+"""Predecessor of a release: none, or the earlier releases of its series.
 
 A single release has a plain `Predecessor`, whose methods change nothing. A series
 (`pipelines.series`) overrides them; it is imported only if the specification names its kind.
@@ -19,7 +19,7 @@ from microguard.pipelines.publication.stage import Staged
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 
-#: Kind of a series -> module and class of its predecessor.
+#: Module and class of the predecessor, by the kind of the series.
 SERIES = {
     "append": "microguard.pipelines.series.append:Append",
     "register": "microguard.pipelines.series.register:Register",
@@ -29,7 +29,7 @@ D = TypeVar("D", bound=Product[Any, Any])
 
 
 class NothingNew(Exception):
-    """Raised because the release would equal the last one that its series published.
+    """Raised if the release would equal the last one that its series published.
 
     Attributes
     ----------
@@ -45,21 +45,21 @@ class NothingNew(Exception):
 
 
 class Predecessor(Generic[D]):
-    """No predecessor: a single release. The type D is the product that a series publishes."""
+    """Predecessor of a single release, which has none. The type D is the product that a series publishes."""
 
-    #: Whether this release continues earlier releases instead of replacing them.
+    #: Whether this release continues earlier releases and does not replace them.
     follows = False
 
     def identity(self, job: Job) -> Mapping[str, Any]:
-        """Return the part of the identity of this release that depends on earlier releases."""
+        """Return the part of this release's identity that depends on earlier releases."""
         return {}
 
     def rejects(self, job: Job) -> Rejects | None:
-        """Return a filter for records that earlier releases published, or None."""
+        """Return a filter for records already published in this series; None if there are none."""
         return None
 
     def protect(self, product: D, job: Job, screened: ValidatedInput, release_id: str) -> Any:
-        """Protect the accepted input.
+        """Protect the accepted input, given the earlier releases.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Predecessor(Generic[D]):
         return product.protect(job, screened, release_id)
 
     def audit(self, product: D, job: Job, protected: Any, staged: Staged) -> Mapping[MetricKey, float]:
-        """Audit the staged release together with the earlier ones; return the metrics for the gate."""
+        """Audit the staged release together with earlier ones; return the metrics for the gate."""
         return {}
 
     def requirements(self) -> Iterable[Requirement]:
@@ -77,7 +77,7 @@ class Predecessor(Generic[D]):
         return ()
 
     def counts(self, counts: Counts) -> Counts:
-        """Add to the counts the records that the series holds back or retains."""
+        """Add the numbers of records that the series holds back or retains to the counts."""
         return counts
 
     def manifest(self, release_id: str) -> Mapping[str, Any]:
@@ -89,7 +89,7 @@ class Predecessor(Generic[D]):
 
 
 def predecessor_of(specification: Specification, *, rebase: bool = False) -> Predecessor[Any]:
-    """Return the predecessor of a release; import the code of a series only if the release is part of one.
+    """Return the predecessor of a release; the code of a series is imported only for releases of a series.
 
     Parameters
     ----------

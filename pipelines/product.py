@@ -1,4 +1,4 @@
-"""The interface of a product: records or tables of one specification, as a run uses it."""
+"""Interface of a product: the records or tables of one specification, as a run uses them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from microguard.schemas.specification.model import Specification
 
 
 class Written(Protocol):
-    """Counts of the files of a staged release, by code that is independent of the method."""
+    """Counts on the files of a staged release, by code that does not depend on the method."""
 
     @property
     def records(self) -> int:
-        """Number of records, or of cells."""
+        """Return the number of records or cells."""
         ...
 
     def metrics(self) -> Mapping[MetricKey, float]:
@@ -35,7 +35,7 @@ W = TypeVar("W", bound=Written)
 
 
 class Product(Protocol[P, W]):
-    """The content of a release, records or tables; P is the type of the protected data, W that of the counts.
+    """Content of a release, records or tables. P is the type of the protected data, W that of the counts.
 
     Attributes
     ----------
@@ -63,7 +63,9 @@ class Product(Protocol[P, W]):
     def limits(self) -> tuple[str, ...]: ...
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """Return the specification with the defaults that depend on the input; called before `protect`."""
+        """Return the specification with the defaults that depend on the input; this is called before
+        `protect`.
+        """
         ...
 
     def accept(self, microdata: Microdata) -> None:
@@ -77,11 +79,11 @@ class Product(Protocol[P, W]):
         """Return the original and the protected records or cells, for the measures."""
 
     def stage(self, job: Job, protected: P, release_id: str) -> Staged:
-        """Write the files to be published into the private staging area."""
+        """Write the files to publish into the private staging area."""
         ...
 
     def read_back(self, job: Job, protected: P, staged: Staged) -> W:
-        """Read the staged files and count the guarantees."""
+        """Read the staged files back and count the guarantees on them."""
         ...
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
@@ -89,7 +91,7 @@ class Product(Protocol[P, W]):
         ...
 
     def counts(self, screened: ValidatedInput, protected: P, written: W) -> Counts:
-        """Count records or cells read, rejected, suppressed and published."""
+        """Count the records or cells that were read, rejected, suppressed and published."""
         ...
 
     def manifest(
@@ -99,4 +101,4 @@ class Product(Protocol[P, W]):
         ...
 
     def write_annex(self, folder: Path, protected: P) -> None:
-        """Write further evidence in addition to ``quality.json``."""
+        """Write additional evidence next to ``quality.json``."""

@@ -1,4 +1,4 @@
-"""The verb ``protect``: make the microdata of a specification k-anonymous and publish them."""
+"""Verb ``protect``: make the microdata of a specification k-anonymous and publish them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from microguard.schemas.specification.table_input import require_records
 def protect(
     specification: Specification, *, rebase: bool = False, master: str | None = None, progress: Progress
 ) -> CommandResult:
-    """Protect and publish, or publish nothing.
+    """Protect the microdata and publish them; publish nothing if any check fails.
 
     Parameters
     ----------
@@ -28,6 +28,9 @@ def protect(
     """
     require_records(specification)
     if rebase and specification.publish.series != "register":
-        raise SpecificationError('--rebase is for a register, that is for [publish] series = "register".')
+        raise SpecificationError(
+            '--rebase: expected a register, [publish] series = "register"; leave the option out for other '
+            "releases."
+        )
     product = Records(specification)
     return within(start_job(specification, master, progress), lambda job: run(product, job, rebase=rebase))

@@ -1,4 +1,4 @@
-"""Protection from Python: protect data frames of the caller with the same steps as the verbs."""
+"""Protection from Python: data frames of the caller are protected by the same steps as in the verbs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from pyspark.sql import DataFrame
 
 @dataclass(frozen=True)
 class ProtectedFrame:
-    """Protected records that are not published yet.
+    """Protected records that have not been published yet.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class ProtectedFrame:
     _specification: Specification
 
     def __repr__(self) -> str:
-        """Return three lines of text; values that only the agency may see are in `evidence`."""
+        """Return three lines of text; values that only the agency may see are in `evidence`, not here."""
         verdict = "passed" if self.verdicts.passed else f"{len(_not_met(self.verdicts))} not met"
         return (
             f"ProtectedFrame of {self._specification.release.name!r}, not published\n"
@@ -95,7 +95,7 @@ def _title(verdict: Verdict) -> str:
 def protect(
     frame: Any, roles: Mapping[str, str | Mapping[str, Any]], k: int = 3, **sections: Mapping[str, Any]
 ) -> ProtectedFrame:
-    """Protect one frame in one call; nothing is published.
+    """Protect one frame in one call; publish nothing.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def protect(
 
 
 class Protection:
-    """Check, protect and publish frames by a release specification.
+    """Checks, protects and publishes frames by a release specification.
 
     A frame is a DataFrame of Spark, pandas or polars, an Arrow table, or a DuckDB relation. The frame is read
     once. The session is that of the Spark frame, else the active session, else a new local session. The
@@ -161,14 +161,14 @@ class Protection:
         require_records(specification)
         if specification.publish.series != "single":
             raise SpecificationError(
-                f"[publish] series: found {specification.publish.series!r}, allowed from Python: single. A "
-                "release of a series follows the one before it: call microguard protect."
+                f'[publish] series: expected "single" from Python, found {specification.publish.series!r}. '
+                "A release of a series depends on the previous one: use microguard protect."
             )
         self.specification = specification
         self._progress = progress
 
     def check(self, frame: Any) -> CommandResult:
-        """Judge a frame as the input; return its risk. Only the quarantine report is written.
+        """Validate a frame as the input and return its risk; only the quarantine report is written.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class Protection:
             return risk_of(job, self._written(frame, job))
 
     def protect(self, frame: Any) -> ProtectedFrame:
-        """Protect, stage, count and judge; publish nothing, and do not refuse at the gate yet.
+        """Protect, stage, count and judge a frame; neither publish it nor refuse it at the gate yet.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class Protection:
             return ProtectedFrame(published, release.evidence, release.verdicts, release, self.specification)
 
     def publish(self, protected: ProtectedFrame) -> CommandResult:
-        """Publish a protected frame in the steps of the verb: gate, ledger, change of the current release.
+        """Publish a protected frame by the steps of the verb: gate, ledger, change of the current release.
 
         Raises
         ------
@@ -212,8 +212,8 @@ class Protection:
             )
         if protected._specification != self.specification:
             raise SpecificationError(
-                "These records were protected by another specification, with its own gate, approval and "
-                "areas. Publish them with the Protection that protected them, or protect them again."
+                "These records were protected by another specification, which has its own gate, approval "
+                "and areas. Publish them with the Protection that protected them, or protect them again."
             )
         name = self.specification.release.name
         with self._job(protected.frame) as job, sent_lineage(name, None) as ended:

@@ -1,4 +1,4 @@
-"""Rebuild the pages of releases, and their index, from the evidence and the ledger."""
+"""Pages of releases and their index, rebuilt from the evidence and the ledger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Event, Ledger
 from microguard.pipelines.publication.publish import finish_what_died
 
-#: Last event of a release in the ledger -> final state of its run.
+#: Final state of a run, by the last event of its release in the ledger.
 ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}
 
 
@@ -40,15 +40,15 @@ def at_work(areas: Areas) -> Iterator[set[str]]:
         try:
             yield going
         except BaseException:
-            with suppress(OSError):  # a full disk must not hide why the verb failed
+            with suppress(OSError):  # a full disk must not hide the cause of the verb's failure
                 _write_missing(areas)
             raise
-        with suppress(Exception):  # the verb is done; the next verb writes the pages
+        with suppress(Exception):  # the verb is complete, and the next verb writes the pages
             _write_missing(areas)
 
 
 def _write_missing(areas: Areas) -> None:
-    """Write the pages that were removed for a new line of the ledger and have not been written since."""
+    """Write the pages that were removed because of a new ledger line and have not been written since."""
     folders = [areas.record(release_id) for release_id in Ledger(areas).latest()]
     missing = [
         folder.name for folder in folders if (folder / QUALITY).is_file() and not (folder / PAGE).is_file()
@@ -58,14 +58,14 @@ def _write_missing(areas: Areas) -> None:
 
 
 def write_page_of(areas: Areas, release_id: str) -> Path:
-    """Write the page of a release from its evidence and its last line in the ledger, and the index."""
+    """Write the index, and the page of a release from its evidence and its last line in the ledger."""
     page = _write(areas, release_id)
     rebuild_index(areas)
     return page
 
 
 def rebuild_reports(areas: Areas, release_ids: Iterable[str]) -> None:
-    """Write the pages of releases that have a new line in the ledger.
+    """Write the pages of the releases that have a new line in the ledger.
 
     If a page cannot be written, because its evidence is missing or of another version, the page is removed:
     it would be outdated.
@@ -73,16 +73,16 @@ def rebuild_reports(areas: Areas, release_ids: Iterable[str]) -> None:
     for release_id in release_ids:
         try:
             _write(areas, release_id)
-        except Exception:  # an error in a page does not change what was published or withdrawn
+        except Exception:  # an error in a page does not affect what was published or withdrawn
             (areas.record(release_id) / PAGE).unlink(missing_ok=True)
     rebuild_index(areas)
 
 
 def rebuild_index(areas: Areas) -> None:
-    """Write the index; remove it if it cannot be written, because it would be outdated."""
+    """Write the index; if it cannot be written, remove it, because it would be outdated."""
     try:
         write_index(areas)
-    except Exception:  # as above
+    except Exception:  # an error in the index has no effect, either
         (areas.evidence / INDEX).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""The fixed order of every publication: read, check, protect, measure, write, count, judge, publish.
+"""Fixed order of every publication: read, check, protect, measure, write, count, judge, publish.
 
 Records and tables take the same steps; they differ in the `Product`, and releases of a series also in the
 `Predecessor`. If any step fails, nothing is published, and the evidence agrees with the ledger.
@@ -30,7 +30,7 @@ from microguard.schemas.errors import MicroguardError
 
 
 def run(product: Product[P, W], job: Job, *, rebase: bool = False) -> CommandResult:
-    """Publish a release, or publish nothing.
+    """Run all steps and publish a release; publish nothing if one fails.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def verified_release(
     microdata: Microdata,
     predecessor: Predecessor[Product[P, W]],
 ) -> Verified[P] | CommandResult:
-    """Take all steps before publication; return the release to publish, or the answer if there is none.
+    """Run all steps before publication; return the release to publish, or the answer if there is nothing to
+    publish.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def verified_release(
             product, job, microdata, screened, protected, entry, verdicts, predecessor, accepted=accepted
         )
     except MicroguardError:
-        areas.forget_work(entry.release_id)  # after a refusal only evidence remains
+        areas.forget_work(entry.release_id)  # after a refusal only the evidence remains
         raise
 
 
@@ -107,7 +108,7 @@ def publish_verified(job: Job, release: Verified[P]) -> CommandResult:
     release_id = release.pending.entry.release_id
 
     def look() -> CommandResult | None:
-        with suppress(Exception):  # the next run repairs a failure here
+        with suppress(Exception):  # the next run repairs a failure at this point
             finish_what_died(areas)
         status = Ledger(areas).status(release_id)
         if status is not None and status.event == "published" and areas.public.current() == release_id:
@@ -135,7 +136,7 @@ def _publish(job: Job, release: Verified[P]) -> CommandResult:
         with job.progress.stage("publish"):
             publish(pending.staged, pending.manifest, areas, pending.entry, accepted=pending.accepted)
     except MicroguardError:
-        areas.forget_work(release_id)  # after a refusal only evidence remains
+        areas.forget_work(release_id)  # after a refusal only the evidence remains
         settle_lineage(areas.record(release_id), "FAIL")
         rebuild_index(areas)
         raise

@@ -1,4 +1,4 @@
-"""The verb ``report``: rebuild the page of a release from its evidence and the ledger."""
+"""Verb ``report``: rebuild the page of a release from its evidence and the ledger."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def report(named: str) -> CommandResult:
         try:
             known_area(areas)
         except AreaNotThere as error:
-            text += f"\nThe status on the page is that of the ledger. {error}"
+            text += f"\nThe status on the page is the status in the ledger. {error}"
     return CommandResult(text, {"release_id": release.release_id, "report": str(page)})

@@ -1,4 +1,4 @@
-"""The verb ``start``: open a workbench in the browser for one file, on this machine's loopback address."""
+"""Verb ``start``: open a workbench for one file in the browser, on this machine's loopback address."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST_PORT = 65_535
 def start(
     named: str, *, port: str = "0", no_browser: bool = False, show: Callable[[str], None]
 ) -> CommandResult:
-    """Open a workbench for a file or a specification, until it is interrupted (Ctrl-C).
+    """Open a workbench for a file or a specification, and serve it until it is interrupted (Ctrl-C).
 
     Parameters
     ----------
@@ -50,12 +50,13 @@ def start(
     from microguard.pipelines.workbench.open_file import open_file
 
     if not (port.isdecimal() and int(port) <= LARGEST_PORT):
-        raise SpecificationError("--port: expected a number from 0 (any that is free) to 65535.")
+        raise SpecificationError("--port: expected a number from 0 (any free port) to 65535.")
     try:
-        listener = listen(int(port))  # check this before the file is read
+        listener = listen(int(port))  # checked before the file is read
     except OSError as error:
         raise SpecificationError(
-            f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another one, or none."
+            f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Choose another port, or "
+            "leave the option out."
         ) from None
     with listener, tempfile.TemporaryDirectory(prefix="microguard-") as private:
         workbench = open_file(named)
@@ -64,7 +65,7 @@ def start(
         def started() -> None:
             show(
                 f"The workbench is at {server.guard.address}\n"
-                "Open it in a browser on this machine. Whoever has the address sees the file. Ctrl-C ends it."
+                "Open it in a browser on this machine. Its address gives access to the file. Ctrl-C ends it."
             )
             if not no_browser:
                 threading.Thread(
@@ -76,7 +77,8 @@ def start(
 
 
 def _open(address: str, private: Path) -> None:
-    """Open a browser with a private file: all users of a machine can see the arguments of a process.
+    """Open a browser by means of a private file, because all users of a machine can see the arguments of a
+    process.
 
     The call of a text browser returns only when the user closes it, so the call runs in a separate thread.
     """
@@ -88,7 +90,7 @@ def _open(address: str, private: Path) -> None:
     except webbrowser.Error:
         found = False
     if not found:
-        print("No browser was found: open the address by hand.", file=sys.stderr)
+        print("No browser was found: open the address yourself.", file=sys.stderr)
 
 
 def _ended(workbench: Workbench) -> str:

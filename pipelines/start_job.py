@@ -1,4 +1,4 @@
-"""Start a job: lock the areas, start Spark, and import slow modules at the same time."""
+"""Start of a job: lock the areas, start Spark, and import slow modules at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Protect and measure a sample of the records, to predict or compare; nothing is published.
+"""Trial on a sample of the records, which is protected and measured to predict or compare; nothing is
+published.
 
 The sample is drawn by a hash of the contents, so that the same records are drawn in any order of rows and
 files. If k counts units or households, all records of a unit or household are drawn together.
@@ -31,7 +32,7 @@ def drawn(names: Sequence[str], share: float, purpose: str) -> Column:
 
 
 def suppress_small_regions(specification: Specification) -> Specification:
-    """Return the specification with small regions suppressed, because a sample has smaller regions."""
+    """Return the specification with small regions suppressed, because the regions of a sample are smaller."""
     if specification.region is None:
         return specification
     blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})
@@ -46,7 +47,7 @@ def protect_sample(
     measures: Iterable[Measure[Any, Any]],
     name: str,
 ) -> Measured:
-    """Protect the validated records of a sample with the method of the job, and compute measures.
+    """Protect the validated records of a sample by the job's method, and compute the measures.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Protect the table of a specification as a trial, to predict or compare; nothing is published."""
+"""Trial protection of the table of a specification, to predict or compare; nothing is published."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class TableTrial:
-    """A table that was protected as a trial.
+    """Result of a trial protection of a table.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class TableTrial:
 
 
 def try_table(job: Job, screened: ValidatedInput, specification: Specification, purpose: str) -> TableTrial:
-    """Protect a table with its method and judge it.
+    """Protect a table by its method and judge it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Turn protected records or cells into a verified release: measure, stage, count, judge, write evidence."""
+"""From protected records or cells to a verified release: measure, stage, count, judge, write evidence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class Verified(Generic[P]):
-    """A release that was staged, counted and judged.
+    """Release that was staged, counted and judged.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def verify(
     *,
     accepted: bool,
 ) -> Verified[P]:
-    """Measure, stage, count and judge; the evidence is written before anything is refused.
+    """Measure, stage, count and judge; the evidence is written before anything can be refused.
 
     Parameters
     ----------
@@ -138,7 +138,9 @@ def _draw(measures: Iterable[Measure[Any, Any]], sections: Mapping[str, Any], k:
 
 
 def _disclosed(measured: Measured, counts: Counts, specification: Specification) -> dict[str, float]:
-    """Return the numbers that the specification makes public; counts of records are multiples of k."""
+    """Return the numbers that the specification makes public; counts of records are rounded to multiples of
+    k.
+    """
     k = specification.release.k
     disclosable = {
         **measured.disclosable,
@@ -153,7 +155,7 @@ def _to_multiples(count: int, k: int) -> float:
 
 
 def _unaccounted(counts: Counts) -> float:
-    """Count the records that were neither published nor left out for a stated reason."""
+    """Count the records that were neither published nor excluded for a stated reason."""
     accepted = counts.input - sum(counts.rejected.values()) - counts.suppressed
     return abs(accepted - counts.waiting + counts.ghosts - counts.published)
 
@@ -181,14 +183,17 @@ def _description(
 
 
 def _for_each_column(job: Job, staged: Staged) -> ForEach:
-    """Return how to compute statistics of columns: in tasks if there are many files that tasks can reach."""
+    """Return the function that computes statistics of columns: in tasks, if there are many files that tasks
+    can reach.
+    """
     return partial(staged.place.for_each, job.spark) if len(staged.microdata) > AT_ONCE else few_at_once
 
 
 def add_descriptors(
     staged: StagedFiles, manifest: Mapping[str, Any], for_each: ForEach = few_at_once
 ) -> StagedFiles:
-    """Write descriptors from the staged files and the manifest only; return all files including descriptors.
+    """Write descriptors from the staged files and the manifest only; return all files including the
+    descriptors.
 
     Data files keep the checksums of their verification, so that a file that changed since is not published.
     """

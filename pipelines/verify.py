@@ -1,4 +1,4 @@
-"""The verb ``verify``: audit a published release from its public files."""
+"""Verb ``verify``: audit a published release from its public files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def verify(named: str) -> CommandResult:
         if release.evidence is not None:
             known_area(release.areas())
         raise SpecificationError(
-            f"Release {release.release_id} is not in the public area: it was withdrawn, or waits for "
+            f"Release {release.release_id} is not in the public area: it was withdrawn, or is pending "
             "approval. Name a published one; `microguard history SPEC` lists them."
         )
     with release.public.reading(release.release_id) as folder:
@@ -54,11 +54,11 @@ def verify(named: str) -> CommandResult:
     )
     if not result.passed:
         raise GateRefused(
-            f"Release {result.release_id} does not keep what its manifest promises. "
+            f"Release {result.release_id} does not fulfil what its manifest promises. "
             + " ".join(f"{failure}." for failure in result.failures())
-            + " Withdraw it, and look at who can write to the public area."
+            + " Withdraw it, and check who can write to the public area."
         )
-    lines = [f"Release {result.release_id} keeps what its manifest promises."]
+    lines = [f"Release {result.release_id} fulfils what its manifest promises."]
     lines += [f"  {finding.check}: {finding.detail}" for finding in result.findings]
     lines += _beside_the_ledger(release)
     content = {"release_id": result.release_id, "findings": [asdict(finding) for finding in result.findings]}
@@ -66,17 +66,17 @@ def verify(named: str) -> CommandResult:
 
 
 def _beside_the_ledger(release: FoundRelease) -> list[str]:
-    """Return a note if a ledger is near but the files are outside its public area."""
+    """Return a note if a ledger is near but the audited files are outside its public area."""
     if release.evidence is not None:
         try:
             known_area(release.areas())
         except AreaNotThere as error:
-            return [f"  These files are not in the area of the ledger. {error}"]
+            return [f"  These files are not in the area recorded in the ledger. {error}"]
     return []
 
 
 def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Finding]:
-    """Check the table of a release in a catalogue, if its ledger is near, or in an object store."""
+    """Check the table of a release in a catalogue (if its ledger is near) or in an object store."""
     table: CatalogTable | StoredDeltaTable
     if "catalog_table" in manifest:
         entry = None if release.evidence is None else Ledger(release.areas()).status(release.release_id)
@@ -90,11 +90,13 @@ def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Findi
     else:
         return []
     faults = table.faults(manifest)
-    return [Finding("table", not faults, "; ".join(faults) or "it holds the files of the release")]
+    return [Finding("table", not faults, "; ".join(faults) or "it contains the files of the release")]
 
 
 def _of_its_manifest(release: FoundRelease) -> list[Finding]:
-    """Compare the manifest with its copy in the evidence, if the ledger's own public area is audited."""
+    """Compare the manifest with its copy in the evidence, if the audited area is the ledger's own public
+    area.
+    """
     if release.evidence is None:
         return []
     areas = release.areas()
@@ -122,6 +124,7 @@ def _audited(folder: Path, release: FoundRelease) -> Audit:
         return audit(folder, _original(release, folder), with_table=release.public.folder is not None)
     except Exception as error:  # any damage: a release that cannot be audited does not pass
         raise GateRefused(
-            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
-            "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
+            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or "
+            "files are damaged, or were not written by microguard. Withdraw it, and check who can write to "
+            "the public area."
         ) from error

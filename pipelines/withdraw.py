@@ -1,4 +1,4 @@
-"""The verb ``withdraw``: remove a release from the public area, and record this in the ledger."""
+"""Verb ``withdraw``: remove a release from the public area, and record this in the ledger."""
 
 from __future__ import annotations
 
@@ -77,19 +77,19 @@ def _withdraw(meant: str, areas: Areas) -> None:
     status = Ledger(areas).status(meant)
     if status is not None and not is_in(status, areas.public):
         raise SpecificationError(
-            f"The ledger has this release in another public area, {status.public}: this is a copy, or "
-            "the area was moved. Nothing was withdrawn. Name the release there, or by its folder in the "
-            "evidence area, and delete copies by hand."
+            f"According to the ledger, this release is in another public area, {status.public}: this is a "
+            "copy, or the area was moved. Nothing was withdrawn. Name the release there, or by its folder "
+            "in the evidence area, and delete copies by hand."
         )
     returned = _is_seen(meant, areas)
     if status is None or not (returned or status.event in {"published", *GONE}):
         raise SpecificationError(
-            "The ledger knows no published release of this id: nothing was withdrawn. "
-            "`microguard history SPEC` lists the releases of a specification."
+            "The ledger contains no published release with this id: nothing was withdrawn. `microguard "
+            "history SPEC` lists the releases of a specification."
         )
     if returned:
-        # the area is of an earlier version, or its identity file is damaged: it is the right area if it has
-        # the release
+        # the area is of an earlier version, or its identity file is damaged; it is the right area if it
+        # contains the release
         begin_area(areas)
     if status.event == "published" or returned:
         with areas.public.lock():
@@ -99,7 +99,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
 
 
 def _is_seen(release_id: str, areas: Areas) -> bool:
-    """Return whether a release is in the public area, without asking the ledger."""
+    """Return whether a release is visible in the public area, without reading the ledger."""
     return areas.public.exists(release_id) or areas.public.current() == release_id
 
 
@@ -111,11 +111,11 @@ def _answer(meant: str, areas: Areas, before: str | None, successor: str | None)
     )  # fmt: skip
     kept = "" if areas.public.folder is not None else ", and so are versions of objects that the store keeps"
     content = {"release_id": meant, "was_current": was_current, "current": successor}
-    return CommandResult(f"{text}. Copies that readers have made are out of reach{kept}.", content)
+    return CommandResult(f"{text}. Copies made by readers cannot be withdrawn{kept}.", content)
 
 
 def _declare_lost(areas: Areas) -> CommandResult:
-    """Record all releases of a lost public area as withdrawn; a new area may begin at its place.
+    """Record all releases of a lost public area as withdrawn, so that a new area may begin at its place.
 
     Raises
     ------
@@ -127,8 +127,9 @@ def _declare_lost(areas: Areas) -> CommandResult:
             if _is_lost(areas):
                 return _lost(areas)
             raise SpecificationError(
-                f"--lost: expected a public area that is not at its place, found {areas.public.name}, which "
-                "is there, or unknown to the ledger. Nothing was changed. Call this without --lost."
+                "--lost: expected a public area that does not exist at its place, found "
+                f"{areas.public.name}, which exists or is not in the ledger. Nothing was changed. Run this "
+                "without --lost."
             )
         latest = {each.release_id: each for each in _here(areas)}.values()
         there = [each for each in latest if each.event not in GONE]
@@ -145,7 +146,7 @@ def _here(areas: Areas) -> list[Entry]:
 
 
 def _is_there(areas: Areas) -> bool:
-    """Return whether the public area at the place may be that of the ledger."""
+    """Return whether the public area at the place may be the one in the ledger."""
     try:
         known_area(areas)
     except (AreaNotThere, FileDamaged):
@@ -162,14 +163,16 @@ def _lost(areas: Areas) -> CommandResult:
     ids = list(dict.fromkeys(each.release_id for each in _here(areas) if each.note == LOST))
     text = (
         f"The public area {areas.public.name} is recorded as lost, and {len(ids)} release(s) in it as "
-        "withdrawn: nobody has looked there. Should it appear again, withdraw them once more. Another public "
-        "area may begin at this place. Copies that readers have made are out of reach."
+        "withdrawn, without a check of the area. If it appears again, withdraw them again. Another public "
+        "area may begin at this place. Copies made by readers cannot be withdrawn."
     )
     return CommandResult(text, {"lost": areas.public.name, "release_ids": ids})
 
 
 def _served(public: PublicArea) -> str | None:
-    """Return the current release; None if current.json is unreadable until the lock holder repairs it."""
+    """Return the current release; None if current.json is unreadable until a run that holds the lock repairs
+    it.
+    """
     try:
         return public.current()
     except FileDamaged:

@@ -1,4 +1,4 @@
-"""Errors of a run; each class has the exit code of the command.
+"""Errors of a run; each class has its own exit code of the command.
 
 A message is one readable text that states what was found, what was expected and what to do. Several failures
 are printed as a table (`refusal_text`). A message may contain columns, keys, counts and values of the
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Failure:
-    """One requirement that is not met, or one faulty key. No field contains a value of a record.
+    """One requirement that is not met, or one faulty key. No field contains the value of a record.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class Failure:
         return f"{self.key if expected else self.what}{expected}{remedy}."
 
     def as_json(self) -> dict[str, str]:
-        """Return the fields that are not empty."""
+        """Return the non-empty fields for programs."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
 class MicroguardError(Exception):
-    """Base of every error a run raises on purpose; nothing is published when one is raised.
+    """Base class of all errors that a run raises deliberately; nothing is published if one is raised.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class MicroguardError(Exception):
 
 
 class SpecificationError(MicroguardError):
-    """A faulty specification or faulty arguments: all faults in one text, a line each."""
+    """Raised for a faulty specification or faulty arguments; the text lists all faults, one per line."""
 
     exit_code = 2
 
@@ -86,25 +86,29 @@ class SpecificationError(MicroguardError):
 
 
 class InputRejected(MicroguardError):
-    """The input does not fit the specification, or more records were rejected than it allows."""
+    """Raised if the input does not agree with the specification, or more records were rejected than it
+    allows.
+    """
 
     exit_code = 3
 
 
 class GateRefused(MicroguardError):
-    """A quality gate, a dependency or the ledger of releases refuses the publication."""
+    """Raised if a quality gate, a dependency or the ledger of releases refuses the publication."""
 
     exit_code = 4
 
 
 class ProtectionFailed(MicroguardError):
-    """A block could not be protected, or the written files do not keep the promise."""
+    """Raised if a block could not be protected, or the written files do not fulfil the promise."""
 
     exit_code = 5
 
 
 def refusal_text(head: str, failures: Iterable[Failure]) -> str:
-    """Return a sentence and the table of failures, grouped by remedy in order of occurrence."""
+    """Return a sentence and the table of failures; failures with the same remedy are grouped, in order of
+    occurrence.
+    """
     by_remedy: dict[str, list[Failure]] = {}
     for failure in dict.fromkeys(failures):
         by_remedy.setdefault(failure.remedy, []).append(failure)
@@ -127,7 +131,7 @@ def _rows(by_remedy: Mapping[str, Sequence[Failure]]) -> Iterable[str]:
 
 
 def merged_lines(lines: Iterable[str]) -> list[str]:
-    """Return one line for each key.
+    """Return one line for each key; lines that set the same key are merged.
 
     It contains all items of the key's lists, or the limit that satisfies all failures.
     """

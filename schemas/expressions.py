@@ -18,25 +18,25 @@ from dataclasses import dataclass
 
 FUNCTIONS = ("log", "log10", "exp", "sqrt", "abs")
 DEEPEST = 50
-"""Brackets and operations inside of each other: more is no expression that a person wrote."""
+"""Maximum depth of nested brackets and operations in an expression, far above that of any handwritten one."""
 LONGEST = 2_000
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
 class FaultyExpression(ValueError):
-    """An expression that cannot be parsed; the message states the expected and the found text."""
+    """Raised for an expression that cannot be parsed; the message states the expected and the found text."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A term: a variable of the records."""
+    """Term of an expression: a variable of the records."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Operation:
-    """`one sign other`."""
+    """Operation `one sign other`."""
 
     sign: str
     one: Expression
@@ -45,7 +45,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Call:
-    """`function(of)`."""
+    """Function call `function(of)`."""
 
     function: str
     of: Expression
@@ -67,7 +67,7 @@ def parse_expression(text: str) -> Expression:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FaultyExpression(
-            "signs that no expression has, a name without double quotes that is a word of Python (class, "
+            "characters that no expression contains, an unquoted name that is a keyword of Python (class, "
             "from), or a bracket that is not closed"
         ) from None
     return _read(tree.body, 0)
@@ -87,7 +87,7 @@ def terms(expression: Expression) -> tuple[str, ...]:
 
 def _read(node: ast.expr, depth: int) -> Expression:
     if depth > DEEPEST:
-        raise FaultyExpression(f"more than {DEEPEST} operations inside of each other")
+        raise FaultyExpression(f"more than {DEEPEST} nested operations")
     match node:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
             return Term(name)

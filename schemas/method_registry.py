@@ -28,7 +28,7 @@ GuaranteeName = Literal[
     "noise of amounts",
     "suppressed table",
 ]
-"""Names of the guarantees of `pipelines.guarantees`, which count what a method promises."""
+"""Names of guarantees in `pipelines.guarantees`, which verify the promises of a method by a count."""
 
 
 @dataclass(frozen=True)
@@ -212,11 +212,11 @@ BUILT_IN: dict[str, MethodRow] = {
 TABLE_KEYS: tuple[str, ...] = tuple(
     dict.fromkeys(key for row in BUILT_IN.values() if row.content == "table" for key in row.keys)
 )
-"""Keys of ``[table]`` that not every method uses."""
+"""Keys of ``[table]`` that only some methods use."""
 
 
 def method_names(content: Content) -> tuple[str, ...]:
-    """Return the method names that a specification may contain; methods of third parties come last."""
+    """Return the method names that a specification may contain; third-party methods are last."""
     names = tuple(name for name, row in BUILT_IN.items() if row.content == content)
     return (*names, *sorted(entry_points(group=GROUP).names - set(BUILT_IN)))
 
@@ -231,7 +231,7 @@ def method_exists(content: Content, name: str) -> bool:
 
 
 def method_row(content: Content, name: str) -> MethodRow:
-    """Return the row of a method; if the method is from a third party, load the row.
+    """Return the row of a method; the row of a third-party method is loaded first.
 
     Raises
     ------
@@ -250,7 +250,8 @@ def method_row(content: Content, name: str) -> MethodRow:
         raise unusable(name, f"a MethodRow of that name, found {type(row).__name__}")
     if row.content != content:
         raise unusable(name, f"a method for {content}, found one for {row.content}")
-    if name not in BUILT_IN and row.changes != "values":  # otherwise no limit requires that values change
+    # a method that may leave all values unchanged would pass every limit
+    if name not in BUILT_IN and row.changes != "values":
         raise unusable(name, f'changes = "values", found "{row.changes}"')
     known = get_args(GuaranteeName)
     stated = tuple(row.guarantees)
@@ -261,10 +262,10 @@ def method_row(content: Content, name: str) -> MethodRow:
 
 
 def unusable(name: str, expected: str) -> SpecificationError:
-    """Return the error for a method whose registration cannot be used."""
+    """Return the error for a method whose registration is faulty."""
     return SpecificationError(
         f"The method {name} cannot be used: expected {expected}. Nothing may be published under a promise "
-        f"that microguard does not count. Correct the entry point {name} of the group {GROUP}, or choose "
+        f"that microguard does not verify. Correct the entry point {name} of the group {GROUP}, or choose "
         "another method."
     )
 

@@ -1,4 +1,4 @@
-"""The algorithms that a specification may choose: the rows of `sdc.algorithms`, by strategy.
+"""Algorithms that a specification may choose: the rows of `sdc.algorithms`, by strategy.
 
 A specification is refused when it is read if the row of the algorithm does not support its options.
 """
@@ -18,8 +18,8 @@ Unit = Literal["record", "household", "unit"]
 Kinds = Literal["nominal", "numeric", "mixed"]
 """Kinds of the quasi-identifiers that are clustered together."""
 Strategy = Literal["microaggregation", "frequency", "safe", "other"]
-"""How a clustering is protected: its records in clusters, or the frequencies of its key combinations, by a
-search or a program or by SAFE; other: by a method of a third party, which has no clusterings."""
+"""Protection strategy of a clustering: clusters of records, or frequencies of key combinations protected by a
+search, a program or SAFE. "other" is a third-party method, which has no clusterings."""
 
 ALGORITHMS: Mapping[Strategy, Mapping[str, Algorithm]] = {
     "microaggregation": MICROAGGREGATION,
@@ -37,7 +37,7 @@ REPRESENTATIVES: dict[Kinds, tuple[str, ...]] = {
     "nominal": ("auto", "control_tables", "mode", "medoid"),
     "mixed": ("auto", "mean", "median", "medoid", "mode"),
 }
-"""What may be published for a cluster."""
+"""Values that may be published for a cluster."""
 BY_CONTROL_TABLES: tuple[str, ...] = ("auto", "control_tables")
 """Representatives of nominal variables that are chosen by the errors of control tables, without clusters."""
 
@@ -47,7 +47,7 @@ MAX_RECORDS_BY_EFFORT: dict[Effort, int] = {
     "thorough": 5_000,
     "exact": 200,
 }
-"""Records of a block if blocking.max_records is "auto"."""
+"""Maximum number of records of a block if blocking.max_records is "auto"."""
 
 
 def algorithms(strategy: Strategy, kinds: Kinds, variables: int, weighted: bool = False) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def max_records(strategy: Strategy, algorithm: str, effort: Effort) -> int:
 
 
 def rows_taken(method: str, algorithm: str) -> tuple[Algorithm, ...]:
-    """Return the rows that an algorithm's name, or "auto", can select."""
+    """Return the registry rows that an algorithm's name, or "auto", can select."""
     tables = [ALGORITHMS[strategy] for strategy in STRATEGIES[method]]
     if algorithm == "auto":
         return tuple(row for table in tables for row in table.values())

@@ -8,7 +8,7 @@ from microguard.schemas.errors import SpecificationError
 
 
 def expanded(path: str) -> str:
-    """Expand a leading ``~`` or ``~user`` to a home folder, which a shell does not do in all places.
+    """Expand a leading ``~`` or ``~user`` to a home folder, because a shell does not do so everywhere.
 
     Raises
     ------
@@ -20,7 +20,7 @@ def expanded(path: str) -> str:
     whole = os.path.expanduser(path)
     if whole.startswith("~"):
         raise SpecificationError(
-            f"The path {path}: expected a home folder of this system after ~, found none. Write the whole "
-            "path, or begin it with ./ if a folder is named so."
+            f"The path {path}: expected an existing user's home folder after ~, found none. Write the whole "
+            "path; if a folder has this name, begin the path with ./ instead."
         )
     return whole

@@ -1,4 +1,4 @@
-"""The roles and kinds of variables.
+"""Roles and kinds of variables.
 
 | role | what happens to the variable |
 |---|---|
@@ -35,13 +35,13 @@ Kind = Literal["nominal", "ordinal", "hierarchical", "numeric"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 CATEGORIES: frozenset[str] = frozenset({"nominal", "ordinal", "hierarchical"})
-"""Kinds whose values are categories: counted in control tables, published as they occur."""
+"""Kinds whose values are categories; these are counted in control tables and published as they occur."""
 
 PUBLISHED_AS_IT_IS: frozenset[str] = frozenset({"region", "sensitive", "weight", "other"})
 PUBLISHED: frozenset[str] = PUBLISHED_AS_IT_IS | {"quasi_identifier", "derived"}
 AT_MOST_ONE: tuple[str, ...] = ("unit", "household", "region")
 NOMINAL_ONLY: tuple[str, ...] = ("unit", "identifier", "household", "region")
-"""Roles whose values are names: declaring them numeric is a mistake ("007" would become 7)."""
+"""Roles whose values are names, for which the kind numeric is a mistake ("007" would become 7)."""
 
 
 Disclosable = Literal[

@@ -1,4 +1,4 @@
-"""The methods of statistical disclosure control: arrays or frames in, values out.
+"""Methods of statistical disclosure control. They take arrays or DataFrames and return new values.
 
 No module imports Spark, reads files or prints. Each sub-package is one family of methods:
 
@@ -16,7 +16,7 @@ valid or None, and ``optimal`` means proved. Invalid input raises a subclass of 
 message contains no value of a record.
 """
 
-if __name__ == "sdc":  # a checkout's folder under its deprecated name: see microguard.deprecate_sdc
+if __name__ == "sdc":  # supports checkouts whose folder has the deprecated name, see microguard.deprecate_sdc
     from importlib import import_module
 
     import_module("microguard").deprecate_sdc()

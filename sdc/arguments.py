@@ -33,4 +33,6 @@ def checked_seed(seed: object) -> int:
 def check_records(records: int, least: int = 1) -> None:
     """Raise TooFewRecords if a file has fewer records than a method needs."""
     if records < least:
-        raise TooFewRecords(f"records: expected at least {least}, found {records}. Leave this file out")
+        raise TooFewRecords(
+            f"records: expected at least {least}, found {records}. Exclude this file from the run"
+        )

@@ -1,4 +1,4 @@
-"""Call the kernels that `protect` uses by default for numeric and mixed records, on tiny instances.
+"""Call the kernels that `protect` uses by default for numeric and mixed records, so that they are compiled.
 
 The process from which Spark forks its Python workers loads these kernels, so this module imports no other
 method.
@@ -15,7 +15,7 @@ from microguard.sdc.risk.linkage import Points, nearer_and_tied
 
 
 def clusters() -> None:
-    """Compile the kernels that `protect` uses by default for numeric and mixed records."""
+    """Compile the clustering kernels that `protect` uses by default for numeric and mixed records."""
     random = np.random.default_rng(0)
     points, keys = random.normal(size=(12, 2)), np.arange(12)
     for effort in ("fast", "standard"):
@@ -27,7 +27,7 @@ def clusters() -> None:
 
 
 def link(numbers: np.ndarray) -> None:
-    """Compile the kernel of record linkage for (n, p) numbers."""
+    """Compile the kernel of record linkage for arrays of shape (n, p)."""
     n = len(numbers)
     records = Points(numbers, np.zeros((n, 1), np.int64), np.zeros(n, np.int64))
     nearer_and_tied(records, np.zeros(n), records)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class SdcError(ValueError):
-    """Base class of the errors that methods raise on purpose.
+    """Base class of errors that methods raise deliberately.
 
     Attributes
     ----------
@@ -26,48 +26,52 @@ class SdcError(ValueError):
 
 
 class TooFewRecords(SdcError):
-    """Fewer records than k, or none at all."""
+    """Raised if there are fewer records than k, or none at all."""
 
 
 class InvalidParameter(SdcError):
-    """A parameter outside its range: k below 2, an unknown algorithm, effort or criterion."""
+    """Raised for a parameter outside its range: k below 2, an unknown algorithm, effort or criterion."""
 
 
 class UnsupportedCombination(InvalidParameter):
-    """Options that are each valid, but that the chosen method does not support in combination."""
+    """Raised for options that are valid separately but that the chosen method does not support in
+    combination.
+    """
 
 
 class NotNumeric(SdcError):
-    """A variable that must be numeric is not."""
+    """Raised if a variable is not numeric although the method requires it."""
 
 
 class NotFinite(SdcError):
-    """A variable contains NaN or infinity."""
+    """Raised if a variable contains NaN or infinity."""
 
 
 class NoVariation(SdcError):
-    """Every variable is constant: variables cannot be standardised and information loss is undefined."""
+    """Raised if every variable is constant, so that standardisation and information loss are undefined."""
 
 
 class ShapeMismatch(SdcError):
-    """Arrays whose lengths or dimensions do not fit together."""
+    """Raised for arrays whose lengths or dimensions do not match."""
 
 
 class UnsupportedArguments(SdcError):
-    """Array types that a kernel does not compile for, or a read-only array that it would write to."""
+    """Raised for array types that a kernel cannot be compiled for, or a read-only array that it would write
+    to.
+    """
 
 
 class UnknownVariable(SdcError):
-    """A variable name that is missing from the frame, or that occurs twice in it."""
+    """Raised for a variable name that the frame does not contain, or contains twice."""
 
 
 class NotAdditive(SdcError):
-    """A table whose additive relations do not hold within the tolerance."""
+    """Raised for a table whose additive relations do not hold within the tolerance."""
 
 
 class ImpossibleProtection(SdcError):
-    """A protection requirement that the data, the capacities or the relations make infeasible."""
+    """Raised if the data, the capacities or the relations make a protection requirement infeasible."""
 
 
 class SolverFailed(SdcError):
-    """The solver ended with a status that proves neither a solution nor infeasibility."""
+    """Raised if the solver stopped with a status that proves neither a solution nor infeasibility."""

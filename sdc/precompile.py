@@ -1,4 +1,4 @@
-"""Compile kernels ahead of time, once per machine: ``python -m microguard.sdc.precompile [PART ...]``.
+"""Compilation of kernels ahead of time, once per machine: ``python -m microguard.sdc.precompile [PART ...]``.
 
 A kernel that was not compiled ahead of time is compiled at its first call, by every worker of a cluster that
 calls the kernel. Each part calls public functions on instances so small that only compilation takes time.
@@ -36,7 +36,7 @@ from microguard.sdc.suppression.unit_witnesses import UnitWitnesses
 
 
 def combinations() -> None:
-    """Compile the kernels that `protect` uses by default for nominal records."""
+    """Compile the kernels that `protect` uses by default for nominal records (key combinations)."""
     anonymise(_frame(), 3, 2, effort="fast")
     anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
     link(np.empty((3, 0)))
@@ -67,12 +67,12 @@ def nominal() -> None:
 
 
 def tables() -> None:
-    """Compile the kernels of all table algorithms; start solutions come from annealing and from belief
+    """Compile the kernels of all table algorithms, with start solutions by annealing and by belief
     propagation.
     """
     table = _table([0, 6, 12])
     problem = Problem.from_table(table, "at-least")
-    model = QuadraticModel.for_problem(problem)  # used in three and more dimensions
+    model = QuadraticModel.for_problem(problem)  # belief propagation is used in three and more dimensions
     model.refine(np.zeros(problem.size, dtype=np.int8), 1, 0, Deadline.after(None))
     for name in ("local-search", "learning", "hybrid-swaps", "exact"):
         adjust(table, algorithm=name, effort="fast")
@@ -92,7 +92,7 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def precompile(parts: Sequence[str] = ()) -> None:
-    """Compile all kernels of the named parts, for the types of their callers; all parts by default."""
+    """Compile all kernels of the named parts (default: all) for the argument types of their callers."""
     for name in parts or PARTS:
         PARTS[name]()
     forget_earlier()
@@ -104,7 +104,7 @@ def _frame() -> pd.DataFrame:
 
 
 def _table(cells: Sequence[int]) -> CellTable:
-    """Return a 4 x 4 table with its totals; the cells at these positions are sensitive."""
+    """Return a 4 x 4 table with its totals; the cells at the given positions are sensitive."""
     inner = np.arange(1.0, 17.0).reshape(4, 4)
     whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
     size = whole.shape[0]
@@ -128,5 +128,5 @@ def _table(cells: Sequence[int]) -> CellTable:
 
 
 if __name__ == "__main__":
-    logging.getLogger("microguard").setLevel(logging.ERROR)  # suppress the log message on compilation
+    logging.getLogger("microguard").setLevel(logging.ERROR)  # suppress the log message about compilation
     precompile(sys.argv[1:])

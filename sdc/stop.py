@@ -1,4 +1,4 @@
-"""Stopping rules: stop by counted work, by proof, or (as a safety net only) by the clock.
+"""Stopping rules: stop by counted work, by proof, or (only for safety) by the clock.
 
 No other module of ``sdc`` reads a clock. Methods count work instead, so that a result does not depend on the
 machine. If a deadline ends a search, the result has ``stopped_by = "time"``.
@@ -26,7 +26,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
-        """Return the deadline `seconds` from now; None never expires."""
+        """Return the deadline `seconds` from now; with None it never expires."""
         if seconds is None:
             return cls(float("inf"))
         if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds > 0:

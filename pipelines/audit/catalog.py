@@ -1,4 +1,4 @@
-"""Audit the table of a release in a catalogue: its tag must refer to exactly the published files."""
+"""Audit of a release's table in a catalogue: its tag must refer to exactly the published files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 
 TAG = SnapshotRefType.TAG
-#: Tags of releases have the names of their ids; other writers may set tags of their own.
+#: Pattern of a release's tag, which equals its id; other writers may set other tags.
 RELEASE_ID = re.compile("[0-9a-f]{32}")
 
 
 def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> list[str]:
-    """Return the faults of the snapshot of a release, one sentence each.
+    """Return the faults of a release's snapshot in the catalogue, one sentence each.
 
     Parameters
     ----------
@@ -32,18 +32,18 @@ def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> l
         return ["the table of the catalogue has no tag with the id of this release"]
     scan = table.scan(snapshot_id=tag.snapshot_id)
     if {field.name for field in scan.projection().fields} != {each["name"] for each in manifest["columns"]}:
-        return ["the table of the catalogue has other columns than the release"]
+        return ["the columns of the table in the catalogue differ from those of the release"]
     tasks = list(scan.plan_files())
     if sorted(task.file.file_path for task in tasks) != sorted(released) or any(
         task.delete_files for task in tasks
     ):
-        return ["the table of the catalogue has other files than the release"]
+        return ["the files of the table in the catalogue differ from those of the release"]
     counted = 0
     for file in released:
         with table.io.new_input(file).open() as stream:
             counted += pq.read_metadata(stream).num_rows
     if sum(task.file.record_count for task in tasks) != counted:
-        return ["the table of the catalogue counts other records than the release"]
+        return ["the number of records of the table in the catalogue differs from that of the release"]
     current = table.current_snapshot()
     tagged = {
         ref.snapshot_id

@@ -1,4 +1,4 @@
-"""Audit the CSV file of a release: DuckDB compares its records with the Parquet files, in the same order."""
+"""Audit of a release's CSV file: DuckDB compares its records with the Parquet files, in the same order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 from microguard.pipelines.guarantees.queries import number, quoted_text
 
-#: Types for which Arrow and DuckDB may write the same value as different text.
+#: Types for which Arrow and DuckDB may write the same value as different texts.
 _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")
 #: Maximum size of a record in bytes.
 LONGEST = 2**24
@@ -51,12 +51,12 @@ def wrong_records(
             "SELECT count(*) FROM (SELECT true AS one, * FROM microdata) POSITIONAL JOIN "
             f"(SELECT true AS other, * FROM as_text) WHERE one IS NULL OR other IS NULL OR {different}",
         )
-    except duckdb.Error:  # the text of the error may quote a record, so it is not shown
+    except duckdb.Error:  # the text of the error is not shown, because it may quote a record
         return records
 
 
 def _differs(text: str, key: str, kind: str) -> str:
-    """Return the SQL condition that a text differs from the value: further digits would be a disclosure."""
+    """Return the SQL condition that a text differs from a value; additional digits would be a disclosure."""
     other = f"CAST({key} AS VARCHAR) IS DISTINCT FROM {text}"
     if not kind.startswith(_WRITTEN_OTHERWISE):
         return other
@@ -65,7 +65,7 @@ def _differs(text: str, key: str, kind: str) -> str:
 
 
 def _type(engine: duckdb.DuckDBPyConnection, key: str) -> str:
-    """Return the DuckDB type of a column of the view."""
+    """Return the DuckDB type of a column in the view."""
     ((kind,),) = engine.execute(
         "SELECT data_type FROM duckdb_columns() WHERE table_name = 'microdata' AND column_name = ?", [key]
     ).fetchall()

@@ -1,4 +1,6 @@
-"""Recompute the derived columns of a release with DuckDB, and count the records that contradict them."""
+"""Recomputation of derived columns with DuckDB, to count the records of a release that contradict their
+formulas.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,10 @@ from microguard.pipelines.audit.partitions import MICRODATA
 from microguard.pipelines.guarantees.queries import number
 from microguard.schemas.expressions import Call, Expression, Operation, Term, parse_expression
 
-#: Relative error of a recomputed number: engines round functions such as logarithms in different ways.
+#: Relative error of a recomputed number, because engines round functions such as logarithms in different
+#: ways.
 ROUNDING = 1e-9
-#: Relative error of a recomputed number in a column of 32-bit numbers.
+#: Relative error of a recomputed number in a column of 32-bit floats.
 ROUNDING_OF_SINGLE = 1e-6
 #: Conditions under which a function has a finite value; for other arguments the value is missing.
 _DEFINED = {"log": "{0} > 0", "log10": "{0} > 0", "sqrt": "{0} >= 0", "exp": "{0} < 709.78", "abs": "true"}
@@ -45,7 +48,7 @@ def contradictions(
 
 
 def _differs(key: str, value: str, kind: str) -> str:
-    """Return the SQL condition that a value differs from the expected one, rounded to its type."""
+    """Return the SQL condition that a value differs from the expected value rounded to its type."""
     expected = f"(CASE WHEN isfinite({value}) THEN {value} END)"
     rounding = ROUNDING_OF_SINGLE if kind == "float" else ROUNDING
     allowed = f"{_half_a_unit(kind)!r} + {rounding} * greatest(abs({expected}), 1)"

@@ -1,4 +1,4 @@
-"""Audit the descriptor and the public page of a release by comparing them with its files and manifest."""
+"""Audit of a release's descriptor and public page, which must agree with its files and manifest."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DESCRIPTOR, PAGE = "datapackage.json", "report.html"
 _STATUSES = {"published": ("A", "F"), "suppressed": ("Q", "C")}
 _STRUCTURE = "sdmx/structure.xml"
 _NAMESPACE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"
-#: Relative tolerance for sums of floats that were added in another order.
+#: Relative tolerance of sums of floats, which may be added in another order.
 TOLERANCE = 1e-9
-#: Probabilities of the quartiles.
+#: Probabilities that define the quartiles.
 QUARTILES = (0.25, 0.5, 0.75)
-#: Pattern of a link to an external resource: loading it would disclose the page's readers to another server.
+#: Pattern of a link to an external resource; loading it would disclose the page's readers to another server.
 _LOADS = re.compile(
     r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=(?!['\x22]#)|<style[^<]*(?:url\(|@import)",
     re.IGNORECASE,
@@ -32,12 +32,12 @@ _LOADS = re.compile(
 
 
 def files_of_description(stems: Iterable[str]) -> set[str]:
-    """Return the names of the files that describe a release with tables of these names."""
+    """Return the names of the descriptive files of a release whose tables have these names."""
     return {DESCRIPTOR, PAGE, _STRUCTURE, *(f"sdmx/{stem}.csv" for stem in stems)}
 
 
 def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Return the faults of the descriptor and the page, one sentence each."""
+    """Return the faults of the descriptor and the public page, one sentence each."""
     package = json.loads((folder / DESCRIPTOR).read_text(encoding="utf-8"))
     page = (folder / PAGE).read_text(encoding="utf-8")
     resources = {each["path"]: each for each in package["resources"]}
@@ -48,17 +48,17 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     if package["id"] != manifest["release_id"] or manifest["release_id"] not in page:
         discrepancies.append("the descriptor or the page belongs to another release")
     if set(resources) != set(described_files):
-        discrepancies.append("the descriptor names other files than the manifest")
+        discrepancies.append("the descriptor lists other files than the manifest")
     elif any(_differs(folder, resources[name], file) for name, file in described_files.items()):
         discrepancies.append(
-            "the descriptor has another checksum, size, number of rows or column than a file"
+            "the checksum, size, number of rows or a column of a file differs from the descriptor"
         )
     suppressed = bool(manifest.get("suppressed"))
     exchanged = [table for table in manifest["tables"] if _sdmx(table) in described_files]
     if any(_rewritten(folder, table, suppressed) for table in exchanged):
-        discrepancies.append("an SDMX-CSV file has other cells than its table")
+        discrepancies.append("the cells of an SDMX-CSV file differ from those of its table")
     if _STRUCTURE in described_files and _misnamed(folder):
-        discrepancies.append("the SDMX structure message gives a code another name than its value")
+        discrepancies.append("the SDMX structure message names a code differently from its value")
     if _LOADS.search(page):
         discrepancies.append("the page loads an external resource")
     return discrepancies
@@ -86,14 +86,16 @@ def _sdmx(table: Mapping[str, Any]) -> str:
 
 
 def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool:
-    """Return whether the lines of the SDMX-CSV differ from the cells of the table file, in the same order."""
+    """Return whether the lines of the SDMX-CSV file differ from the cells of the table file, in the same
+    order.
+    """
     with open(folder / _sdmx(table), encoding="utf-8", newline="") as file:
         header, *lines = csv.reader(file)
     content = pq.read_table(folder / table["file"])
     columns = [list(map(_text, column.to_pylist())) for column in content.columns]
     statuses = columns.pop() if suppressed else ["published"] * len(content)
     flags = [[_STATUSES[str(status)][place] for status in statuses] for place in (0, 1)]
-    if header[0] == "DATAFLOW":  # SDMX-CSV 1.0, in releases by earlier versions
+    if header[0] == "DATAFLOW":  # SDMX-CSV 1.0, written by earlier versions of microguard
         cells = [["_U" if each is None else each for each in column] for column in columns]
         cells += flags if suppressed else []
         return [line[1:] for line in lines] != [list(row) for row in zip(*cells, strict=True)]
@@ -104,7 +106,9 @@ def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool
 
 
 def _value_of_code(code: str) -> str | None:
-    """Return the value of an SDMX code: ``$`` and two digits stand for a byte, ``_U`` for a missing value."""
+    """Return the value that an SDMX code represents: ``$`` and two digits encode a byte, ``_U`` a missing
+    value.
+    """
     if code == "_U":
         return None
     return unquote(code.replace("$", "%"), errors="strict") if code != "$" else ""
@@ -115,7 +119,7 @@ def _text(value: Any) -> str | None:
 
 
 def _misnamed(folder: Path) -> bool:
-    """Return whether the structure message gives a code a name that differs from the code's value."""
+    """Return whether the structure message gives a code a name other than the code's value."""
     message = ElementTree.parse(folder / _STRUCTURE)
     for codelist in message.iter(f"{_NAMESPACE}Codelist"):
         if codelist.get("id") in ("CL_OBS_STATUS", "CL_CONF_STATUS"):
@@ -128,7 +132,8 @@ def _misnamed(folder: Path) -> bool:
 
 
 def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: Mapping[str, str]) -> int:
-    """Count the columns whose statistics in the descriptor differ from those of the view ``microdata``.
+    """Count the columns whose statistics in the descriptor differ from those computed from the view
+    ``microdata``.
 
     Parameters
     ----------
@@ -144,7 +149,7 @@ def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: M
 
 
 def _field_holds(engine: duckdb.DuckDBPyConnection, column: str, field: Mapping[str, Any]) -> bool:
-    """Return whether the stated statistics and list of values of a column agree with the records."""
+    """Return whether the statistics and the list of values stated for a column agree with its records."""
     listed = field.get("constraints", {}).get("enum")
     if listed is not None:
         found = engine.execute(
@@ -181,7 +186,8 @@ def _holds(engine: duckdb.DuckDBPyConnection, column: str, declared: Mapping[str
 
 
 def _ordered_as_stated(engine: duckdb.DuckDBPyConnection, number: str, declared: Mapping[str, Any]) -> bool:
-    """Return whether the quartiles are those of the finite values, and the deviation is near theirs.
+    """Return whether the stated quartiles are those of the finite values, and the stated standard deviation
+    is close to theirs.
 
     Arrow and DuckDB convert a decimal to doubles that differ in the last bits.
     """
@@ -203,5 +209,5 @@ def _ordered_as_stated(engine: duckdb.DuckDBPyConnection, number: str, declared:
 
 
 def _size(declared: Mapping[str, Any]) -> float:
-    """Return the largest absolute value; after division by this value, squares are finite."""
+    """Return the largest absolute value; values divided by it have finite squares."""
     return max(abs(float(declared["minimum"])), abs(float(declared["maximum"]))) or 1.0

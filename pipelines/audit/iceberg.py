@@ -1,4 +1,6 @@
-"""Audit the Iceberg table of a release: its snapshot must have exactly the records of the published files."""
+"""Audit of a release's Iceberg table: its snapshot must contain exactly the records of the published
+files.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ PROPERTY = "release_id"
 
 
 def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """Return the faults of the Iceberg snapshot of a release, one sentence each.
+    """Return the faults of a release's Iceberg snapshot, one sentence each.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     """
     path, release_id = public / FOLDER, str(manifest["release_id"])
     if not (path / "metadata" / "version-hint.text").is_file():
-        return ["there is no Iceberg table next to the release"]
+        return ["the folder of the release has no Iceberg table next to it"]
     table = StaticTable.from_metadata(str(path))
     snapshots = [
         each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY) == release_id
@@ -39,21 +41,21 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     newest = max(snapshots, key=lambda each: each.sequence_number or 0)
     scan = table.scan(snapshot_id=newest.snapshot_id)
     if {field.name for field in scan.projection().fields} != {each["name"] for each in manifest["columns"]}:
-        return ["the Iceberg table has other columns than the release"]
+        return ["the columns of the Iceberg table differ from those of the release"]
     tasks, released = list(scan.plan_files()), record_files_of_table(public, manifest)
     table_files = sorted(task.file.file_path for task in tasks)
     equal = table_files == released or (
         bool(table_files) and multiset_hash(table_files) == multiset_hash(released)
     )
     if not equal or any(task.delete_files for task in tasks):
-        return ["the records of the Iceberg table are not those of the files"]
+        return ["the records of the Iceberg table differ from those of the published files"]
     if sum(task.file.record_count for task in tasks) != count_records(released):
-        return ["the Iceberg table counts other records than the release"]
+        return ["the number of records of the Iceberg table differs from that of the release"]
     return _later(public, table, newest.snapshot_id)
 
 
 def _later(public: Path, table: StaticTable, audited: int) -> list[str]:
-    """Return the fault if the state that readers see is another snapshot than the audited one."""
+    """Return a fault if readers currently see another snapshot than the audited one."""
     current = table.current_snapshot()
     if current is not None and current.snapshot_id == audited:
         return []

@@ -1,4 +1,4 @@
-"""Audit a release that is partitioned by region: each folder has the records of one region.
+"""Audit of a release that is partitioned by region: each folder contains the records of one region.
 
 Folders are named as in Hive (``microdata/region=north/part-00000.parquet``), with percent-encoded characters.
 """
@@ -15,19 +15,19 @@ import pyarrow as pa
 from microguard.pipelines.guarantees.queries import FILE, number, show
 
 MICRODATA = "microdata"
-#: Column of the view with the name of the folder of a record.
+#: Column of the view that contains the folder name of a record.
 FOLDER = "folder"
-#: View of the records without the column in the folder names.
+#: View of the records without the column that is stored in the folder names.
 ROWS = "rows_of_files"
 
 
 def record_files(folder: Path) -> list[Path]:
-    """Return the record files of a release, in the order of their records."""
+    """Return the record files of a release in the order of their records."""
     return sorted((folder / MICRODATA).rglob("*.parquet"))
 
 
 def partition_field(manifest: Mapping[str, Any]) -> pa.Field | None:
-    """Return the partition column of the manifest, or None if the release is not partitioned."""
+    """Return the partition column in the manifest; None if the release is not partitioned."""
     name = manifest.get("partitioned_by")
     types = {column["name"]: column["type"] for column in manifest["columns"]}
     return None if name is None else pa.field(name, pa.type_for_alias(types[name]))
@@ -36,7 +36,9 @@ def partition_field(manifest: Mapping[str, Any]) -> pa.Field | None:
 def show_records(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: Mapping[str, Any], keys: Sequence[str]
 ) -> None:
-    """Create the view ``microdata``: the columns of the manifest as `keys`, and `FOLDER` if partitioned."""
+    """Create the view ``microdata`` with the manifest's columns as `keys`, and `FOLDER` if the release is
+    partitioned.
+    """
     files, partition = record_files(folder), partition_field(manifest)
     if partition is None:
         show(engine, MICRODATA, files, keys)
@@ -68,7 +70,7 @@ def partition_faults(
     folders = {path.parent for path in record_files(folder)}
     named = [each for each in folders if each.name.partition("=")[0] == partition]
     outside = sum(each.parent != folder / MICRODATA for each in named) + len(folders) - len(named)
-    faults = [f"{outside} folders of records are not partitions by {partition}"] if outside else []
+    faults = [f"{outside} folders of records are no partitions by {partition}"] if outside else []
     if len({unquote(each.name) for each in named}) < len(named):
         faults.append(f"two folders have the same value of {partition}")
     for group in manifest["guarantee"].get("groups", ()):

@@ -1,4 +1,4 @@
-"""Count the records of a release that contradict the recodes which its manifest states.
+"""Count of the records of a release that contradict the recodes stated in its manifest.
 
 Protected numbers are rounded means of recoded values, so that only their bands can be compared.
 """
@@ -21,7 +21,7 @@ ROUNDING = 1e-6
 def contradictions(
     engine: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any], keys: Mapping[str, str]
 ) -> dict[str, int]:
-    """Return the number of contradicting records of each recoded variable that can be compared.
+    """Return the number of contradicting records for each recoded variable that can be compared.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def contradictions(
 
 
 def _half(kind: str) -> float:
-    """Return half a unit of the last digit of a decimal type, to which limits were rounded; else 0."""
+    """Return the rounding error of limits: half a unit of the last digit of a decimal type, otherwise 0."""
     found = re.fullmatch(r"decimal\d*\(\d+, ?(-?\d+)\)", kind)
     return 0.5 * 10.0 ** -int(found[1]) if found else 0.0
 
 
 def _wrong(key: str, recode: Mapping[str, Any], protected: bool, half: float) -> Iterator[str]:
-    """Yield SQL conditions that only a value which contradicts the recode meets."""
+    """Yield SQL conditions that are true only for values that contradict the recode."""
     if "bands" in recode:
         labels = ", ".join(map(quoted_text, _labels(recode["bands"])))
         yield f"{key} NOT IN ({labels})"
@@ -71,9 +71,9 @@ def _wrong(key: str, recode: Mapping[str, Any], protected: bool, half: float) ->
             f" AND abs({value} - {end!r}) > {max(half, ROUNDING * abs(end))!r}" for end in ends.values()
         )
         yield f"{known} {apart} > greatest({half!r}, {ROUNDING} * {size}){at_end}"
-    elif not ends and "level" not in recode:  # further recodes may give a value that is a missing code
+    elif not ends and "level" not in recode:  # a further recode may produce a value that is a missing code
         for code in recode.get("missing", ()):
-            shown = f"CAST({key} AS VARCHAR)"  # true and false are no numbers
+            shown = f"CAST({key} AS VARCHAR)"  # booleans are not numbers
             text = isinstance(code, str)
             number_shown = f"TRY_CAST({shown} AS DOUBLE) = "
             yield f"{shown} = {quoted_text(code)}" if text else f"{number_shown}{float(code)!r}"

@@ -1,4 +1,4 @@
-"""Audit a published release with a second engine, using its public files only.
+"""Audit of a published release with a second engine (DuckDB), using only its public files.
 
 DuckDB counts each guarantee on the published files, and every statement of the manifest is compared with the
 files. The audit uses no code of the methods and no Spark, and it reads only files that every reader of the
@@ -32,7 +32,7 @@ from microguard.pipelines.guarantees.registry import UnknownGuarantee, record_gu
 from microguard.pipelines.guarantees.table_files import table_files, wrong_columns
 
 FREQUENCY = "frequency"
-#: Module that audits the tables of each format; its library is imported only if a release has this format.
+#: Module that audits the tables of each format. Its library is imported only if a release has this format.
 _TABLE_FORMATS = {
     "delta": "microguard.pipelines.audit.delta",
     "iceberg": "microguard.pipelines.audit.iceberg",
@@ -64,7 +64,7 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether every check passed."""
+        """Return whether every check passed."""
         return all(finding.passed for finding in self.findings)
 
     def failures(self) -> list[str]:
@@ -116,7 +116,7 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
 
 
 def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """Check whether descriptor and public page agree with the files; old releases may have neither."""
+    """Check whether descriptor and page agree with the files; old releases may have neither."""
     if description.DESCRIPTOR not in manifest["files"]:
         return []
     faults = description.faults(folder, manifest)
@@ -128,13 +128,13 @@ def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
     title = manifest["format"].capitalize()
     module = importlib.import_module(_TABLE_FORMATS[manifest["format"]])
     faults = module.faults(folder.resolve().parent, manifest)
-    return Finding(f"{title} table", not faults, "; ".join(faults) or "it holds the records of the files")
+    return Finding(f"{title} table", not faults, "; ".join(faults) or "its records are those of the files")
 
 
 def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | None) -> list[Finding]:
     """Check the columns and the guarantee of a protected table."""
     wrong = wrong_columns(folder, manifest)
-    columns = Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
+    columns = Finding("columns", wrong == 0, f"{wrong} files whose columns differ from the manifest")
     if wrong:
         return [columns]
     try:
@@ -156,17 +156,17 @@ def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | Non
 
 
 def _tau_argus(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """Check whether the files for tau-ARGUS hold the cells of the tables."""
+    """Check whether the tau-ARGUS files contain the cells of the tables."""
     if not any(name.startswith(f"{tau_argus.FOLDER}/") for name in manifest["files"]):
         return []
     wrong = sum(tau_argus.differs(folder, table, str(manifest["total"])) for table in manifest["tables"])
-    return [Finding("tau-ARGUS", wrong == 0, f"{wrong} tables with other cells, codes or fields")]
+    return [Finding("tau-ARGUS", wrong == 0, f"{wrong} tables with different cells, codes or fields")]
 
 
 def _promises(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Count every guarantee stated in the manifest of a release of records."""
+    """Count every guarantee that the manifest of a release of records states."""
     try:
         guarantees = record_guarantees(manifest)
     except UnknownGuarantee as error:
@@ -178,7 +178,7 @@ def _promises(
 def _derived(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Recompute the derived columns from the columns that are published next to them."""
+    """Recompute the derived columns from the columns that are published with them."""
     if not any("derived" in column for column in manifest["columns"]):
         return []
     from microguard.pipelines.audit.derived import contradictions
@@ -192,7 +192,7 @@ def _derived(
 def _recodes(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Compare the values of recoded columns with the recodes that the manifest states."""
+    """Compare the values of recoded columns with the recodes stated in the manifest."""
     if not manifest.get("recodes"):
         return []
     from microguard.pipelines.audit.recodes import contradictions
@@ -206,7 +206,7 @@ def _recodes(
 
 
 def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> Finding:
-    """Check whether a count meets its guarantee and whether the manifest states the same numbers."""
+    """Check whether a counted guarantee is satisfied and whether the manifest states the same numbers."""
     failed = unmet(guarantee.requirements(), count)
     stated = guarantee.manifest(count)
     if not failed and any(not _agrees(manifest.get(name), entry) for name, entry in stated.items()):
@@ -215,7 +215,7 @@ def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> 
 
 
 def _agrees(stated: Any, counted: Any) -> bool:
-    """Return whether a statement of the manifest agrees with a count; old versions stated fewer numbers."""
+    """Return whether a manifest entry agrees with a count; old manifests have fewer numbers."""
     if isinstance(stated, dict) and isinstance(counted, dict):
         return all(name in counted and _agrees(each, counted[name]) for name, each in stated.items())
     if isinstance(stated, list) and isinstance(counted, list):
@@ -224,7 +224,7 @@ def _agrees(stated: Any, counted: Any) -> bool:
 
 
 class PublicRecords(RecordFiles):
-    """The view ``microdata`` of the public files, queried with DuckDB."""
+    """View ``microdata`` of the public files, queried with DuckDB."""
 
     def __init__(self, engine: duckdb.DuckDBPyConnection, columns: dict[str, str]) -> None:
         self.columns = columns
@@ -239,7 +239,7 @@ class PublicRecords(RecordFiles):
         )
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query over the records."""
+        """Run a query on the records and return its result."""
         return self._engine.execute(sql.format(records=MICRODATA)).fetchall()
 
 
@@ -256,7 +256,7 @@ def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
     listed = manifest["files"]
-    # A link to a folder is not a file of the release, but readers would follow the link.
+    # a link to a folder is not a file of the release, but readers would follow it
     found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     present = {path.relative_to(folder).as_posix() for path in found}
     foreign, missing = present - set(listed) - {"manifest.json"}, set(listed) - present
@@ -272,7 +272,7 @@ def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _files(manifest: dict[str, Any]) -> Finding:
-    """Check whether each listed file is expected in a release; no check reads unexpected files."""
+    """Check whether a release may contain each listed file; no check reads unexpected files."""
     stated = [table["file"] for table in manifest["tables"]]
     stated += [manifest["csv"]["file"]] if "csv" in manifest else []
     stems = [Path(name).stem for name in stated]
@@ -301,7 +301,7 @@ def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
         [(entry.name, str(entry.type)) for entry in pq.read_schema(path)] != declared
         for path in record_files(folder)
     )
-    return Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
+    return Finding("columns", wrong == 0, f"{wrong} files whose columns differ from the manifest")
 
 
 def _metadata(folder: Path) -> Finding:
@@ -310,7 +310,7 @@ def _metadata(folder: Path) -> Finding:
 
 
 def _has_foreign_metadata(path: Path) -> bool:
-    """Return whether footer, Arrow schema or a column has metadata, in which other programs store sources."""
+    """Return whether footer, schema or a column has metadata, which may contain source data."""
     schema = pq.read_schema(path)
     of_columns = {key for entry in schema for key in entry.metadata or {}}
     keys = {*(pq.read_metadata(path).metadata or {}), *(schema.metadata or {}), *of_columns}
@@ -330,7 +330,7 @@ def _dictionaries(folder: Path) -> Finding:
 def _partitions(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], keys: list[str]
 ) -> list[Finding]:
-    """Check whether each partition folder alone is k-anonymous."""
+    """Check whether the records of each partition folder are k-anonymous by themselves."""
     if partition_field(manifest) is None:
         return []
     key_by_column = dict(zip([column["name"] for column in manifest["columns"]], keys, strict=True))

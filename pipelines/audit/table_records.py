@@ -1,4 +1,4 @@
-"""Find the records that a Delta or Iceberg table must have: those of a release and of its predecessors."""
+"""Records that a Delta or Iceberg table must contain: those of a release and of its predecessors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
 def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """Return the record files of a release and of the earlier releases that it includes.
+    """Return the record files of a release and of the earlier releases that it extends.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
 def later_faults(
     public: Path, release_id: str, columns: Sequence[str], files: Sequence[str], title: str
 ) -> list[str]:
-    """Return the fault of a table whose newest state is not the newest release that was committed to it.
+    """Return a fault if the newest state of a table is not the newest release that was committed to it.
 
     Readers of a table see its newest state. Another writer may have added, changed or deleted records since.
 
@@ -59,12 +59,12 @@ def later_faults(
 
 
 def count_records(files: Sequence[str]) -> int:
-    """Return the number of records in the footers of the files."""
+    """Return the number of records stated in the footers of the files."""
     return sum(pq.read_metadata(file).num_rows for file in files)
 
 
 def multiset_hash(files: Sequence[str]) -> tuple[int, ...]:
-    """Return the number of records, and the sum and exclusive or of their hashes.
+    """Return the number of records, and the sum and the exclusive or of their hashes.
 
     The result is equal for equal multisets of records. Columns are compared by position, because DuckDB
     treats names that differ only in case as equal.

@@ -1,4 +1,4 @@
-"""Audit the tau-ARGUS files of a table: cells in their order, codes of hierarchies, and described fields."""
+"""Audit of a table's tau-ARGUS files: cells in their order, codes of hierarchies, and described fields."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 import pyarrow.parquet as pq
 
 FOLDER, SEPARATOR, LEADS = "tau-argus", ";", "@#~^"
-#: Status of a published and of a suppressed cell.
+#: Status codes of a published and of a suppressed cell.
 _STATUSES = {"published": "S", "suppressed": "U"}
 
 
 def is_named_after(name: str, stems: Iterable[str]) -> bool:
-    """Return whether the name of a file is that of the cells, fields or a hierarchy of one of the tables."""
+    """Return whether a file name is that of the cells, the fields or a hierarchy of one of the tables."""
     return any(re.fullmatch(rf"{FOLDER}/{re.escape(stem)}(\.tab|\.rda|-[0-9]+\.hrc)", name) for stem in stems)
 
 
 def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
-    """Return whether the files of a table have other cells, codes or fields than the table, or are missing.
+    """Return whether the files of a table are missing or have other cells, codes or fields than the table.
 
-    A column may have its own total mark: a text that always stands for the total and is never a code.
+    A column may have its own total mark: a text that always represents the total and is never a code.
     """
     stem, columns = Path(table["file"]).stem, list(table["columns"])
     try:
@@ -34,7 +34,7 @@ def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
         return True
     content = pq.read_table(folder / table["file"])
     texts = [_texts(column.to_pylist()) for column in content.columns]
-    if len(texts) > len(columns) + 1:  # after codes and value, the status
+    if len(texts) > len(columns) + 1:  # the status follows the codes and the value
         texts[-1] = [_STATUSES[status] for status in texts[-1]]
     expected = [list(line) for line in zip(*texts, strict=True)]
     if [len(line) for line in found] != [len(line) for line in expected]:
@@ -48,7 +48,7 @@ def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
             return True
         for line, given in zip(expected, theirs, strict=True):
             line[place] = given if line[place] == total else line[place]
-        if not marks:  # the description alone names the mark of a total that no cell has
+        if not marks:  # only the description contains the total mark if no cell is a total
             fields = [line for line in fields if not re.fullmatch(r'\s*<TOTCODE> "[^"]*"', line)]
         hierarchy = f"{stem}-{place + 1}.hrc"
         if _has_other_codes(folder / FOLDER / hierarchy, codes):
@@ -58,7 +58,7 @@ def differs(folder: Path, table: Mapping[str, Any], total: str) -> bool:
 
 
 def _has_other_codes(path: Path, codes: set[str]) -> bool:
-    """Return whether a hierarchy is written with other codes than its column, or some more than once."""
+    """Return whether a written hierarchy has other codes than its column, or a code more than once."""
     if not path.is_file():
         return False
     lead = next((mark for mark in LEADS if not any(code.startswith(mark) for code in codes)), "")

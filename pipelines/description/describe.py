@@ -1,4 +1,4 @@
-"""Describe a release for its readers: a public page, a descriptor, and tables in an exchange format.
+"""Description of a release for its readers: a public page, a descriptor, and tables in an exchange format.
 
 The inputs are the folder of the staged files and the public manifest. An import contract ensures that this
 package imports no code that reads original records, so that a description cannot disclose them.
@@ -20,17 +20,17 @@ from microguard.pipelines.description.record_columns import partition_field
 from microguard.pipelines.description.statistics import ColumnStatistics, column_statistics
 
 MICRODATA, TABLE = "microdata", "table"
-#: Number of columns whose statistics are computed in parallel; each needs up to three times its size in
-#: memory.
+#: Number of columns whose statistics are computed in parallel; each column needs up to three times its size
+#: in memory.
 COLUMNS_AT_ONCE = 2
-#: Type: a function of the name of a column.
+#: Type: function that computes the statistics of one column from its name.
 OfColumn = Callable[[str], ColumnStatistics]
-#: Type: a function that returns the results of such a function for several columns.
+#: Type: function that applies an `OfColumn` to several columns and returns the results.
 ForEach = Callable[[OfColumn, Sequence[str]], list[ColumnStatistics]]
 
 
 def few_at_once(function: OfColumn, names: Sequence[str]) -> list[ColumnStatistics]:
-    """Compute the statistics of columns in threads, at most `COLUMNS_AT_ONCE` at the same time."""
+    """Compute the statistics of columns in threads, at most `COLUMNS_AT_ONCE` columns at a time."""
     with ThreadPoolExecutor(COLUMNS_AT_ONCE) as threads:
         return list(threads.map(function, names))
 
@@ -41,7 +41,7 @@ def describe(
     checksums: Mapping[str, str],
     for_each: ForEach = few_at_once,
 ) -> tuple[str, ...]:
-    """Write the description files of a staged release, and return their names.
+    """Write the description files of a staged release and return their names.
 
     Parameters
     ----------

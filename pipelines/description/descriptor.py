@@ -1,4 +1,4 @@
-"""Build the descriptor of a release, a Data Package that open-data tools can load.
+"""Descriptor of a release: a Data Package that open-data tools can load.
 
 The descriptor follows Frictionless Data (Data Package 1.0, Table Schema 1.0), with one resource per file and
 the types of its columns. Its content comes from the manifest, or is computed from the published files. Two
@@ -76,8 +76,8 @@ def descriptor(
     }
     if partition is not None:
         files = [each for each in package["resources"] if each["path"].startswith(f"{MICRODATA}/")]
-        # Names of resources are numbered: folders may differ only in characters that such names cannot
-        # contain.
+        # Resource names contain numbers, because folder names may differ only in characters that resource
+        # names cannot contain.
         for number, each in enumerate(files):
             each["name"] = f"{MICRODATA}-{number:05d}"
             each["partition"] = {partition.name: folder_value(Path(each["path"]))}
@@ -110,7 +110,8 @@ def _resource(
         "name": _name(name.removesuffix(".parquet")),
         "path": name,
         "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",  # no size: frictionless does not count Parquet bytes
+        # no size is stated, because frictionless does not count the bytes of Parquet files
+        "mediatype": "application/vnd.apache.parquet",
         "hash": f"sha256:{checksum}",
         "rows": pq.read_metadata(folder / name).num_rows,
         "schema": {
@@ -123,7 +124,7 @@ def _resource(
 
 
 def _records_as_csv(folder: Path, manifest: Mapping[str, Any], checksum: str) -> dict[str, Any]:
-    """Return the resource of the CSV file with all records, with the types of the Parquet files."""
+    """Return the resource of the CSV file of all records, with the types of the Parquet files."""
     file, columns, partition = manifest["csv"]["file"], manifest["columns"], partition_field(manifest)
     first = min((folder / MICRODATA).rglob("*.parquet"))
     types = {each["name"]: column_type(first, each["name"], partition) for each in columns}
@@ -146,7 +147,7 @@ def _records_as_csv(folder: Path, manifest: Mapping[str, Any], checksum: str) ->
 
 
 def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
-    """Return the resource of a table as SDMX-CSV: its codes are text, its observation is a number."""
+    """Return the resource of a table as SDMX-CSV, in which codes are text and the observation is a number."""
     from microguard.pipelines.description.sdmx import OBSERVATION
 
     with open(folder / name, encoding="utf-8", newline="") as file:
@@ -168,7 +169,7 @@ def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
 
 
 def _as_text(folder: Path, name: str, checksum: str) -> dict[str, Any]:
-    """Return the resource of a text file in the format of another program."""
+    """Return the resource of a text file in another program's format."""
     return {
         "profile": "data-resource",
         "name": _name(name),
@@ -193,7 +194,7 @@ def _field(entry: pa.Field, described: Mapping[str, Any], counted: ColumnStatist
 
 
 def _counted(counted: ColumnStatistics) -> dict[str, Any]:
-    """Return the statistics of a column over all files of the release."""
+    """Return the statistics of a column over all record files of the release."""
     entry: dict[str, Any] = {"values": counted.values, "missing": counted.missing}
     if counted.numbers is not None:
         entry |= {
@@ -209,5 +210,7 @@ def field_type(kind: pa.DataType) -> str:
 
 
 def _name(text: str) -> str:
-    """Convert a text to a Data Package name of lower case letters, digits, ``.``, ``_`` and ``-``."""
+    """Convert a text to a Data Package name, which consists of lower case letters, digits, ``.``, ``_`` and
+    ``-``.
+    """
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text.lower())

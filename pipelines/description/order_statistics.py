@@ -1,4 +1,4 @@
-"""Select order statistics of numbers that are read in parts, exactly and in bounded memory.
+"""Exact order statistics of numbers that are read in parts, in bounded memory.
 
 A sample gives a `Bracket` around the wanted number. A pass over the data that has another purpose counts the
 numbers below the bracket and collects the numbers inside. If the bracket misses the number or contains too
@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-#: Maximum number of numbers that are collected for sorting.
+#: Maximum number of numbers that are collected in memory for sorting.
 COLLECTED = 500_000
 #: Sample size, and half the width of a bracket in standard deviations of a rank.
 SAMPLED, WIDTH = 100_000, 3.0
-#: Number of bits by which one pass counts.
+#: Number of bits that one counting pass resolves.
 BITS = 16
 _SIGN = np.uint64(1 << 63)
 _LEVELS = 64 // BITS
@@ -30,7 +30,7 @@ Parts = Callable[[], Iterable[np.ndarray]]
 
 
 class Bracket:
-    """Find the number at a rank within a bracket that a sample gives.
+    """Search for the number at a rank within a bracket derived from a sample.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Bracket:
         self._held = 0
 
     def add(self, numbers: np.ndarray) -> None:
-        """Count the numbers below the bracket and at its ends, and collect the numbers inside."""
+        """Count the numbers below the bracket and at its ends, and collect the numbers inside it."""
         from_low = numbers[numbers >= self._low]
         self._below += len(numbers) - len(from_low)
         near = from_low[from_low <= self._high]
@@ -78,7 +78,7 @@ class Bracket:
 
 
 def order_statistics(parts: Parts, places: Sequence[int]) -> tuple[float, ...]:
-    """Return the numbers at these ranks of the ascending order.
+    """Return the numbers that have the given ranks in ascending order.
 
     Parameters
     ----------
@@ -87,7 +87,8 @@ def order_statistics(parts: Parts, places: Sequence[int]) -> tuple[float, ...]:
     places : sequence of int
         Ranks from 0, each smaller than the number of numbers.
     """
-    wanted = {place: (np.uint64(0), place) for place in places}  # first bits, and rank among their numbers
+    # first bits, and rank among the numbers with these bits
+    wanted = {place: (np.uint64(0), place) for place in places}
     found: dict[int, float] = {}
     for level in range(_LEVELS):
         counts = _counted(parts, {prefix for prefix, _ in wanted.values()}, level)
@@ -109,7 +110,7 @@ def order_statistics(parts: Parts, places: Sequence[int]) -> tuple[float, ...]:
 
 
 def _counted(parts: Parts, prefixes: set[np.uint64], level: int) -> dict[np.uint64, np.ndarray]:
-    """Count the numbers with each prefix by their next `BITS` bits."""
+    """Count the numbers with each prefix, by the next `BITS` bits."""
     counts = {prefix: np.zeros(1 << BITS, np.int64) for prefix in prefixes}
     shift = np.uint64(64 - BITS * (level + 1))
     for part in parts():
@@ -139,7 +140,7 @@ def _collected(parts: Parts, few: dict[int, tuple[np.uint64, int]], level: int) 
 
 
 def _keys(numbers: np.ndarray) -> np.ndarray:
-    """Return integers, (m,) uint64, that have the same order as the numbers."""
+    """Return integers, (m,) uint64, that sort in the same order as the numbers."""
     bits = np.ascontiguousarray(numbers, np.float64).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 

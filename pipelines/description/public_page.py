@@ -1,4 +1,4 @@
-"""Render the public page of a release: its content, guarantee and limits, without the original data."""
+"""Public page of a release: its content, guarantee and limits, without original data."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from microguard.pipelines.description.recodes import recode_text
 from microguard.pipelines.description.statistics import ColumnStatistics, display_text
 
 PAGE = "report.html"
-#: Maximum number of cells that the page lists for one table and for all tables; all cells are in the files.
+#: Maximum number of cells that the page shows, for one table and for all tables; the files contain all cells.
 MOST_CELLS, MOST_CELLS_TOGETHER = 300, 6_000
-#: Names that are displayed with a hyphen.
+#: Names that the page shows with a hyphen.
 _HYPHENED = {"quasi_identifier": "quasi-identifier"}
 _HERE = Path(__file__).parent
 _HEADING = re.compile(r"<h2>(?P<text>.*?)</h2>", re.DOTALL)
@@ -33,7 +33,7 @@ _TAG = re.compile(r"<[^>]+>")
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A published table on the page.
+    """A published table as the page shows it.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def _words(name: str) -> str:
 
 
 def accessible_page(html: str) -> str:
-    """Return a page with a list of contents, and captions and scopes for its tables.
+    """Add a table of contents to a page, and captions and scopes to its tables.
 
     A heading `h2` gets an anchor, and the list replaces the element ``<nav></nav>``. A table without a
     caption gets the text of the heading above it, for screen readers. Nothing else is changed.

@@ -18,7 +18,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
 
 
 def recode_text(recode: Mapping[str, Any]) -> str:
-    """Return the description of one entry of ``recodes`` in the manifest, without its variable."""
+    """Describe one entry of ``recodes`` in the manifest, without naming its variable."""
     return "; ".join(words(recode[key]) for key, words in _WORDS.items() if key in recode)
 
 

@@ -1,4 +1,4 @@
-"""Read columns of a record file, including the partition column, whose value is in the name of its folder."""
+"""Columns of a record file, including the partition column, whose value is stored in the folder name."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 
 
 def partition_field(manifest: Mapping[str, Any]) -> pa.Field | None:
-    """Return the partition column of the manifest, or None if the release is not partitioned."""
+    """Return the partition column in the manifest; None if the release is not partitioned."""
     name = manifest.get("partitioned_by")
     types = {column["name"]: column["type"] for column in manifest.get("columns", ())}
     return None if name is None else pa.field(name, pa.type_for_alias(types[name]))
 
 
 def folder_value(path: Path) -> str:
-    """Return the partition value in the folder name of a record file: Den Haag for ``region=Den%20Haag``."""
+    """Return the partition value in a record file's folder name: Den Haag for ``region=Den%20Haag``."""
     return unquote(path.parent.name.partition("=")[2])
 
 

@@ -1,4 +1,4 @@
-"""Write published tables in SDMX, the exchange standard of statistical offices.
+"""Published tables in SDMX, the data exchange standard of statistical offices.
 
 Every table is one dataflow with its own data structure. The structure message (SDMX-ML 2.1) has the
 dataflows, the data structures, and the concepts and code lists of the release. A table is a file of SDMX-CSV
@@ -25,23 +25,24 @@ from microguard.pipelines.description.statistics import display_text
 
 FOLDER, STRUCTURE = "sdmx", "structure.xml"
 AGENCY, VERSION = "MICROGUARD", "1.0"
-#: The columns before the dimensions of a table, and the observation with its attributes after them.
+#: Columns before the dimensions of a table, and columns after them: the observation with its attributes.
 REFERENCE, OBSERVATION = ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "OBS_VALUE"
-#: Attributes for the status of a cell, with codes of CL_OBS_STATUS and CL_CONF_STATUS. All confidential cells
-#: have the same code, whether primary or secondary.
+#: Attributes for the status of a cell, with codes of CL_OBS_STATUS and CL_CONF_STATUS. Primary and secondary
+#: confidential cells have the same code.
 STATUS, CONFIDENTIALITY = "OBS_STATUS", "CONF_STATUS"
 STATUSES = {"published": "A", "suppressed": "Q"}
 CONFIDENTIALITIES = {"published": "F", "suppressed": "C"}
-#: Code of a missing value of a dimension (SDMX: unknown); a value of this text is written with an escape.
+#: Code of a missing value of a dimension (SDMX: unknown); a value equal to this text is written with an
+#: escape.
 UNKNOWN, EMPTY = "_U", "$"
-#: Value in SDMX-CSV of an observation that is missing on purpose.
+#: SDMX-CSV value of an observation that is missing intentionally.
 NOT_A_NUMBER = "NaN"
 _OF_CODES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@-")
 _RESERVED = {*REFERENCE, "SERIES_KEY", "OBS_KEY", OBSERVATION, STATUS, CONFIDENTIALITY}
 
 
 def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Write the structure message and every published table of a release; return the names of the files.
+    """Write the structure message and all published tables of a release; return the names of the files.
 
     Parameters
     ----------
@@ -118,7 +119,9 @@ def code(value: Any) -> str:
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
-    """Convert names to SDMX identifiers of letters, digits and ``_``; equal results are numbered."""
+    """Convert names to SDMX identifiers of letters, digits and ``_``; append numbers where they would be
+    equal.
+    """
     result: list[str] = []
     for name in names:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()
@@ -129,7 +132,7 @@ def identifiers(names: Sequence[str]) -> list[str]:
 
 
 def _label(value: Any) -> str:
-    """Return a value as the name of its code, without characters that XML cannot hold."""
+    """Return a value as the name of its code, without characters that XML does not allow."""
     if value is None:
         return "Unknown"
     text = "".join(c if c.isprintable() else "\ufffd" for c in display_text(value))

@@ -1,4 +1,4 @@
-"""Build the SDMX structure message of a release: concepts, code lists, data structures and dataflows.
+"""SDMX structure message of a release: concepts, code lists, data structures and dataflows.
 
 The message is SDMX-ML 2.1, which readers of every later version accept.
 """
@@ -13,12 +13,12 @@ from xml.etree.ElementTree import Element, SubElement
 _BASE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
 _PREFIXES = {"mes": f"{_BASE}/message", "str": f"{_BASE}/structure", "com": f"{_BASE}/common"}
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-#: Constant time for the header, which requires one: public files have no time, and equal releases have equal
+#: Constant time in the header, which requires one: public files state no time, and equal releases have equal
 #: files.
 _PREPARED = "2000-01-01T00:00:00"
 _CONCEPTS = "CONCEPTS"
-#: Observation and its attributes: identifier -> name, and the codes of the attributes as in the code lists of
-#: SDMX for all domains.
+#: Observation and its attributes: name of each identifier, and the codes of the attributes from the
+#: cross-domain code lists of SDMX.
 _OBSERVATION = {"OBS_VALUE": "Observation value"}
 _ATTRIBUTES = {
     "OBS_STATUS": ("Observation status", {"A": "Normal value", "Q": "Missing value; suppressed"}),
@@ -28,7 +28,7 @@ _ATTRIBUTES = {
 
 @dataclass(frozen=True)
 class Variable:
-    """A dimension: its identifier, the name of its column, and a mapping of code to name of its values."""
+    """A dimension: its identifier, the name of its column, and the name of each code of its values."""
 
     identifier: str
     name: str
@@ -37,7 +37,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Flow:
-    """A table: identifier and name of its dataflow, and the identifiers of its dimensions, in order."""
+    """A table: identifier and name of its dataflow, and the identifiers of its dimensions in order."""
 
     identifier: str
     name: str
@@ -114,7 +114,7 @@ def _add_data_structures(structures: Element, flows: Sequence[Flow]) -> None:
 def _component(
     parent: Element, tag: str, identifier: str, codelist: str | None = None, **attributes: str
 ) -> Element:
-    """Add a component of a data structure, with codes or as a number."""
+    """Add a component of a data structure, either with a code list or as a number."""
     element = SubElement(parent, _tag(f"str:{tag}"), {"id": identifier, **attributes})
     SubElement(
         SubElement(element, _tag("str:ConceptIdentity")),

@@ -1,4 +1,4 @@
-"""Compute statistics of the columns of published files, using only these files.
+"""Statistics of the columns of published files, computed from these files only.
 
 Each column is read in the order of files and records, and sums are exact, so that the same files give the
 same statistics. For a large release only one file of a column is in memory at a time.
@@ -22,10 +22,9 @@ import pyarrow.compute as pc
 from microguard.pipelines.description.order_statistics import SAMPLED, Bracket, order_statistics
 from microguard.pipelines.description.record_columns import column_type, read_columns
 
-#: Maximum number of distinct values that are listed with frequencies.
+#: Maximum number of distinct values that are listed with their frequencies.
 MOST_VALUES = 50
-#: Maximum number of values that are kept in memory; if there are more, the files are read again for each
-#: statistic.
+#: Maximum number of values held in memory; with more values, the files are read again for each statistic.
 HELD = 500_000
 QUARTILES = (0.25, 0.5, 0.75)
 
@@ -151,9 +150,12 @@ def _is_moment(kind: pa.DataType) -> bool:
 
 
 def _first_and_last(moments: list[pa.Scalar]) -> tuple[str, str]:
-    """Return the earliest and latest value as text; Arrow also formats years that Python does not support."""
+    """Return the earliest and latest value as text. Arrow formats them, because Python does not support all
+    years.
+    """
     ends, kind = pc.min_max(pa.array(moments)), moments[0].type
-    bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # zoned values become UTC
+    # values with a time zone become UTC
+    bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
     first, last = (ends[end].cast(bare).cast(pa.string()).as_py() for end in ("min", "max"))
     return str(first), str(last)
 
@@ -168,7 +170,7 @@ def _can_be_listed(kind: pa.DataType) -> bool:
 
 
 def _add_counts(frequencies: Counter[Any], column: pa.ChunkedArray) -> Counter[Any] | None:
-    """Add the frequencies of another file; return None if there are too many distinct values."""
+    """Add the frequencies in another file; return None if there are too many distinct values."""
     counted = pc.value_counts(column.drop_null())
     if len(counted) > MOST_VALUES:
         return None
@@ -189,7 +191,7 @@ def _numbers(
     partition: pa.Field | None,
     records: int,
 ) -> Numbers | None:
-    """Compute the statistics of finite values, file by file unless there are few records."""
+    """Compute the statistics of finite values, file by file if there are many records."""
     read: Callable[[], Iterable[_Part]] = partial(
         _finite, files, name, kind, weight if weight != name else None, partition
     )
@@ -236,7 +238,7 @@ def _numbers(
 
 @dataclass(frozen=True)
 class _Part:
-    """The finite values of a file, (m,), with their weights and exact extremes."""
+    """Finite values of a file, (m,), with their weights and exact extremes."""
 
     values: np.ndarray
     weights: np.ndarray | None
@@ -246,7 +248,7 @@ class _Part:
 def _finite(
     files: Sequence[Path], name: str, kind: pa.DataType, weight: str | None, partition: pa.Field | None
 ) -> Iterator[_Part]:
-    """Read the finite values of one file after the other."""
+    """Yield the finite values of one file after the other."""
     for path in files:
         table = read_columns(path, [name, *([weight] if weight else [])], partition)
         number = table[name].cast(pa.float64(), safe=False)

@@ -1,4 +1,4 @@
-"""Draft the `[table]` of tau-ARGUS files from the metadata of their fields."""
+"""Draft of `[table]` for tau-ARGUS files, from the metadata of their fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from microguard.pipelines.drafting.table import quoted
 
 
 def draft_with_metadata(named: str) -> str | None:
-    """Return the draft of tau-ARGUS files from the metadata file of the same name.
+    """Return the draft for tau-ARGUS files that have a metadata file of the same name.
 
     None unless the input is a `.tab` or `.asc` file next to an `.rda` file.
     """
@@ -23,7 +23,7 @@ def draft_with_metadata(named: str) -> str | None:
     head, fields = fields_of(metadata, "utf-8")
     name = plain_name(path)
     lines = [
-        "# Draft by microguard for microguard adjust. tau-ARGUS metadata fill what is not written here.",
+        "# Draft by microguard for microguard adjust. Missing keys come from the tau-ARGUS metadata.",
         "", "[release]", f"name = {quoted(name)}", f"k = {K}", "",
         "[input]", f"path = {quoted(str(path))}", f"metadata = {quoted(str(metadata))}", "", "[table]",
     ]  # fmt: skip

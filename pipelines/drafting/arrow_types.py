@@ -1,4 +1,4 @@
-"""Classes of Arrow types that a draft distinguishes, and how DuckDB loads them."""
+"""Classes of Arrow types that a draft distinguishes, and the SQL by which DuckDB loads them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 
 
 def is_text(type: pa.DataType) -> bool:
-    """Return whether values of this type are text; dictionaries are not."""
+    """Return whether values of this type are text; dictionary types are not."""
     return pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type)
 
 
@@ -16,7 +16,7 @@ def is_number(type: pa.DataType) -> bool:
 
 
 def is_flat(type: pa.DataType) -> bool:
-    """Return whether a draft can profile a column of this type; it omits nested and binary ones."""
+    """Return whether a draft can profile a column of this type; nested and binary columns are omitted."""
     if pa.types.is_dictionary(type):
         return is_text(type.value_type)
     time = pa.types.is_date(type) or pa.types.is_timestamp(type)
@@ -24,7 +24,7 @@ def is_flat(type: pa.DataType) -> bool:
 
 
 def as_loaded(label: str, type: pa.DataType) -> str:
-    """Return the SQL that loads a column: NaN becomes NULL, as in a run, and a category becomes text."""
+    """Return the SQL that loads a column as a run does: NaN becomes NULL, and a category becomes text."""
     if pa.types.is_floating(type):
         return f"CASE WHEN isnan({label}) THEN NULL ELSE {label} END AS {label}"
     return f"CAST({label} AS VARCHAR) AS {label}" if pa.types.is_dictionary(type) else label

@@ -1,4 +1,4 @@
-"""Assign roles to columns: the key that identifies the units, and the roles of all other columns."""
+"""Roles of columns: the key that identifies the units, and the roles of all other columns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ROLES: dict[str, tuple[str, str | None]] = {
     "date": ("identifier", None),
     "text": ("identifier", None),
 }
-"""Role and kind of each reading, before the columns are compared."""
+"""Role and kind of each reading of a column, before columns are compared."""
 MOST_MISSING = 0.5
 """Maximum share of records in which a numeric key variable may be missing."""
 
 
 def assigned(facts: Facts, reading: Reading) -> Guess:
-    """Return the guess for a column from its own evidence, without other columns."""
+    """Return the guess for a column based on its own evidence only."""
     column, confidence = facts.column, reading.confidence
     role, kind = ROLES[reading.name]
     count = f"{column.distinct:,} distinct value" + ("s" if column.distinct != 1 else "")
@@ -41,7 +41,7 @@ def assigned(facts: Facts, reading: Reading) -> Guess:
         alternative = Alternative("other", kind, "to publish it as it is")
         role, kind, why = "identifier", None, f"{why}, missing in many records"
     elif reading.name == "amount" and reading.second == "weight" and confidence == UNSURE:
-        role = "other"  # a weight is never averaged; limits refuse a weight that is published unprotected
+        role = "other"  # a weight is never averaged; the limits refuse a weight that is published unprotected
         why += ": choose whether it is a weight or a quasi_identifier"
     elif reading.name in ("category", "place") and column.named("sensitive") and not column.named("visible"):
         role, why, alternative = "sensitive", f"sensitive by name, {count}", alternative
@@ -69,7 +69,7 @@ _DESCRIBED = {
 
 
 def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: int) -> list[Guess]:
-    """Choose the key of the units and that of the households; every other key is an identifier.
+    """Choose the key of the units and the key of the households; all other keys become identifiers.
 
     The unit is the key of a panel, else a key whose values are distinct except for duplicates, else (without
     households) a key whose values repeat.
@@ -95,13 +95,13 @@ def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: in
             alternative = Alternative("unit", None, "if k counts it") if may_count else None
             each = replace(each, why=why, alternative=alternative)
         elif panel and each in unique:
-            each = replace(each, why="a number of the records of a panel")
+            each = replace(each, why="the column numbers the records of a panel")
         result.append(each)
     return result
 
 
 def _second_home(each: Guess) -> Guess:
-    """Leave out a second column that groups persons like households: another key, or an amount."""
+    """Leave out a second column that groups persons like households do: another key, or an amount."""
     why = f"a second key of households; {each.why}"
     if each.column is None or each.column.named("household") or not each.column.finite:
         return replace(each, role="identifier", why=why)

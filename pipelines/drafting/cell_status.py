@@ -1,4 +1,4 @@
-"""Find the column of a finished table that states which cells are confidential, and the meaning of its codes.
+"""Column of a finished table that states which cells are confidential, and the meaning of its codes.
 
 The same letter means different things: S is safe in tau-ARGUS, secondary confidential in the code list
 CL_CONF_STATUS of SDMX, and a strike in CL_OBS_STATUS. A code is therefore interpreted by the standard that
@@ -16,12 +16,13 @@ import pandas as pd
 from microguard.schemas.errors import InputRejected
 
 SDMX = ("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "ACTION")
-"""Columns of SDMX-CSV that name the data flow."""
+"""Columns of SDMX-CSV that contain the name of the data flow."""
 OBSERVATION = "OBS_VALUE"
 CONFIDENTIALITY = ("CONF_STATUS", "OBS_CONF")
-"""Columns that SDMX codes by CL_CONF_STATUS; OBS_CONF is its name in older messages."""
+"""Columns whose codes are those of CL_CONF_STATUS (SDMX); older messages call it OBS_CONF."""
 QUALITY = ("OBS_STATUS", "OBS_FLAG")
-"""Columns that say how a value was made, and of a confidential one at most that it is suppressed."""
+"""Columns that state how a value was obtained; for a confidential value they state at most that it is
+suppressed."""
 
 _CONF_STATUS = {"F": "safe", **dict.fromkeys("ACDEGMNOSTX", "sensitive")}
 _WORDS = (
@@ -31,13 +32,14 @@ _WORDS = (
 )
 _TAU_ARGUS = {"S": "safe", "U": "sensitive", "P": "fixed", "E": "safe"}
 _WITHHELD = frozenset(["Q", "C", "c"])
-"""Suppressed in CL_OBS_STATUS, confidential as a flag of Eurostat; CL_OBS_STATUS has no C."""
+"""Codes that one standard reads as suppressed or confidential: S in CL_OBS_STATUS, C as a flag of Eurostat
+(CL_OBS_STATUS has no C)."""
 _AMBIGUOUS = _WITHHELD | {"S", "U"}
-"""Codes that one of the standards reads as confidential and another one does not."""
+"""Codes that one of the standards reads as confidential and another does not."""
 
 
 def cell_status(frame: pd.DataFrame, others: Iterable[str]) -> tuple[str, Mapping[str, str]] | None:
-    """Return the column of statuses and the meaning of its codes; None if there is none.
+    """Return the status column and the meaning of its codes; None if there is no such column.
 
     A column that no standard names is a status only if it has codes of both safe and sensitive cells: for
     example, SEX is F in a table of women.
@@ -78,7 +80,7 @@ def cell_status(frame: pd.DataFrame, others: Iterable[str]) -> tuple[str, Mappin
 
 
 def refuse_withheld(codes: Iterable[str], name: str) -> None:
-    """Refuse codes for cells that may be confidential, if the standard of the column is unknown.
+    """Refuse status codes of cells that may be confidential, if the standard of the column is unknown.
 
     Raises
     ------
@@ -95,7 +97,7 @@ def refuse_withheld(codes: Iterable[str], name: str) -> None:
 
 
 def refuse_unsaid(statuses: Iterable[str], name: str) -> None:
-    """Refuse statuses of a source that names no standard for them, if the standards contradict each other.
+    """Refuse status codes that the standards read differently, if the source does not name its standard.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Map the variable names of published codebooks to their meaning.
+"""Meaning of variable names according to published codebooks.
 
 A name such as ``rb050`` has no meaning without its codebook. A codebook is recognised if a file has at least
 `FEWEST` of its names. Names are interpreted only by a recognised codebook. Names are patterns in lower case.
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 FEWEST = 3
-"""Minimum number of names of a layout that a file must have."""
+"""Minimum number of names of a codebook that a file must contain."""
 
 _LAYOUTS: dict[str, dict[str, str]] = {
     "EU-SILC": {
@@ -105,7 +105,7 @@ _LAYOUTS: dict[str, dict[str, str]] = {
 
 
 def recognise(names: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Return the meaning of the names of a file by the codebook that knows most of them.
+    """Return the meanings of a file's names according to the codebook that contains most of them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Counts of the values of one column, and concepts in its name."""
+"""Counts of the values of one column, and concepts that its name contains."""
 
 from __future__ import annotations
 
@@ -58,25 +58,27 @@ class Column:
     concepts: frozenset[str]
 
     def named(self, *concepts: str) -> bool:
-        """Return whether the name has one of these concepts."""
+        """Return whether the name contains one of these concepts."""
         return not self.concepts.isdisjoint(concepts)
 
     @property
     def is_key_type(self) -> bool:
-        """Whether values are text or whole numbers; pandas writes a key with gaps as 1001.0."""
+        """Return whether values are text or whole numbers; pandas writes a key with missing values as
+        1001.0.
+        """
         return self.is_whole or not (self.numbers or pa.types.is_boolean(self.type))
 
     @property
     def is_whole(self) -> bool:
-        """Whether every value is a whole number; 6000.0 counts as one."""
+        """Return whether every value is a whole number; 6000.0 counts as one."""
         return 0 < self.present == self.whole
 
     @property
     def digits_of_one_width(self) -> bool:
-        """Whether every value is a text of this number of digits."""
+        """Return whether every value is a text with this number of digits."""
         return self.is_whole and self.widths[0] == self.widths[1] >= 2
 
     @property
     def ties(self) -> int:
-        """Number of records whose value also occurs in an earlier record."""
+        """Return the number of records whose value also occurs in an earlier record."""
         return self.present - self.distinct

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 AS_SPECIFIED = "as specified"
-"""Label of the variant that changes nothing in the specification."""
+"""Label of the variant without changes of the specification."""
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """Information loss and risk of the sample for one k and variant; None if a measure does not apply.
+    """Information loss and risk of the sample for one k and one variant; None for a measure that does not
+    apply.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class ComparisonRow:
 
 
 def format_comparison(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Format the rows as lines of a table with a header, without columns that apply to no row."""
+    """Format the rows as lines of a table with a header; omit columns that apply to no row."""
     choices = len({row.choice for row in rows}) > 1
     columns = [
         [name, *values]

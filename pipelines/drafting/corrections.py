@@ -1,4 +1,4 @@
-"""Correct guessed roles by comparing columns: codes, regions, gaps and dependencies."""
+"""Corrections of guessed roles by comparing columns: codes, regions, missing values and dependencies."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from microguard.schemas.errors import InputRejected
 MOST_REJECTED = 0.2
 """Maximum share of records that may be rejected because a number is missing."""
 MIN_RECORDS_PER_CODE = 3
-"""A code with coarser levels occurs at least so often in the mean; a name would determine everything."""
+"""Minimum mean frequency of a code that has coarser levels; a rarer code, such as a name, would determine
+everything."""
 MIN_DISAGREEMENT = 0.05
-"""Minimum probability that two records differ in a coarser level; a constant is no level of a code."""
+"""Minimum probability that two records differ in a coarser level; a constant column is no level of a code."""
 MOST_OTHERS = 30
-"""Maximum number of columns of no special role that are compared with the key variables, in their order."""
+"""Maximum number of other columns that are compared with the key variables, in their order."""
 UNMODIFIED_ROLES = ("region", "sensitive", "weight", "other")
-"""Roles of columns that vary and are published without modification."""
+"""Roles of columns that vary and are published unmodified."""
 
 
 def without_unusable_weights(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Exclude the weights of a file if none of them is positive in every record.
+    """Exclude a file's weights if none is positive in every record.
 
     A weight with zeros is accepted only in addition to a weight without zeros.
     """
@@ -45,7 +46,9 @@ def without_unusable_weights(guesses: list[Guess], profile: Profile) -> list[Gue
 
 
 def with_numeric_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Reclassify integers that determine a nominal variable as codes: activity A88 determines A21."""
+    """Classify integers that determine a nominal variable as codes, for example activity A88, which
+    determines A21.
+    """
     nominal = [each for each in guesses if each.role == "quasi_identifier" and each.kind == "nominal"]
     result = []
     for each in guesses:
@@ -61,7 +64,7 @@ def with_numeric_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
 def without_coarser_levels(
     guesses: Sequence[Guess], codes: Mapping[str, np.ndarray], numbers: Mapping[str, np.ndarray]
 ) -> list[Guess]:
-    """Leave out categories that are levels of a finer code: isco1 of isco4.
+    """Leave out categories that are coarser levels of another code, for example isco1 of isco4.
 
     If a coarser level is published unchanged, it discloses how protection changed the code. If it is
     protected separately, it contradicts the code. A column that is determined by a numbering, such as that of
@@ -119,7 +122,7 @@ def _is_level_of(coarse: Guess, fine: Guess, codes: Mapping[str, np.ndarray]) ->
 
 
 def without_sparse_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Exclude numeric variables that are missing in too many records, the worst first."""
+    """Exclude numeric variables with too many missing values, the worst first."""
     while True:
         numeric = [each for each in guesses if each.role == "quasi_identifier" and each.kind == "numeric"]
         columns = [each.column for each in numeric if each.column is not None]
@@ -138,7 +141,9 @@ def without_sparse_numbers(guesses: list[Guess], profile: Profile) -> list[Guess
 
 
 def with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Choose the region: the coarsest complete column named like a region whose values all have k units."""
+    """Choose the region: the coarsest complete column with a region's name in which every value has at least
+    k units.
+    """
     counted = counted_unit(guesses, profile)
     candidates = [
         each
@@ -159,7 +164,7 @@ def with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 
 def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Make the region a quasi-identifier if one of its regions has fewer than k units after rejections."""
+    """Make the region a quasi-identifier if rejections leave fewer than k units in one of its values."""
     if clusters_by_missing_pattern(guesses, profile):
         return guesses
     accepted = profile.condition_all_finite(
@@ -181,7 +186,8 @@ def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 
 def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Protect or leave out unmodified columns that determine a protected variable, until there are none.
+    """Protect or leave out unmodified columns that determine a protected variable, until no such column
+    remains.
 
     A weight is neither protected nor left out: its line states that it must be accepted by name.
     """
@@ -216,7 +222,8 @@ def _reason(dependency: Dependency) -> str:
 
 
 def _changed(each: Guess, dependency: Dependency, most: int, protect: bool) -> Guess:
-    """Return the new guess for a column that determines a variable: a quasi-identifier, or left out.
+    """Return the new guess for a column that determines a variable: it becomes a quasi-identifier or is left
+    out.
 
     A protected column is nominal, unless it is an amount: numbers with more than `most` distinct values.
     """
@@ -232,7 +239,8 @@ def _changed(each: Guess, dependency: Dependency, most: int, protect: bool) -> G
 
 
 def with_some_quasi_identifier(guesses: list[Guess]) -> list[Guess]:
-    """Make the column with the fewest distinct values a quasi-identifier, if there is no other one.
+    """Make the column with the fewest distinct values a quasi-identifier, if there is no quasi-identifier
+    yet.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Find columns that determine a protected variable, with the measure that a run uses to refuse them."""
+"""Columns that determine a protected variable, found by the same measure by which a run refuses them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from microguard.pipelines.measures.attribute_disclosure.conditional_mode import 
 def dependencies(
     published: Sequence[Guess], protected: Sequence[Guess], profile: Profile
 ) -> list[Dependency]:
-    """Return the unmodified columns, or pairs of them, that determine a protected variable.
+    """Return the unmodified columns, or pairs of such columns, that determine a protected variable.
 
     Parameters
     ----------

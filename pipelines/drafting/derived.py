@@ -1,4 +1,4 @@
-"""Find columns that are computed from others: duplicates, functions, sums, products, ratios and bands."""
+"""Columns that are computed from others: duplicates, functions, sums, products, ratios and bands."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.table import quoted, shown
 
 FEWEST_RECORDS = 50
-"""In a smaller file columns agree by chance."""
+"""Minimum number of records for the search; in a smaller file columns may agree by chance."""
 FEWEST_VALUES = 8
-"""Minimum number of distinct values of a computed number; sums of dummy variables agree by chance."""
+"""Minimum number of distinct values of a computed number; sums of few-valued variables may agree by chance.
+"""
 FEWEST_OF_FUNCTIONS = 3
 """Minimum number of distinct values of a function of one column."""
 MOST_NUMBERS = 60
-"""Maximum number of columns of numbers that are compared."""
+"""Maximum number of numeric columns that are compared."""
 FIRST = 200
-"""Number of records on which pairs are compared first."""
+"""Number of records on which pairs of columns are compared first."""
 MOST_BANDS = 30
 FEWEST_IN_BANDS = 10
 TOLERANCE = 1e-6
-"""Relative error of a computed value, as floating-point numbers and exports have it."""
+"""Relative error of computed values that floating-point numbers and exports cause."""
 MOST_CONSTANT = 0.9
-"""Maximum share of one value in a term of a sum or product."""
+"""Maximum share of the most frequent value in a term of a sum or product."""
 MAX_TERMS = 12
 FITTED = 500
 """Number of records on which a sum of many columns is fitted before it is tested on all records."""
@@ -57,7 +58,7 @@ def find_derived(
     numbers: Mapping[str, np.ndarray],
     amounts: Collection[str],
 ) -> list[Derived]:
-    """Return the computed columns; their terms are never computed columns themselves.
+    """Return the computed columns; the terms of their formulas are not computed columns themselves.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ _Values = Mapping[str, np.ndarray]
 
 
 def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find columns with the same numbers as an earlier column."""
+    """Find columns that contain the same numbers as an earlier column."""
     seen: dict[bytes, Column] = {}
     for column in columns:
         if column.label in numbers and column.distinct > 1:
@@ -112,7 +113,7 @@ def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> 
     """Find columns that group the records like an earlier column, such as a code and its label."""
     seen: dict[tuple[int, bytes], Column] = {}
     for column in columns:
-        # Columns whose values hardly repeat all group the records in the same way.
+        # columns whose values hardly repeat all group the records in the same way, so they are skipped
         if 1 < column.distinct <= MOST_CONSTANT * len(codes[column.label]):
             first = seen.setdefault((column.distinct, codes[column.label].tobytes()), column)
             if first is not column and _in_one_order(numbers.get(first.label), numbers.get(column.label)):
@@ -120,7 +121,8 @@ def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> 
 
 
 def _in_one_order(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    """Return whether one numeric column is a monotone function of the other, if there are many values.
+    """Return whether one numeric column is a monotone function of the other; this requires many distinct
+    values.
 
     Many values are required because all amounts of households group the persons in the same way.
     """
@@ -142,7 +144,8 @@ FUNCTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "a twelfth of {0}": ("{0} / 12", lambda x: x / 12),
     "the reciprocal of {0}": ("1 / {0}", lambda x: 1 / x),
 }
-"""What, as text and as code: a column of the first is computed from {0}."""
+"""Description of the computation, as text and as code; {0} is replaced by the column from which it is
+computed."""
 
 
 def _functions(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
@@ -190,7 +193,7 @@ def _sums_and_products(columns: Sequence[Column], codes: _Values, numbers: _Valu
 
 
 def _totals(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find sums of three columns or more, by least squares whose coefficients are 0 or 1."""
+    """Find sums of three or more columns, by least squares whose coefficients are 0 or 1."""
     able = [column for column in _numeric(columns, numbers) if np.isfinite(numbers[column.label]).all()]
     rows = np.stack([numbers[column.label] for column in able], axis=1) if len(able) > 3 else None
     if rows is None or len(rows) < 3 * len(able):
@@ -211,7 +214,9 @@ def _totals(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
 
 
 def _bands(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find categories that are bands of a number: in its order they change as rarely as possible."""
+    """Find categories that are bands of a number: sorted by the number, the category changes as rarely as
+    possible.
+    """
     for base in columns:
         number = numbers.get(base.label)
         if number is None or base.distinct < FEWEST_IN_BANDS:
@@ -239,7 +244,7 @@ def _varies(codes: np.ndarray) -> bool:
 
 
 def _decimals(values: np.ndarray) -> float:
-    """Return the share of values with more than two decimals, which computed values have."""
+    """Return the share of values with more than two decimals, which is high for computed values."""
     known = values[np.isfinite(values)][:FIRST]
     return float(np.mean(np.abs(known - known.round(2)) > 1e-9)) if len(known) else 0.0
 
@@ -249,7 +254,9 @@ def _combined(sign: str, one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _close(values: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return whether values are equal to the expected ones, or missing where these are not finite."""
+    """Return whether values equal the expected ones, or are missing where the expected ones are not
+    finite.
+    """
     known = np.isfinite(values) & np.isfinite(expected)
     error = np.abs(values - np.where(known, expected, 0.0))
     scale = np.maximum(np.abs(values), 1.0)
@@ -264,6 +271,6 @@ def _agree(values: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _quoted(column: Column) -> str:
-    """Return the name for use in an expression, in quotes unless it is a plain word."""
+    """Return a column name for use in an expression, quoted unless it is a plain word."""
     plain = column.name.isascii() and column.name.isidentifier() and not iskeyword(column.name)
     return column.name if plain else quoted(column.name)

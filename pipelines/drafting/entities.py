@@ -1,4 +1,4 @@
-"""Recognise keys whose values repeat: of households, units of a panel, and clusters such as employers."""
+"""Keys whose values repeat: of households, units of a panel, and clusters such as employers."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ MIN_TIES = 20
 AGREEING = 0.98
 """Minimum share of an entity's records that agree on its attributes; the rest may be typing errors."""
 MIN_DISAGREEMENT = 0.2
-"""Minimum probability that two records differ in a column; below it agreement is no evidence."""
+"""Minimum probability that two records differ in a column; below it, agreement within a key is no evidence.
+"""
 MAX_COMPARED = 24
 """Maximum number of columns whose agreement within a key is counted."""
 MAX_HOUSEHOLD = 10.0
-"""Maximum mean number of persons in a household; the members of an employer or school are more."""
+"""Maximum mean number of persons in a household; employers and schools have more members."""
 MOST_ZEROS = 0.1
-"""Maximum share of records in which a key is 0; amounts that some do not have are 0 more often."""
+"""Maximum share of records in which a key is 0; amounts, which some units do not have, are 0 more often."""
 MIN_PERIODS = 1.3
-"""Minimum mean number of periods of a unit of a panel."""
+"""Minimum mean number of periods per unit of a panel."""
 
 
 @dataclass(frozen=True)
 class Entity:
-    """A key whose values repeat, and the columns that its records share.
+    """A key whose values repeat, and the columns in which its records agree.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class Entity:
 def find_entities(
     profile: Profile, codes: Mapping[str, np.ndarray], most_categories: int
 ) -> dict[str, Entity]:
-    """Return the keys whose values repeat, by label.
+    """Return the keys whose values repeat, by column label.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def _entity(
 
 
 def _may_repeat(column: Column, records: int, most_categories: int) -> bool:
-    """Return whether a column may be a key that is present in every record and whose values repeat."""
+    """Return whether a column may be a key: present in every record, with values that repeat."""
     if column.present != records or not column.is_key_type or column.dates:
         return False
     if not MIN_ENTITIES <= column.distinct < records or column.ties < 1:
@@ -142,7 +143,7 @@ def _once_a_period(column: Column, periods: Sequence[Column], profile: Profile) 
 def _compared_columns(
     column: Column, columns: Sequence[Column], codes: Mapping[str, np.ndarray]
 ) -> list[Column]:
-    """Return the columns with which a key is compared: those in which two records often differ."""
+    """Return the columns that are compared within a key: those in which two records often differ."""
     able = []
     for other in columns:
         if other is column or other.label not in codes or other.distinct > 0.9 * other.present:
@@ -155,7 +156,7 @@ def _compared_columns(
 
 
 def is_binning_of(column: Column, other: Column, profile: Profile) -> bool:
-    """Return whether `other` is a binning of `column`: sorted by `column`, its value rarely changes."""
+    """Return whether `other` is a binning of `column`: in the order of `column`, its value rarely changes."""
     ordered = profile.codes_in_order(column, other)
     changes = int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1
     return changes <= 2 * pd.unique(ordered).size

@@ -1,4 +1,4 @@
-"""Classify a column by scored evidence: its name, its type and the distribution of its values.
+"""Classification of a column by scored evidence: its name, its type and the distribution of its values.
 
 Each rule adds points to one reading (class of a column). The reading with the most points is chosen; its
 confidence is the distance to the second reading.
@@ -23,25 +23,26 @@ from microguard.pipelines.drafting.shapes import (
 
 READINGS = ("category", "place", "amount", "key", "household", "weight", "date", "text")
 FEWEST_CATEGORIES, MOST_CATEGORIES, RECORDS_PER_CATEGORY = 30, 1_000, 50
-"""A nominal variable has at most one category per 50 records, with a maximum between 30 and 1,000 categories.
-A column with more distinct values is a name or free text, unless its name says that it is a code."""
+"""Maximum number of categories of a nominal variable: one per 50 records, but at least 30 and at most 1,000.
+A column with more distinct values is a name or free text, unless its name shows that it is a code."""
 MIN_RECORDS_PER_CODE = 3
-"""A code list by name has at least this many records per code; with fewer it may identify units."""
+"""Minimum number of records per code if the name shows that a column is a code list; with fewer, codes may
+identify units."""
 MOST_CODES = 20
-"""An integer variable with at most this many distinct values is a code."""
+"""Maximum number of distinct values of an integer variable that is classified as a code."""
 LONG_TEXT = 60
 MANY_WORDS = 4.0
 NEARLY_ALL = 0.8
-"""Minimum share of values with the form of a date, or of distinct values, for dates and keys."""
+"""Minimum shares for dates and keys: of values that have the form of a date, and of distinct values."""
 NEARLY_UNIQUE = 0.98
-"""Minimum share of distinct values of a key with duplicates."""
+"""Minimum share of distinct values in a key with some duplicates."""
 SURE_POINTS, LIKELY_POINTS = 3, 2
-"""Minimum distance to the second reading of a sure and of a likely reading."""
+"""Minimum difference of scores to the second best reading, for a "sure" and for a "likely" reading."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a column that the evidence rules use.
+    """Facts about a column that the evidence rules use.
 
     Attributes
     ----------
@@ -73,22 +74,24 @@ class Facts:
 
     @property
     def few(self) -> bool:
-        """At most `MOST_CODES` distinct values."""
+        """Return whether there are at most `MOST_CODES` distinct values."""
         return self.column.distinct <= MOST_CODES
 
     @property
     def categories(self) -> bool:
-        """Few enough distinct values for categories."""
+        """Return whether there are few enough distinct values for categories."""
         return self.column.distinct <= max_categories(self.records)
 
     @property
     def listed(self) -> bool:
-        """Minimum number of records per value for a code list by name."""
+        """Return the minimum number of records per value for a code list recognised by name."""
         return self.categories or MIN_RECORDS_PER_CODE * self.column.distinct <= self.column.present
 
     @property
     def numeric(self) -> bool:
-        """Whether all values are numbers. Text can be a number only in a CSV, and without leading zeros."""
+        """Return whether all values are numbers. Text counts as a number only in a CSV, and without leading
+        zeros.
+        """
         if pa.types.is_boolean(self.column.type) or self.column.present == 0:
             return False
         typed = self.column.type
@@ -98,57 +101,59 @@ class Facts:
 
     @property
     def padded(self) -> bool:
-        """Whether values are digits of one width with leading zeros, as codes and padded amounts are."""
+        """Return whether values are digits of one width with leading zeros, as in codes and padded
+        amounts.
+        """
         return self.csv and self.column.zero_led > 0 and self.column.digits_of_one_width and not self.few
 
     @property
     def whole(self) -> bool:
-        """Numeric, and all values are whole."""
+        """Return whether values are numeric and all are whole."""
         return self.numeric and self.column.is_whole
 
     @property
     def label(self) -> bool:
-        """Text that is no number, or numbers with leading zeros."""
+        """Return whether values are text that is no number, or numbers with leading zeros."""
         return not self.numeric
 
     @property
     def unique(self) -> bool:
-        """Whether all values are distinct, except for a few duplicates."""
+        """Return whether all values are distinct, except for a few duplicates."""
         return self.column.distinct >= NEARLY_UNIQUE * self.records
 
     @property
     def text(self) -> bool:
-        """Long values of many words."""
+        """Return whether values are long texts of many words."""
         return self.column.widths[1] > LONG_TEXT or self.column.words >= MANY_WORDS
 
     @property
     def pattern(self) -> bool:
-        """Whether texts have one width and one word, as keys have."""
+        """Return whether texts have one width and one word each, as keys have."""
         least, most = self.column.widths
         return least == most >= 4 and self.column.words == 1
 
     @property
     def serial(self) -> bool:
-        """Distinct, evenly spread whole numbers."""
+        """Return whether values are distinct, evenly spread whole numbers."""
         return self.numeric and is_serial_number(self.column, self.numbers)
 
     @property
     def registration(self) -> bool:
-        """Whole numbers of one length, nearly all distinct."""
+        """Return whether values are whole numbers of one length that are nearly all distinct."""
         many = self.column.distinct >= NEARLY_ALL * self.column.present
         return self.numeric and many and is_registration_number(self.column, self.numbers)
 
     @property
     def of_a_body(self) -> bool:
-        """Whether values look like weights in kilograms: at most 400 with one decimal, next to measures of
-        the body.
+        """Return whether values look like body weights in kilograms: at most 400 with one decimal, with other
+        body measures in the file.
         """
         tenths = np.abs(self.numbers * 10 - np.round(self.numbers * 10)) < 1e-6
         return self.body and self.numeric and self.column.range[1] <= 400 and bool(tenths.all())
 
     @property
     def maybe_weight(self) -> bool:
-        """Whether numbers could be a sampling weight although neither name nor values show it."""
+        """Return whether numbers may be a sampling weight although neither name nor values show it."""
         if self.named("income", "age", "visible", "body") or _amount(self):
             return False
         levels = self.few and self.numeric and not self.whole and self.column.positive == self.records
@@ -156,21 +161,23 @@ class Facts:
 
     @property
     def alone(self) -> bool:
-        """Whether a key has records that share a single column, as those of a place or a fine code do."""
+        """Return whether the records of a key have a single column in common, as those of a place or a fine
+        code do.
+        """
         entity = self.entity
         named = self.named("key", "entity", "household")
         return entity is not None and entity.kind == "cluster" and len(entity.shared) == 1 and not named
 
     @property
     def non_negative(self) -> bool:
-        """Numeric, present in every record and never below 0."""
+        """Return whether values are numeric, present in every record and never below 0."""
         column = self.column
         return self.numeric and column.finite == column.present == self.records and column.range[0] >= 0
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of evidence: points for a class of columns if a condition holds, and the reason."""
+    """Rule of evidence: points for a class of columns if a condition holds, and the reason."""
 
     reading: str
     points: int
@@ -214,7 +221,7 @@ RULES = (
          "a key whose values repeat"),
     Rule("key", 5, lambda f: f.alone, "a key whose values repeat"),
     Rule("key", 9, lambda f: f.named("code", "place") and not f.listed and f.column.is_key_type
-         and not f.named("amount"), "a code by name with nearly as many values as records"),
+         and not f.named("amount"), "a code by name, nearly all values distinct"),
     Rule("household", 10, lambda f: f.entity is not None and f.entity.kind == "household", "a household"),
     Rule("household", 9, lambda f: f.named("household") and f.column.is_key_type and not f.few
          and not f.named("amount", "code", "age") and f.column.distinct > 0.05 * f.records,
@@ -239,7 +246,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Reading:
-    """The class of a column, the reason, the confidence, and an alternative."""
+    """Class of a column, the reason, the confidence, and an alternative."""
 
     name: str
     why: str
@@ -248,7 +255,7 @@ class Reading:
 
 
 def read_column(facts: Facts) -> Reading:
-    """Return the class with the most points, its strongest reason and its confidence."""
+    """Return the class with the most points, the strongest reason for it, and its confidence."""
     points = dict.fromkeys(READINGS, 0)
     reasons: dict[str, tuple[int, str]] = {}
     for rule in RULES:

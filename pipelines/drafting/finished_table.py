@@ -1,4 +1,4 @@
-"""Recognise a finished table of cells, and draft its `[table]` for the verb adjust.
+"""Recognition of a finished table of cells, and draft of its `[table]` for the verb adjust.
 
 A column with a total mark is a dimension. Its codes nest by their first characters, or by levels one below
 the other in the file, each of which adds up to the total. Numeric columns are recognised by their names and
@@ -32,7 +32,7 @@ _CONTRIBUTORS = re.compile(
     r"(?i)^(n|nb.*|n_?obs.*|freq.*|count.*|obs|effectif.*|contributors?|firms|number.*)$"
 )
 _LARGEST = re.compile(r"(?i)(^|_)(max\d*|top_?\d+|largest\d*|maxscore)$|_max$")
-#: Codes of SDMX and Eurostat for numbers of persons, households, firms and other units.
+#: Codes of SDMX and Eurostat for numbers of persons, households, enterprises and other units.
 _UNITS = frozenset(
     [
         "NR",
@@ -52,17 +52,17 @@ _UNITS = frozenset(
         "COUNT",
     ]
 )
-#: Type: function that returns whether the values of some codes add up to a value.
+#: Type: function that returns whether the values of some codes add up to a given value.
 AddsUp = Callable[[list[str], float], bool]
 MOST_ROWS = 2_000_000
-#: Relative difference of a total from its parts that counts as rounding, in addition to half of the last
-#: digits.
+#: Maximum relative difference between a total and the sum of its parts that counts as rounding, in addition
+#: to half a unit of the last digits.
 _RELATIVE = 1e-6
 
 
 @dataclass
 class FinishedTable:
-    """The roles of the columns of a finished table.
+    """Roles of the columns of a finished table.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def draft_finished_table(
 def recognised(
     frame: pd.DataFrame, named_totals: Mapping[str, str] = MappingProxyType({})
 ) -> FinishedTable | None:
-    """Return the roles of the columns of a table, or None if the rows are not cells.
+    """Return the roles of the columns of a table; None if the rows are not cells.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def recognised(
 
 
 def _are_counts(frame: pd.DataFrame, amounts: np.ndarray) -> bool:
-    """Return whether whole numbers are counts: a column of units has one code, which is one of `_UNITS`.
+    """Return whether whole numbers are counts: the units column has a single code, which is one of `_UNITS`.
 
     `UNIT_MULT` of SDMX is the power of ten of the unit: thousands of persons are no counts.
     """
@@ -200,7 +200,7 @@ def is_total(code: str) -> bool:
 
 
 def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None:
-    """Assign the numeric columns to value, contributors and largest contributions."""
+    """Assign the numeric columns to the roles value, contributors and largest contributions."""
     left = dict(numeric)
     whole = {name for name, each in left.items() if np.all(each == np.rint(each)) and np.all(each >= 0)}
     named = [name for name in left if _CONTRIBUTORS.search(name) and name in whole]
@@ -209,7 +209,8 @@ def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None
         del left[named[0]]
     largest = [name for name in left if _LARGEST.search(name)]
     values = [OBSERVATION] if OBSERVATION in left else [name for name in left if name not in largest]
-    values.sort(key=lambda name: bool(left[name].min() == left[name].max()))  # a year is not a value
+    # a column of years is not a value
+    values.sort(key=lambda name: bool(left[name].min() == left[name].max()))
     if values:
         table.value = values[0]
         sizes = np.abs(left[table.value])
@@ -222,7 +223,7 @@ def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None
 
 
 def _nest(table: FinishedTable, frame: pd.DataFrame, name: str, amounts: np.ndarray) -> None:
-    """Find the parents of the codes of a dimension, in cells where the other dimensions are totals."""
+    """Find the parent of each code of a dimension, from cells in which all other dimensions are totals."""
     inside = np.ones(len(frame), bool)
     for other, mark in table.totals.items():
         if other != name:
@@ -259,12 +260,12 @@ def _nest(table: FinishedTable, frame: pd.DataFrame, name: str, amounts: np.ndar
 
 
 def _prefix(code: str, values: Mapping[str, float]) -> str | None:
-    """Return the longest other code that a code begins with."""
+    """Return the longest other code with which a code begins."""
     return next((code[:end] for end in range(len(code) - 1, 0, -1) if code[:end] in values), None)
 
 
 def _runs(order: list[str], total: float, adds_up: AddsUp) -> Iterator[list[str]]:
-    """Split codes into runs that each add up to the total: the levels of a classification."""
+    """Split codes into consecutive runs that each add up to the total: the levels of a classification."""
     run: list[str] = []
     for code in order:
         run.append(code)
@@ -274,7 +275,9 @@ def _runs(order: list[str], total: float, adds_up: AddsUp) -> Iterator[list[str]
 
 
 def _between(levels: list[list[str]], values: Mapping[str, float], adds_up: AddsUp) -> dict[str, str] | None:
-    """Map each code to the code of the level above, whose value the values of a run of codes add up to."""
+    """Map each code to its parent at the level above: the code whose value equals the sum of a run of
+    codes.
+    """
     parents: dict[str, str] = {}
     for above, below in pairwise(levels):
         left = list(below)
@@ -299,7 +302,7 @@ def _numbers(texts: pd.Series) -> np.ndarray | None:
 
 
 def _frame(source: Source) -> pd.DataFrame | None:
-    """Read a file as text; None if it is no single CSV or Parquet file of moderate size."""
+    """Read a file as text; None if it is not a single CSV or Parquet file of moderate size."""
     if len(source.files) != 1:
         return None
     path = source.files[0]
@@ -383,5 +386,5 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
 
 
 def plain_name(path: Path) -> str:
-    """Return the name of a file as a name of a release."""
+    """Convert the name of a file to a valid release name."""
     return re.sub(r"[^\w.-]+", "_", path.name.split(".")[0]).strip("_.-")[:50] or "release"

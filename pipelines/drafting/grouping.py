@@ -1,4 +1,4 @@
-"""Find groups of associated quasi-identifiers whose separate clustering loses much less information."""
+"""Groups of associated quasi-identifiers whose separate clustering loses much less information."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 MIN_LOSS, MIN_IMPROVEMENT = 0.1, 2.0
-"""Minimum loss for which groups are searched, and minimum factor by which groups must reduce it."""
+"""Minimum loss for which groups are searched, and minimum factor by which the groups must reduce the loss."""
 MOST_GROUPS = 3
 MOST_VARIABLES = 40
 """Maximum number of quasi-identifiers whose pairs are compared."""
@@ -39,7 +39,8 @@ class Grouping:
 
 
 def find_grouping(sample: Sample, k: int, cost: float) -> Grouping | None:
-    """Return the smallest number of groups that reduces the loss by `MIN_IMPROVEMENT`, or None.
+    """Return the smallest number of groups that reduces the loss by the factor `MIN_IMPROVEMENT`; None if
+    there is none.
 
     Variables are grouped by average-linkage clustering of their association.
 

@@ -1,4 +1,4 @@
-"""The guessed role and kind of a column, with its confidence, its reason and an alternative."""
+"""Guessed role and kind of a column, with its confidence, its reason and an alternative."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SURE, LIKELY, UNSURE = "sure", "likely", "unsure"
 
 @dataclass(frozen=True)
 class Alternative:
-    """An alternative role and kind of a column, the condition for it, and its recode as TOML."""
+    """Alternative role and kind of a column, the condition under which it applies, and its recode as TOML."""
 
     role: str
     kind: str | None

@@ -1,4 +1,4 @@
-"""Read the cells of a JSON-stat table (versions 1 and 2) and write them as CSV, which `adjust` reads.
+"""Cells of a JSON-stat table (versions 1 and 2), converted to CSV, which `adjust` reads.
 
 Source: JSON-stat 2.0, https://json-stat.org/full: the values are in row-major order of the dimensions `id`.
 """
@@ -19,7 +19,7 @@ from microguard.pipelines.drafting.finished_table import draft_finished_table, i
 from microguard.pipelines.drafting.sniff import sniff
 from microguard.schemas.errors import InputRejected
 
-#: Names of the columns of values and statuses, as in SDMX-CSV.
+#: Names of the value and status columns, as in SDMX-CSV.
 VALUE, STATUS = "OBS_VALUE", "OBS_STATUS"
 MOST_CELLS = 2_000_000
 
@@ -56,7 +56,7 @@ class JsonStatTable:
     statuses: frozenset[str]
 
     def write(self, path: Path) -> None:
-        """Write the cells as CSV in UTF-8; an existing file is not replaced.
+        """Write the cells as CSV in UTF-8; refuse to replace an existing file.
 
         Raises
         ------
@@ -68,8 +68,8 @@ class JsonStatTable:
                 csv.writer(file).writerows([self.columns, *self.rows])
         except OSError as error:
             raise InputRejected(
-                f"--cells: expected a new file in a folder that exists, found {path.name}, which cannot be "
-                f"created ({type(error).__name__}). Name another file."
+                f"--cells: expected a new file in an existing folder; {path.name} cannot be created "
+                f"({type(error).__name__}). Name another file."
             ) from None
 
 
@@ -103,7 +103,7 @@ def draft_of_cells(named: str, cells: str) -> str:
 
 
 def read_json_stat(path: Path) -> JsonStatTable | None:
-    """Read a JSON-stat file; None if it is another JSON file.
+    """Read a JSON-stat file; return None if it is another kind of JSON file.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def read_json_stat(path: Path) -> JsonStatTable | None:
 
 
 def _no_number(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python accepts but JSON does not allow."""
+    """Refuse NaN and Infinity, which Python's parser accepts but JSON does not allow."""
     raise ValueError(constant)
 
 
@@ -199,7 +199,9 @@ def _read(table: Mapping[str, Any]) -> JsonStatTable:
 
 
 def _codes(category: Mapping[str, Any]) -> list[str]:
-    """Return the codes of a dimension in the order of the values; a dimension of one code needs no index."""
+    """Return the codes of a dimension in the order of the values; a dimension with one code needs no
+    index.
+    """
     index = category.get("index", category.get("label"))
     codes = [str(code) for code in index or ()]
     if isinstance(index, Mapping) and "index" in category:
@@ -219,7 +221,7 @@ def _totals(category: Mapping[str, Any], codes: Sequence[str]) -> list[str]:
 
 
 def _dense(listed: object, number: int) -> Sequence[Any]:
-    """Return one entry per cell of a list, of a mapping by position, or of one entry for all cells."""
+    """Return one entry per cell from a list, from a mapping by position, or from one entry for all cells."""
     if isinstance(listed, str):
         return [listed] * number
     if isinstance(listed, Mapping):
@@ -233,7 +235,9 @@ def _dense(listed: object, number: int) -> Sequence[Any]:
 
 
 def _parents(category: Mapping[str, Any], codes: set[str]) -> dict[str, str]:
-    """Return the parent of each code; none if a code has several parents, which no hierarchy allows."""
+    """Return the parent of each code; return nothing if a code has several parents, because it is then no
+    hierarchy.
+    """
     pairs = [
         (str(child), str(parent))
         for parent, children in (category.get("child") or {}).items()

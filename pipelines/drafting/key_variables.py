@@ -1,4 +1,4 @@
-"""Choose the key variables of a file by their contribution to the risk of re-identification."""
+"""Choice of the key variables of a file by their contribution to the re-identification risk."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from microguard.pipelines.drafting.guess import LIKELY, UNSURE, Alternative, Guess
 
 MOST_KEY_VARIABLES = 8
-"""Maximum number of key variables; an attacker rarely knows more of a unit."""
+"""Maximum number of key variables; an attacker rarely knows more about a unit."""
 BANDS = 20
-"""Amounts are compared in so many bands of equal frequency."""
+"""Number of bands of equal frequency in which amounts are compared."""
 
 
 def with_key_variables(
     guesses: Sequence[Guess], codes: Mapping[str, np.ndarray], numbers: Mapping[str, np.ndarray]
 ) -> list[Guess]:
-    """Keep at most `MOST_KEY_VARIABLES` quasi-identifiers; the others become sensitive or are published.
+    """Keep at most `MOST_KEY_VARIABLES` quasi-identifiers; the others become sensitive or are published
+    unmodified.
 
     Variables that others can see or know about a unit are chosen first, then other categories, then amounts.
     Within each of these, the next key variable is the one with which the sampled records are in the most
@@ -87,7 +88,7 @@ def _distinct(each: Guess) -> int:
 
 
 def _coarse(each: Guess, codes: Mapping[str, np.ndarray], numbers: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the codes of a category, or the bands of a number."""
+    """Return the codes of a category, or the band numbers of a number."""
     assert each.column is not None
     values = numbers.get(each.column.label)
     if each.kind == "nominal" or values is None:

@@ -1,4 +1,4 @@
-"""Interpret names of columns by keywords in English, German, French, the Nordic and other languages."""
+"""Concepts in names of columns, by keywords in English, German, French, the Nordic and other languages."""
 
 from __future__ import annotations
 
@@ -91,11 +91,13 @@ _CODES = {
     "key": re.compile("[rp]b030"),
     "weight": re.compile("db09[05]|rb0[56]0|pb0[46]0|rl070|h?v005"),
 }
-"""Names of codebooks that mean the same without the others of their layout: EU-SILC and DHS."""
+"""Names from codebooks whose meaning is clear even without the other names of their layout: EU-SILC and DHS.
+"""
 
 
 def concepts_of(name: str) -> frozenset[str]:
-    """Return the concepts of a name: those with a keyword that equals a word of the name or is part of one.
+    """Return the concepts of a name: those with a keyword that equals a word of the name or is contained in
+    one.
 
     Parameters
     ----------
@@ -127,5 +129,5 @@ def concepts_of(name: str) -> frozenset[str]:
     if said & {"amount", "income"}:
         said -= {"entity"}
     if "kg" in words:
-        said -= {"weight"}  # the weight of a body or of a product is not a sampling weight
+        said -= {"weight"}  # body weight or product weight is not a sampling weight
     return frozenset(said)

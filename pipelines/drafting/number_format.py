@@ -1,4 +1,4 @@
-"""Detect the number format of a CSV: its decimal mark and its thousands separator."""
+"""Number format of a CSV: its decimal mark and its thousands separator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from microguard.pipelines.engine.sql_text import quoted_text
 from microguard.schemas.specification.section import BLANKS, MINUS
 
 MATCHING = 0.95
-"""Minimum share of numbers in a numeric column; the other values are missing marks."""
+"""Minimum share of numbers in a numeric column; its other values are missing marks."""
 _END = r"\s*$"
 _BEGIN = rf"^\s*[+{MINUS}-]?"
 
@@ -32,24 +32,27 @@ class NumberFormat:
 
     @property
     def number(self) -> str:
-        """Regular expression of a number."""
+        """Return the regular expression of a number."""
         point = f"[{self.decimal}]"
         plain = f"([0-9]+{point}?[0-9]*|{point}[0-9]+)([eE][+-]?[0-9]+)?"
         return f"{_BEGIN}({plain}{self._or_grouped('+')}){_END}"
 
     @property
     def whole(self) -> str:
-        """Regular expression of a whole number, also if it is written with decimal zeros ("2.0")."""
+        """Return the regular expression of a whole number, also if it is written with decimal zeros
+        ("2.0").
+        """
         return f"{_BEGIN}([0-9]{{1,18}}([{self.decimal}]0*)?{self._or_grouped('{1,5}', '0')}){_END}"
 
     @property
     def with_separator(self) -> str:
-        """Regular expression of a number with a thousands separator."""
+        """Return the regular expression of a number with a thousands separator."""
         return f"{_BEGIN}({self._grouped('+')}){_END}"
 
     @property
     def unambiguous(self) -> str:
-        """Regular expression of a number whose separator cannot be a decimal mark with three decimals.
+        """Return the regular expression of a number whose separator cannot be a decimal mark with three
+        decimals.
 
         Such a number has at most three digits, two separators, or a separator and a decimal mark.
         """
@@ -58,7 +61,7 @@ class NumberFormat:
         return f"{_BEGIN}([0-9]{{1,3}}({part})?|{self._grouped('{2,}')}|{once}){_END}"
 
     def plain(self, text: str) -> str:
-        """Return SQL that converts the text to the format that CAST accepts."""
+        """Return SQL that converts the text to a format that CAST accepts."""
         if self.thousands is not None:
             text = f"regexp_replace({text}, {quoted_text(self._mark)}, '', 'g')"
         return f"replace(replace(trim({text}), '{self.decimal}', '.'), '{MINUS}', '-')"
@@ -74,7 +77,7 @@ class NumberFormat:
         return "" if self.thousands is None else f"|{self._grouped(groups, decimals)}"
 
 
-#: Formats in order of preference, if they fit equally many columns.
+#: Formats in order of preference, which decides if several fit equally many columns.
 FORMATS = tuple(
     NumberFormat(decimal, thousands)
     for thousands in (",", ".", " ", "'", None)
@@ -84,7 +87,7 @@ FORMATS = tuple(
 
 
 def detect_number_format(columns: Iterable[Sequence[str]]) -> NumberFormat:
-    """Return the format under which most columns are numbers.
+    """Return the format under which the most columns are numbers.
 
     A format with a thousands separator is accepted only if a column excludes that the separator is a decimal
     mark: it has shorter numbers without one ("950" and "1,234"), two separators in a number, or a separator
@@ -99,7 +102,7 @@ def detect_number_format(columns: Iterable[Sequence[str]]) -> NumberFormat:
     accepted = {style for style in FORMATS if style.thousands is None}
     for values in columns:
         if not any(re.search("[0-9][^0-9]", value) for value in values):
-            continue  # the values are numbers under every format, or under none
+            continue  # the values are numbers in every format, or in none
         for style in FORMATS:
             if _matching(style.number, values) >= MATCHING * len(values):
                 numeric[style] += 1

@@ -1,4 +1,4 @@
-"""Derive partition columns from the names of folders (`year=2026/region=3/part-0.parquet`), as Spark does."""
+"""Partition columns derived from folder names (`year=2026/region=3/part-0.parquet`), as in Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 def hive_partitions(
     folder: Path, files: Sequence[Path]
 ) -> tuple[pa.Schema, Mapping[Path, Mapping[str, str | None]]]:
-    """Return the partition columns of the files below a folder, and their values for each file.
+    """Return the partition columns of the files below a folder, and each file's values of them.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def hive_partitions(
 
 
 def constants(schema: pa.Schema, values: Mapping[str, str | None], records: int) -> list[pa.Array]:
-    """Return the partition columns of one file as constant arrays with `records` values."""
+    """Return the partition columns of one file as constant arrays of `records` values."""
     first = pa.nulls(records, pa.int32()).fill_null(0)
     return [pa.array([values[entry.name]], pa.string()).cast(entry.type).take(first) for entry in schema]
 

@@ -1,4 +1,5 @@
-"""Profile a file for a draft: count the forms of the values of each column, without keeping values.
+"""Profile of a file for a draft: counts of the forms of the values in each column, without the values
+themselves.
 
 DuckDB computes the counts in memory and writes no files.
 """
@@ -23,23 +24,24 @@ from microguard.pipelines.engine.sql_text import quoted_text
 from microguard.schemas.errors import InputRejected
 
 MOST_RECORDS = 1_000_000
-"""A draft reads at most this number of records from the beginning of the input."""
+"""Maximum number of records that a draft reads, from the beginning of the input."""
 MISSING_MARKS = (
     *("?", ".", "..", ":", "-", "*", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "-nan", "NaT"),
     *("NULL", "null", "(null)", "#NULL!", "\\N", "None"),
 )
-"""Marks of R, pandas, SAS, SPSS, Excel, Eurostat, Hive and databases."""
+"""Missing marks of R, pandas, SAS, SPSS, Excel, Eurostat, Hive and databases."""
 LARGEST_NUMBER = 1e150
 """Largest absolute value that a run accepts; larger ones would overflow sums of squares."""
 
 SAMPLE_RECORDS = 20_000
-"""Maximum number of records whose values are compared in memory; a hash of their contents draws them."""
+"""Maximum number of records whose values are compared in memory; they are drawn by a hash of their contents.
+"""
 NUMBER_FORMAT_RECORDS = 2_000
 """Number of records from which the number format is detected."""
 SINGLE_THREAD_RECORDS = 100_000
-"""With fewer records, one thread is faster than two."""
+"""Minimum number of records for several threads; with fewer, one thread is faster."""
 ENDS = 60
-"""Number of distinct values at each end of a column that are searched for codes of missing values."""
+"""Number of distinct values at each end of a column among which codes of missing values are searched."""
 
 _DATE = (
     r"^((1[6-9]|20|21)[0-9]{2}[-/.](0[1-9]|1[0-2])([-/.][0-9]{1,2})?([ T].*)?"  # 2026-11-21, 2026-11, a time
@@ -48,12 +50,12 @@ _DATE = (
     r"|(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"  # 20261121
     r"|(19|20)[0-9]{2}[- ]?[QqWw][0-9]{1,2}"  # 2026Q4
     r"|[0-9]{1,2} ?[A-Za-z]{3,9}\.? ?[0-9]{2,4}"  # 21 Nov 2026
-    r"|[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9].*)?)$"  # 12:30
+    r"|[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9].*)?)$"  # a time, such as 12:30
 )
 
 
 class Profile:
-    """Counts of the values of a file; a context manager that closes its DuckDB connection.
+    """Counts of the values of a file; as a context manager it closes its DuckDB connection.
 
     Attributes
     ----------
@@ -110,7 +112,7 @@ class Profile:
     def classes(
         self, columns: Sequence[Column], k: int, accepted: str = "true", counted: Column | None = None
     ) -> tuple[int, int, int, int]:
-        """Count the equivalence classes on these columns.
+        """Count the equivalence classes on the given columns.
 
         Parameters
         ----------
@@ -136,17 +138,17 @@ class Profile:
         return classes, below, uniques, smallest
 
     def sampled_codes(self, columns: Sequence[Column]) -> pd.DataFrame:
-        """Return the values of columns in the sampled records as codes, by label; -1 is missing."""
+        """Return the sampled records' values of some columns as codes, by label; -1 is missing."""
         return self.codes(columns, "sampled")
 
     def codes(self, columns: Sequence[Column], table: str = "file") -> pd.DataFrame:
-        """Return the values of columns as codes, by label; -1 is missing."""
+        """Return the values of some columns as codes, by label; -1 is missing."""
         labels = ", ".join(column.label for column in columns)
         frame = self._engine.execute(f"SELECT {labels} FROM {table}").df()
         return pd.DataFrame({label: pd.factorize(frame[label])[0] for label in frame.columns})
 
     def breaks(self, key: Column, columns: Sequence[Column]) -> tuple[int, dict[str, int]]:
-        """Count how often columns change their value between records with the same key.
+        """Count how often columns change their values between records with the same key.
 
         Whole groups are counted, about `SAMPLE_RECORDS` records of a larger file; a hash of the key draws
         them.
@@ -199,7 +201,8 @@ class Profile:
         return frame
 
     def values(self, column: Column) -> pd.Series:
-        """Return all values of a column: numbers if every value is one, else text; missing is NaN or None.
+        """Return all values of a column: numbers if every value is one, otherwise text; missing is NaN or
+        None.
 
         Records are in the order of a hash of their contents, whatever their order in the file.
         """
@@ -213,7 +216,7 @@ class Profile:
         return frame["v"].astype(np.float64) if numeric else frame["v"]
 
     def sampled_numbers(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
-        """Return the columns that have only numbers, of the sampled records and by label; NaN is missing."""
+        """Return the purely numeric columns of the sampled records, by label; NaN is missing."""
         numeric = [column for column in columns if 0 < column.present == column.numbers]
         if not numeric:
             return {}
@@ -222,7 +225,7 @@ class Profile:
         return {label: frame[label].to_numpy(np.float64, na_value=np.nan) for label in frame.columns}
 
     def codes_in_order(self, column: Column, other: Column) -> np.ndarray:
-        """Return the sampled codes of `other`, in the order of the numbers or texts of `column`."""
+        """Return the sampled codes of `other`, sorted by the numbers or texts of `column`."""
         number = self._number(column)
         order = f"{number}, {column.label}" if column.numbers else column.label
         records = self._engine.execute(
@@ -231,7 +234,9 @@ class Profile:
         return np.asarray(pd.factorize(records["v"])[0])
 
     def condition_all_finite(self, numeric: Sequence[Column]) -> str:
-        """Return the SQL condition that all these numbers are present and at most `LARGEST_NUMBER`."""
+        """Return the SQL condition that all these numbers are present and at most `LARGEST_NUMBER` in
+        absolute value.
+        """
         conditions = [f"coalesce({_finite(self._number(column))}, false)" for column in numeric]
         return " AND ".join(conditions) or "true"
 
@@ -242,7 +247,7 @@ class Profile:
     def smallest_pattern(
         self, numeric: Sequence[Column], region: Sequence[Column], counted: Column | None
     ) -> int:
-        """Return the number of units with the rarest missing pattern in a region."""
+        """Return the number of units with the rarest missing pattern within a region."""
         labels = [f"{column.label} IS NULL" for column in numeric] + [column.label for column in region]
         units = "count(*)" if counted is None else f"count(DISTINCT {counted.label})"
         row = self._engine.execute(
@@ -300,7 +305,7 @@ class Profile:
         return self._number_in(column.label, column.type)
 
     def _number_in(self, label: str, type: pa.DataType) -> str:
-        """Return SQL of a value as DOUBLE, NULL if it is no number; only text of a CSV is parsed."""
+        """Return SQL of a value as DOUBLE, NULL if it is no number; text is parsed only in a CSV."""
         if is_number(type):
             return f"CAST({label} AS DOUBLE)"
         if self.source.format == "parquet" or not is_text(type):
@@ -311,7 +316,7 @@ class Profile:
         )
 
     def _missing_codes(self, label: str, number: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Find codes of missing values among the numbers of a column, and replace them by NULL.
+        """Find the codes of missing values among the numbers of a column, and replace them by NULL.
 
         Returns
         -------
@@ -342,7 +347,8 @@ class Profile:
             whole = "v = round(v) AND abs(v) < 1e15"
             integer = f"{number} = round({number}) AND abs({number}) < 1e15"
             text = f"CASE WHEN {integer} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) ELSE {text} END"
-            dates = f"({dates}) AND ({whole})"  # a floating-point 2019.11 is an amount and not a month
+            # a floating-point number such as 2019.11 is an amount and not a month
+            dates = f"({dates}) AND ({whole})"
         else:
             whole = f"regexp_matches(s, {quoted_text(self.number_format.whole)})"
         if pa.types.is_temporal(entry.type):
@@ -380,8 +386,8 @@ class Profile:
 
 
 def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
-    """Return the concepts of a name: by its codebook (which may omit that a variable is an age) or by its
-    words.
+    """Return the concepts of a name according to its codebook (which may omit that a variable is an age) or
+    to its words.
     """
     said = concepts_of(name)
     return meant | (said & {"age"}) if meant else said

@@ -1,4 +1,4 @@
-"""Guess the roles and kinds of all columns from a profile, erring on the side of protection.
+"""Guesses of the roles and kinds of all columns from a profile; in doubt, the guess protects the column.
 
 Each column is first classified without the others (`evidence`). Its role then depends on the other columns:
 which key identifies the units, which numbers are computed from others, which variables are key variables.
@@ -32,7 +32,9 @@ from microguard.pipelines.drafting.weights import MOST_STRATA, weight_signs
 
 
 def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
-    """Return a guess for every column that a specification can name, and the columns to be recomputed."""
+    """Return a guess for every column that a specification can name, and the columns to recompute after
+    protection.
+    """
     names = [name for name in profile.source.schema.names if is_nameable(name)]
     known = {column.name: column for column in profile.columns}
     sampled = profile.sampled_codes(profile.columns)
@@ -68,7 +70,7 @@ def _facts(
     numbers: Mapping[str, np.ndarray],
     entities: Mapping[str, Entity],
 ) -> dict[str, Facts]:
-    """Return the facts of each column by name."""
+    """Return the facts about each column, by name."""
     body = any(column.named("body") for column in profile.columns)
     strata = [column for column in profile.columns if column.distinct <= MOST_STRATA]
     return {
@@ -90,7 +92,7 @@ def _known(values: np.ndarray | None) -> np.ndarray:
 
 
 def _guess(column: Column, facts: Facts) -> Guess:
-    """Return the guess for a column from its own facts."""
+    """Return the guess for a column based on its own facts."""
     if column.present == 0:
         return Guess(column.name, "identifier", None, "no values", column, "empty", SURE)
     if column.distinct == 1 and column.present == facts.records:
@@ -99,7 +101,7 @@ def _guess(column: Column, facts: Facts) -> Guess:
 
 
 def _without_computed(guesses: list[Guess], computed: list[Derived]) -> list[Guess]:
-    """Leave computed columns out, because their protected values would contradict their terms."""
+    """Leave computed columns out, because protected values would contradict the terms of their formulas."""
     by_name = {each.column.name: each for each in computed}
     result = []
     for each in guesses:
@@ -121,7 +123,7 @@ def _without_computed(guesses: list[Guess], computed: list[Derived]) -> list[Gue
 
 
 def _with_recomputed(guesses: list[Guess], computed: list[Derived]) -> tuple[list[Guess], list[Derived]]:
-    """Recompute columns whose terms are published numbers; return also how they are computed."""
+    """Recompute columns after protection if their terms are published numbers; return also the formulas."""
     published = {each.name for each in guesses if each.role in ("quasi_identifier", "sensitive", "other")}
     able = {
         each.column.name: each

@@ -1,4 +1,4 @@
-"""Cluster a sample with the drafted roles in this process, and measure its information loss and risk.
+"""Clustering of a sample with the drafted roles in this process, to measure its information loss and risk.
 
 The clusters are computed with the fastest method within each region. In the whole file records have nearer
 neighbours, so that the loss of the file is smaller than that of the sample.
@@ -22,15 +22,18 @@ from microguard.sdc.errors import ImpossibleProtection, NoVariation
 from microguard.sdc.microaggregation import microaggregate
 
 MOST, SMALLEST = 2_000, 200
-"""Maximum and minimum number of records of a sample: shares of one percent are measured within a second."""
+"""Maximum and minimum number of records of a sample, from which shares of one percent are measured within a
+second."""
 WORK = 1e9
-"""Work of one clustering: the squared number of records times coordinates (one a number, one a category)."""
+"""Maximum work of one clustering: squared number of records times coordinates (one per number, one per
+category)."""
 LEAST_LEFT = 0.5
-"""Minimum share of the sample in regions with k sampled units, so that the trial covers most regions."""
+"""Minimum share of the sample in regions with at least k sampled units, so that the trial covers most
+regions."""
 
 
 def columns_of(guesses: Sequence[Guess], role: str, *kinds: str) -> list[Column]:
-    """Return the columns with a guessed role and, if kinds are given, with one of these kinds."""
+    """Return the columns with a given guessed role and, if kinds are given, one of these kinds."""
     return [
         each.column
         for each in guesses
@@ -40,7 +43,7 @@ def columns_of(guesses: Sequence[Guess], role: str, *kinds: str) -> list[Column]
 
 @dataclass(frozen=True)
 class Sample:
-    """Sampled records and the labels of their columns by role.
+    """Sampled records, and the labels of their columns by role.
 
     Attributes
     ----------
@@ -67,7 +70,7 @@ class Sample:
 
     @classmethod
     def from_profile(cls, profile: Profile, guesses: Sequence[Guess], k: int) -> Sample | None:
-        """Draw one record of each unit, and drop regions with fewer than k of them.
+        """Draw one record of each unit, and drop regions with fewer than k sampled units.
 
         Returns
         -------
@@ -100,7 +103,9 @@ class Sample:
         return cls(frame, names, *(tuple(each) for each in labels))
 
     def clusters(self, variables: Sequence[str], k: int) -> np.ndarray:
-        """Microaggregate the records on these variables within regions; return the cluster of each, (n,)."""
+        """Microaggregate the records on these variables within regions; return the cluster of each record,
+        (n,).
+        """
         labels = np.empty(len(self.frame), np.int64)
         first = 0
         nominal = np.isin(variables, self.nominal)
@@ -125,7 +130,7 @@ class Sample:
     def merge_for_diversity(
         self, variables: Sequence[str], labels: np.ndarray, least: int
     ) -> np.ndarray | None:
-        """Merge clusters within regions until each has `least` values of every sensitive variable.
+        """Merge clusters within regions until each has `least` distinct values of every sensitive variable.
 
         Returns
         -------
@@ -139,7 +144,7 @@ class Sample:
         ]
         numbers = self.frame.loc[:, [label for label in variables if label in self.numeric]]
         points = np.column_stack([numbers.to_numpy(np.float64), *indicators])
-        values = self.frame.loc[:, list(self.sensitive)].to_numpy(np.int64)  # -1 where missing
+        values = self.frame.loc[:, list(self.sensitive)].to_numpy(np.int64)  # -1 for a missing value
         merged, first = np.empty(len(self.frame), np.int64), 0
         for members in self._regions():
             try:
@@ -152,7 +157,9 @@ class Sample:
         return merged
 
     def losses(self, variables: Sequence[str], labels: np.ndarray) -> dict[str, float]:
-        """Return the loss of each variable: SSE/SST, or the share of records whose category changes."""
+        """Return the information loss of each variable: SSE/SST, or the share of records whose category
+        changes.
+        """
         records = len(self.frame)
         lost = {}
         for label in variables:
@@ -167,7 +174,7 @@ class Sample:
         return {self.names[label]: share for label, share in lost.items()}
 
     def cost(self, losses: Mapping[str, float]) -> float:
-        """Return the mean loss of the variables, each divided by its maximum."""
+        """Return the mean loss of the variables, each divided by its largest possible loss."""
         shares = []
         for label in (*self.numeric, *self.nominal):
             most = (
@@ -179,7 +186,7 @@ class Sample:
     def comparison_row(
         self, k: int, labels: np.ndarray, choice: str, broken: tuple[str, ...]
     ) -> ComparisonRow:
-        """Return the information loss and risk of these clusters."""
+        """Return the information loss and the risk of these clusters as a row of the comparison."""
         losses = self.losses(self.numeric + self.nominal, labels)
         numeric = [losses[self.names[label]] for label in self.numeric]
         nominal = [losses[self.names[label]] for label in self.nominal]
@@ -195,7 +202,7 @@ class Sample:
         )
 
     def broken_limits(self, labels: np.ndarray) -> tuple[str, ...]:
-        """Return the names of the default limits on disclosure that the clusters exceed."""
+        """Return the names of the default disclosure limits that the clusters exceed."""
         limits = Quality()
         jointly = self.unique(labels, self.others) if self.others else 0.0
         shares = [("unique jointly", jointly, limits.max_unique_jointly)]
@@ -214,12 +221,14 @@ class Sample:
         return {self.names[label]: self.unique(labels, [label]) for label in self.others}
 
     def unique(self, labels: np.ndarray, columns: Sequence[str]) -> float:
-        """Return the share of records that are unique by cluster and these columns."""
+        """Return the share of records that are unique by cluster and all these columns together."""
         joined = pd.DataFrame({"cluster": labels} | {label: self.frame[label] for label in columns})
         return float(np.count_nonzero(~joined.duplicated(keep=False))) / len(joined)
 
     def homogeneous(self, labels: np.ndarray) -> dict[str, float]:
-        """Return the share of records in clusters with at most one value of each sensitive variable."""
+        """Return for each sensitive variable the share of records in clusters with at most one value
+        of it.
+        """
         known = self.frame[list(self.sensitive)].where(lambda codes: codes >= 0)
         clusters = known.groupby(labels)
         return {

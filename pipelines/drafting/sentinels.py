@@ -1,4 +1,4 @@
-"""Detect numeric codes of missing values (97, 99, -9, 999) that are separated from the other values."""
+"""Numeric codes of missing values (97, 99, -9, 999), recognised by their distance from the other values."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ _NEGATIVE = [-1, -2, -3, -4, -5, -6, -7, -8, -9, -77, -88, -97, -98, -99, -777, 
 CODES = frozenset([*_POSITIVE, *_LONG, *_NEGATIVE])
 
 MIN_RECORDS = 3
-"""Minimum number of records with a code; a rarer 99 may be an ordinary value."""
+"""Minimum number of records with a missing code; a rarer 99 may be an ordinary value."""
 MIN_GAP = 0.2
-"""A code whose distance from the other values exceeds this share of their range is a missing value."""
+"""Minimum distance of a missing code from the other values, as a share of their range."""
 MIN_SPIKE = 5.0
-"""Without such a gap, a code must be this many times as frequent as the nearest values."""
+"""Minimum frequency of a missing code that is nearer than `MIN_GAP`, relative to the nearest values."""
 ORDINARY = 1.5
-"""A -1 next to 0 and 1 that is at most this many times as frequent as the nearest values may be a value."""
+"""Maximum frequency of a -1 next to 0 and 1 that may be an ordinary value, as a multiple of that of the
+nearest values."""
 NEAREST = 5
-"""Number of distinct values that count as nearest."""
+"""Number of distinct values that count as nearest values."""
 
 
 def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the codes of missing values among the values of a column, and the doubtful ones, ascending.
+    """Return the codes of missing values among the values of a column, and the doubtful codes, both
+    ascending.
 
     A negative code is returned if no other value is negative. A -1 below 0 and 1 that is no more
     frequent than they are is doubtful: the age of a child born after the reference date is -1. A positive

@@ -1,4 +1,4 @@
-"""Recognise serial numbers, registration numbers and code lists by their values."""
+"""Serial numbers, registration numbers and code lists, recognised by their values."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import numpy as np
 from microguard.pipelines.drafting.column import Column
 
 EXPECTED_TIES = 5.0
-"""Whole numbers without ties are serial numbers if chance would produce at least so many ties."""
+"""Minimum number of ties expected by chance from which whole numbers without ties count as serial numbers."""
 MAX_TIES = 0.02
-"""Maximum share of records that repeat a serial number: a key may have a few duplicates."""
+"""Maximum share of records that repeat a serial number, because a key may have a few duplicates."""
 MAX_KOLMOGOROV_DISTANCE = 0.06
 """Maximum Kolmogorov distance of serial and registration numbers from the uniform distribution.
 
 A sample of 600 uniform numbers exceeds it with probability 1/40, and is then classified as amounts."""
 MAX_ROUND_SHARE = 0.15
-"""Maximum share of multiples of ten among registration numbers; a uniform distribution has a tenth."""
+"""Maximum share of multiples of ten among registration numbers; in a uniform distribution it is a tenth."""
 MIN_CODES, MIN_RECORDS_PER_CODE, MIN_RECORDS_PER_OTHER = 8, 4, 2
-"""Minimum number of codes of a code list, of records per code, and of records per code but the commonest."""
+"""Minimum numbers for a code list: codes, records per code, and records per code without the most frequent
+one."""
 MAX_OCCUPIED = 0.6
-"""Maximum share of whole numbers that occur as codes, between the quartiles of the codes.
+"""Maximum share of the whole numbers between the quartiles of the codes that occur as codes.
 
 Amounts with as many ties contain nearly all whole numbers of this range, unless they are rounded."""
 MAX_ROUNDED_CODES = 0.3
 MIN_NUMBERED = 0.8
-"""Minimum share of the whole numbers of its range that a numbering from above 1,000 uses."""
+"""Minimum share of used whole numbers in the range of a numbering that starts above 1,000."""
 
 
 def is_serial_number(column: Column, values: np.ndarray) -> bool:
-    """Return whether whole numbers are a serial number: uniformly distributed, and without expected ties.
+    """Return whether whole numbers are serial numbers: uniformly distributed, without the ties expected by
+    chance.
 
     Of n uniformly distributed numbers over a range of W values, n (n - 1) / (2 W) pairs are expected to be
     equal. Every other distribution has more ties.
@@ -39,7 +41,9 @@ def is_serial_number(column: Column, values: np.ndarray) -> bool:
 
 
 def is_registration_number(column: Column, values: np.ndarray) -> bool:
-    """Return whether whole numbers have one length, are uniform over their range, and are rarely round."""
+    """Return whether whole numbers have one length, are uniform over their range, and are rarely multiples of
+    ten.
+    """
     least, most = column.widths
     if not column.is_whole or least != most or least < 5 or column.round > MAX_ROUND_SHARE * column.present:
         return False
@@ -57,7 +61,7 @@ def is_code_list(column: Column, values: np.ndarray) -> bool:
         return False
     codes, times = np.unique(values, return_counts=True)
     if times.sum() - times.max() < MIN_RECORDS_PER_OTHER * len(codes):
-        return False  # it is an amount that most records do not have
+        return False  # most records have 0, so it is an amount that few units have
     low, high = np.quantile(codes, (0.25, 0.75))
     middle = codes[(codes >= low) & (codes <= high)]
     if len(middle) < MIN_CODES / 2 or np.mean(codes % 10 == 0) > MAX_ROUNDED_CODES:
@@ -80,7 +84,7 @@ def is_numbering(column: Column, values: np.ndarray) -> bool:
 
 
 def _is_uniform(values: np.ndarray) -> bool:
-    """Return whether values are uniformly distributed over their range, by Kolmogorov's distance."""
+    """Return whether values are uniformly distributed over their range, by the Kolmogorov distance."""
     if not len(values):
         return False
     ordered = np.sort(values)

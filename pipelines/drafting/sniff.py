@@ -1,4 +1,4 @@
-"""Detect the format, delimiter and encoding of a file, and read it for a draft.
+"""Format, delimiter and encoding of a file, detected and used to read it for a draft.
 
 Only drafts use this; a run reads its input by the specification. Messages name the file and contain none of
 its values.
@@ -31,18 +31,18 @@ from microguard.schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
 RARE_DELIMITERS = ("\x01", "~", "^", ":", "¦")
-"""Delimiters of a file that has none of `DELIMITERS`; Hive writes the first one."""
+"""Delimiters that are tried if none of `DELIMITERS` fits; Hive writes the first one."""
 SAMPLE_CHARACTERS = 1 << 18
 SAMPLE_LINES = 200
-#: Minimum number of header names that are also values of their columns, with which the header counts as a
-#: record. A single name may be both the name of a column and a category, such as "other".
+#: Minimum number of header names that are also values of their columns, for which the first line counts as a
+#: record. A single name may be both a column name and a category, such as "other".
 MIN_REPEATED_NAMES = 2
 BLOCK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
 class Source:
-    """The files of one input and their format.
+    """Files of one input and their format.
 
     Attributes
     ----------
@@ -80,12 +80,16 @@ class Source:
 
     @property
     def written(self) -> str:
-        """The path for a specification in the working folder: normalised, and relative if it was named so."""
+        """Return the path as a specification in the working folder names it: normalised, and relative if the
+        user gave a relative path.
+        """
         relative = not os.path.isabs(self.named) and not set("*?[]{}") & set(str(Path.cwd()))
         return os.path.normpath(self.named) if relative else str(self.path)
 
     def batches(self, positions: list[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the columns at these positions in batches, named by position ("c0", "c1", ...)."""
+        """Yield the columns at the given positions in batches; columns are named by position ("c0", "c1",
+        ...).
+        """
         names = [self.schema.names[position] for position in positions]
         labels = [f"c{position}" for position in positions]
         if self.snapshot is not None:
@@ -105,7 +109,8 @@ class Source:
 
 
 def sniff(named: str) -> Source:
-    """Detect the format of a file, folder or glob; the folder of a Delta or Iceberg table is its snapshot.
+    """Detect the format of a file, folder or glob; if the folder is a Delta or Iceberg table, use its
+    snapshot.
 
     Raises
     ------
@@ -129,8 +134,8 @@ def sniff(named: str) -> Source:
         )
     except PermissionError:
         raise InputRejected(
-            f"{named} cannot be opened: this user may not read it. Give the user the right, or run as "
-            "another one."
+            f"{named} cannot be opened because this user has no permission to read it. Grant the "
+            "permission, or run as another user."
         ) from None
     except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error):
         raise InputRejected(
@@ -141,7 +146,7 @@ def sniff(named: str) -> Source:
 
 def _with_partitions(source: Source) -> Source:
     partitions, values = hive_partitions(source.path, source.files)
-    if source.format == "csv":  # a run also reads partition columns of a CSV as text
+    if source.format == "csv":  # text, because a run also reads the partition columns of a CSV as text
         partitions = pa.schema([(name, pa.string()) for name in partitions.names])
     inside = [entry for entry in source.schema if entry.name not in partitions.names]
     return replace(source, schema=pa.schema([*inside, *partitions]), partitions=partitions, values=values)
@@ -197,7 +202,8 @@ def _open(file: Path) -> BinaryIO:
 
 
 def _encoding(file: Path) -> str:
-    """Return utf-8 if the whole file is valid UTF-8, else the fitting single-byte code of western Europe.
+    """Return utf-8 if the whole file is valid UTF-8, otherwise the most plausible single-byte encoding of
+    western Europe.
 
     Raises
     ------
@@ -227,7 +233,9 @@ def _encoding(file: Path) -> str:
 
 
 def _quote(sample: str) -> str:
-    """Return the single quote if it encloses two fields and half of the first line, else "."""
+    """Return the single quote if it encloses two fields and half of the first line, otherwise the double
+    quote.
+    """
     first = sample.splitlines()[0] if sample.strip() else ""
     fields = max((first.split(delimiter) for delimiter in DELIMITERS), key=len)
     quoted = sum(len(field) > 2 and field[0] == field[-1] == "'" for field in map(str.strip, fields))
@@ -235,7 +243,7 @@ def _quote(sample: str) -> str:
 
 
 def _delimiter(sample: str, quote: str) -> str:
-    """Return the delimiter with which most lines have the same number of fields, which is at least two."""
+    """Return the delimiter for which the most lines have the same number of fields, at least two."""
 
     def agreement(delimiter: str) -> tuple[float, int]:
         rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter, quotechar=quote))[:SAMPLE_LINES]
@@ -250,7 +258,7 @@ def _delimiter(sample: str, quote: str) -> str:
 
 
 def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
-    """Refuse a first line that is a record, because its values would be shown as names of columns."""
+    """Refuse a first line that is a record; otherwise its values would be shown as column names."""
     unnamed = sum(not name.strip() for name in header)
     repeated = sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
     numbers = any(map(_is_number, header))
@@ -261,19 +269,20 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
         )
     if header and header[0].lower().startswith("sep=") and len([name for name in header if name]) == 1:
         raise InputRejected(
-            f"{path.name}: expected a header in the first line, found the mark by which Excel knows the "
-            "delimiter (sep=). Remove this line."
+            f"{path.name}: expected a header in the first line, found Excel's declaration of the delimiter "
+            "(sep=). Remove this line."
         )
     if rows and all(len(row) == len(header) + 1 for row in rows if row) and unnamed == 0:
         raise InputRejected(
-            f"{path.name}: every line has one field more than the header, as row names written by R. Write "
-            "it again by write.csv(..., row.names = FALSE), or put a name for them before the first one."
+            f"{path.name}: expected as many fields in each line as in the header, found one more, such as "
+            "row names written by R. Write the file again by write.csv(..., row.names = FALSE), or add a "
+            "name for the first column to the header."
         )
     if unnamed > 1 and not numbers and repeated < MIN_REPEATED_NAMES:
         raise InputRejected(
-            f"The first line of {path.name}: expected a header with at most one column without a name, "
-            f"found {unnamed}. Name the columns, or remove delimiters at the ends of lines; or remove lines "
-            "above the header."
+            f"The first line of {path.name}: expected a header with at most one unnamed column, found "
+            f"{unnamed} unnamed ones. Name the columns, remove delimiters at the ends of lines, or remove "
+            "lines above the header."
         )
     duplicates = len(set(header)) < len(header)
     if not header or duplicates or unnamed > 1 or numbers or repeated >= MIN_REPEATED_NAMES:

@@ -1,4 +1,6 @@
-"""Draft a commented-out `[table]` section for a file of records: two dimensions, hierarchies and a value."""
+"""Draft of a commented-out `[table]` section for a file of records: two dimensions, hierarchies and a
+value.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import Profile
 
 MOST_COLUMNS = 12
-"""Maximum number of columns that are tested for nesting; each pair costs a pass over the file."""
+"""Maximum number of columns that are tested for nesting; each pair requires a pass over the file."""
 DIMENSIONS = 2
-"""Number of dimensions of the drafted table, which a page can show."""
+"""Number of dimensions of the drafted table; a page can show two."""
 
 
 def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
-    """Return the section as TOML comments, or an empty text if there is no categorical column."""
+    """Return the section as TOML comments; an empty text if there is no categorical column."""
     categories = [
         each.column
         for each in guesses
@@ -47,13 +49,15 @@ def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
 
 
 def _is_category(guess: Guess) -> bool:
-    """Return whether a column is a dimension, including a level of a code that the records may leave out."""
+    """Return whether a column can be a dimension; this includes a level of a code that the draft of records
+    leaves out.
+    """
     chosen = guess.alternative if guess.reading == "derived" and guess.alternative is not None else guess
     return chosen.role in ("quasi_identifier", "other") and chosen.kind == "nominal"
 
 
 def _chains(profile: Profile, columns: Sequence[Column]) -> list[list[Column]]:
-    """Arrange columns in chains from coarse to fine, in which each column is nested in the one before."""
+    """Arrange columns in chains from coarse to fine, in which each column is nested in the previous one."""
     chains: list[list[Column]] = []
     for column in sorted(columns, key=lambda each: each.distinct):
         classes = profile.classes([column], K)[0]
@@ -74,15 +78,17 @@ def _listed(columns: Sequence[Column]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a TOML basic string: a JSON string in which DEL is also escaped."""
+    """Return a TOML basic string, which is a JSON string in which DEL is escaped, too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def shown(name: str) -> str:
-    """Return the name of a column for a comment: a line break in it must not end the comment."""
+    """Return the name of a column for use in a comment; a line break in it is replaced, because it would end
+    the comment.
+    """
     return quoted(name)[1:-1]
 
 
 def toml_key(name: str) -> str:
-    """Return the name of a column as a key in TOML."""
+    """Return the name of a column in the form of a TOML key."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)

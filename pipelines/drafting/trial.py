@@ -1,4 +1,4 @@
-"""Try the drafted roles on a sample for several k in this process, without writing files.
+"""Trial of the drafted roles on a sample for several k, in this process and without writing files.
 
 The measured loss and risk determine k, the limit of the loss and the groups of a draft. The draft also shows
 them for each variable.
@@ -18,14 +18,14 @@ from microguard.pipelines.drafting.sample import Sample, columns_of
 from microguard.schemas.specification.sections import Quality
 
 SIZES = (K, 5, 10)
-"""Values of k that are tried, ascending."""
+"""Values of k in a trial, ascending."""
 DIVERSITY = 2
-"""The `min_diversity` that is tried if too many records are in clusters with one sensitive value."""
+"""Value of `min_diversity` for a trial if too many records are in clusters with one sensitive value."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of a trial on a sample of the file.
+    """Result of a trial on a sample of the file.
 
     Attributes
     ----------
@@ -64,13 +64,15 @@ class Trial:
 
     @property
     def chosen(self) -> ComparisonRow:
-        """Row with the information loss and risk of the proposed values."""
+        """Return the row with the information loss and risk of the proposed k and min_diversity."""
         choice = _choice(self.min_diversity)
         return next(row for row in self.rows if (row.k, row.choice) == (self.k, choice))
 
 
 def trial(profile: Profile, guesses: Sequence[Guess]) -> Trial | None:
-    """Try the guessed roles on a sample; return None if the file is too small or has too many regions."""
+    """Run a trial of the guessed roles on a sample; return None if the file is too small or has too many
+    regions.
+    """
     sizes = [k for k in SIZES if _can_keep(k, profile, guesses)]
     sample = Sample.from_profile(profile, guesses, sizes[-1]) if sizes else None
     if sample is None:
@@ -109,7 +111,7 @@ def _choice(min_diversity: int) -> str:
 
 
 def _can_keep(k: int, profile: Profile, guesses: Sequence[Guess]) -> bool:
-    """Return whether every region, or every missing pattern in it, has at least k units."""
+    """Return whether every region (or every missing pattern in it) has at least k units."""
     numeric = columns_of(guesses, "quasi_identifier", "numeric")
     region, counted = columns_of(guesses, "region"), counted_unit(guesses, profile)
     if clusters_by_missing_pattern(guesses, profile):
@@ -118,7 +120,7 @@ def _can_keep(k: int, profile: Profile, guesses: Sequence[Guess]) -> bool:
 
 
 def _has_diverse_regions(profile: Profile, guesses: Sequence[Guess]) -> bool:
-    """Return whether every region has `DIVERSITY` values of each sensitive variable."""
+    """Return whether every region has `DIVERSITY` distinct values of each sensitive variable."""
     if clusters_by_missing_pattern(guesses, profile):
         return False
     accepted = profile.condition_all_finite(columns_of(guesses, "quasi_identifier", "numeric"))

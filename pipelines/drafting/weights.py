@@ -1,4 +1,4 @@
-"""Recognise sampling weights by their values.
+"""Recognition of sampling weights by their values.
 
 They have many decimals, are constant within households or strata, or sum to whole numbers (population
 totals) over the file or by group.
@@ -13,15 +13,15 @@ from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.entities import Entity
 
 MOST_STRATA = 500
-"""Maximum number of distinct values for which strata are searched."""
+"""Maximum number of distinct values of a column that is tried as a stratum."""
 DECIMALS = 2
 MANY_DECIMALS = 0.5
-"""Minimum share of values with more than `DECIMALS` decimals; amounts of money have at most so many."""
+"""Minimum share of weights with more than `DECIMALS` decimals; amounts of money have at most that many."""
 MAX_VARIATION = 1.5
-"""Maximum coefficient of variation; amounts are more skewed."""
+"""Maximum coefficient of variation of weights; amounts are more skewed."""
 MOST_GROUPS = 50
 BY_CHANCE = 1e-4
-"""Maximum probability that the sums by group are whole if the numbers are no weights."""
+"""Maximum probability that the sums by group are whole numbers by chance, if the numbers are no weights."""
 WHOLE_SUM = 1e-3
 """Maximum distance of the sum of calibrated weights from a whole number."""
 
@@ -34,7 +34,7 @@ def weight_signs(
     strata: Iterable[Column],
     entities: Mapping[str, Entity],
 ) -> tuple[str, ...]:
-    """Return the properties of sampling weights that a column has, empty if its values cannot be weights.
+    """Return those properties of sampling weights that a column has; empty if its values cannot be weights.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def weight_signs(
 
 
 def _is_calibrated(group: np.ndarray, numbers: np.ndarray) -> bool:
-    """Return whether sums by group are whole numbers, as population totals are, and not by chance.
+    """Return whether sums by group are whole numbers, like population totals, and this is not by chance.
 
     Weights rounded to d decimals miss a whole sum of n by about sqrt(n) 10^-d / 3.5.
     """

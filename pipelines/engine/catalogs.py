@@ -1,4 +1,5 @@
-"""Open a catalogue of Iceberg tables (REST, SQL or Hive) by its address, or by a name that pyiceberg knows.
+"""Access to a catalogue of Iceberg tables (REST, SQL or Hive), by its address or by a name configured in
+pyiceberg.
 
 Credentials are never in a specification: pyiceberg reads them from its environment
 (``PYICEBERG_CATALOG__<NAME>__TOKEN``) or its file ``.pyiceberg.yaml``. An address uses the settings of the
@@ -18,9 +19,10 @@ from microguard.schemas.errors import MicroguardError
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-#: Name of the catalogue at an address: pyiceberg's default, so that readers find it without naming it.
+#: Name given to a catalogue opened by its address: pyiceberg's default, so that readers find it without a
+#: name.
 NAME = "default"
-#: Settings of table files that our storages also read from the environment.
+#: Settings of table files that our object stores also read from the environment.
 _STORE = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
 
 
@@ -31,7 +33,7 @@ class CatalogFailed(MicroguardError):
 
 
 def open_catalog(catalog: str) -> Catalog:
-    """Return a catalogue.
+    """Open a catalogue and return it.
 
     Parameters
     ----------
@@ -48,13 +50,15 @@ def open_catalog(catalog: str) -> Catalog:
 
 
 def store_settings() -> dict[str, str]:
-    """Return the settings with which pyiceberg reads files in the store of the environment."""
+    """Return the settings by which pyiceberg reads files in the object store configured in the
+    environment.
+    """
     return {key: os.environ[name] for key, name in _STORE.items() if name in os.environ}
 
 
 @contextmanager
 def answering(key: str, catalog: str) -> Iterator[None]:
-    """Translate every error of the library, because the texts may contain credentials.
+    """Translate every error of the library, because its texts may contain credentials.
 
     Parameters
     ----------
@@ -72,8 +76,8 @@ def answering(key: str, catalog: str) -> Iterator[None]:
     except Exception as error:
         missing = missing_extra(error) if isinstance(error, ImportError) else None
         raise missing or CatalogFailed(
-            f"{key} = {catalog!r}: expected a catalogue of Iceberg tables that answers, found that it failed "
-            f"({type(error).__name__}). Look whether it can be reached, whether the settings of pyiceberg "
-            "have its credentials and those of its files, and whether its driver is installed "
-            '(pip install "pyiceberg[sql-sqlite]", "[sql-postgres]" or "[hive]"), then call this again.'
+            f"{key} = {catalog!r}: expected a catalogue of Iceberg tables that responds, found an error "
+            f"({type(error).__name__}). Check that it can be reached, that the settings of pyiceberg "
+            "contain its credentials and those of its files, and that its driver is installed (pip install "
+            '"pyiceberg[sql-sqlite]", "[sql-postgres]" or "[hive]"), then run this command again.'
         ) from None

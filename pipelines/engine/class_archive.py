@@ -1,4 +1,4 @@
-"""Make the class data archives of the JVM, once per environment: ``python -m
+"""Class data archives of the JVM, made once per environment: ``python -m
 microguard.pipelines.engine.class_archive``.
 
 Java first dumps its own classes. Then a Spark session runs the kinds of queries that a run has, and its JVM
@@ -21,8 +21,9 @@ from pyspark.sql import functions as f
 
 
 def make_archive() -> bool:
-    """Write both archives atomically; return whether this Java could make them."""
-    ARCHIVE.unlink(missing_ok=True)  # the archive fits only the base archive with which it was made
+    """Write both archives atomically; return whether this Java supports it."""
+    # the archive is valid only with the base archive that was used to make it
+    ARCHIVE.unlink(missing_ok=True)
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as folder:
         fresh = Path(folder) / ARCHIVE.name
@@ -38,7 +39,7 @@ def make_archive() -> bool:
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         spark.stop()
-        gateway.proc.stdin.close()  # the JVM ends and then dumps its classes
+        gateway.proc.stdin.close()  # the JVM writes the archive of its classes when it ends
         gateway.proc.wait()
         if not fresh.exists():
             return False
@@ -63,4 +64,4 @@ def _typical_queries(spark: SparkSession, path: Path) -> None:
 
 if __name__ == "__main__":
     if not make_archive():
-        sys.stderr.write("This Java makes no archive of classes; runs start without one.\n")
+        sys.stderr.write("This Java cannot make an archive of its classes; runs start without one.\n")

@@ -1,4 +1,4 @@
-"""Column names quoted for Spark: the name of a variable may have any character."""
+"""Column names quoted for Spark, because the name of a variable may contain any character."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pyspark.sql.types import StructType
 
 
 def quoted(name: str) -> str:
-    """Quote a name in back-ticks, so that dots and quotes are part of it."""
+    """Quote a name in back-ticks, so that dots and quotes are parts of the name."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def column(name: str) -> Column:
-    """Return the column of exactly this name."""
+    """Return the column that has exactly this name."""
     return f.col(quoted(name))
 
 
 def map_in_arrow(
     frame: DataFrame, task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: StructType
 ) -> DataFrame:
-    """Call `DataFrame.mapInArrow` with numbered columns, because it parses names as expressions."""
+    """Call `DataFrame.mapInArrow` with numbered column names, because Spark parses names as expressions."""
     names = frame.columns
     numbered = frame.toDF(*[f"c{position}" for position in range(len(names))])
     return numbered.mapInArrow(lambda batches: task(batch.rename_columns(names) for batch in batches), schema)

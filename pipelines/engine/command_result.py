@@ -1,4 +1,4 @@
-"""The result of a verb: a text for the user, and plain values for programs."""
+"""Result of a verb: a text for the user, and plain values for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of a verb; no part contains a value of a record.
+    """Result of a verb; no part of it contains the value of a record.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class CommandResult:
     brief: str = ""
 
     def with_note(self, note: str, **content: Any) -> CommandResult:
-        """Return the result with a note before its text, and with further values for programs."""
+        """Return the result with a note before its text and with additional values for programs."""
         return CommandResult(f"{note}\n{self.text}", self.content | content, self.brief)
 
     def summary(self) -> str:
-        """Return the text for the user."""
+        """Return the text that the user sees."""
         return self.text
 
     def as_json(self) -> dict[str, Any]:
@@ -42,12 +42,12 @@ class CommandResult:
         return dict(self.content)
 
 
-#: Exceptions that can interrupt a call; a killed process raises none of these.
+#: Exceptions that interrupt a call; the killing of a process raises none of them.
 ENDED = (Exception, KeyboardInterrupt, SystemExit)
 
 
 def look_again(act: Callable[[], CommandResult], look: Callable[[], CommandResult | None]) -> CommandResult:
-    """Run an action; if it is interrupted or fails, return its result if a second check finds it done.
+    """Run an action. If it is interrupted or fails, check whether it was completed; if so, return its result.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def look_again(act: Callable[[], CommandResult], look: Callable[[], CommandResul
     except ENDED:
         try:
             done = look()
-        except Exception:  # the first exception is raised
+        except Exception:  # otherwise the first exception is raised
             done = None
         if done is None:
             raise
@@ -68,7 +68,7 @@ def look_again(act: Callable[[], CommandResult], look: Callable[[], CommandResul
 
 
 def within(surroundings: AbstractContextManager[T], act: Callable[[T], CommandResult]) -> CommandResult:
-    """Run an action in a context; an interrupt during the exit of the context does not lose the result."""
+    """Run an action inside a context; an interrupt while the context exits does not lose the result."""
     outcome = None
     try:
         with surroundings as entered:
@@ -81,5 +81,5 @@ def within(surroundings: AbstractContextManager[T], act: Callable[[T], CommandRe
 
 
 def now() -> str:
-    """Return the current time, for evidence and ledger."""
+    """Return the current time, which evidence and ledger record."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Run on Spark 3.5 and newer: features that an older version lacks are added with the names of Spark 4.1.
+"""Support of Spark 3.5 and newer: missing features of older versions are added under the names of Spark 4.1.
 
 The other modules call Spark 4.1 and do not check versions. `complete` adds missing methods to the classes of
 pyspark and never replaces an existing method; with Spark 4.1 and newer it adds nothing. Functions of this
@@ -33,27 +33,27 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: The oldest Spark version with which the tests run.
+#: Oldest Spark version that the tests cover.
 OLDEST = (3, 5)
 ArrowFunction = Callable[..., pa.Array]
-#: Looked up by name, because some versions lack these and declare other types.
+#: Looked up by name, because some versions have no such attribute or declare another type.
 _FUNCTIONS: Any = f
 _SESSION: Any = SparkSession
 _TYPES: Any = t
 
 
 def spark_version() -> tuple[int, int]:
-    """Return major and minor version of the installed pyspark."""
+    """Return the major and minor version of the installed pyspark."""
     major, minor = re.findall(r"\d+", pyspark.__version__)[:2]
     return int(major), int(minor)
 
 
 def refuse_older() -> None:
-    """Raise if pyspark is older than the oldest version that is tested."""
+    """Raise if pyspark is older than the oldest version that the tests cover."""
     if spark_version() < OLDEST:
         raise MicroguardError(
-            f"pyspark: expected 3.5 or newer, found {pyspark.__version__}. Install a newer one, or choose a "
-            "cluster with Spark 3.5 or newer."
+            f"pyspark: expected 3.5 or newer, found {pyspark.__version__}. Install a newer version, or "
+            "choose a cluster with Spark 3.5 or newer."
         )
 
 
@@ -61,24 +61,23 @@ def refuse_connect(frame: Any) -> None:
     """Raise if a frame belongs to a Spark Connect session of a version that cannot return Arrow tables."""
     if spark_version() < (4, 0) and type(frame).__module__.startswith("pyspark.sql.connect"):
         raise MicroguardError(
-            f"Spark Connect: expected Spark 4.0 or newer, found {pyspark.__version__}, which cannot return "
-            "Arrow tables. Use a classic session, or upgrade Spark."
+            "Spark Connect: expected Spark 4.0 or newer, because older versions cannot return Arrow "
+            f"tables; found {pyspark.__version__}. Use a classic session, or upgrade Spark."
         )
 
 
 def refuse_overlaid() -> None:
-    """Raise if databricks-connect is installed next to pyspark, because it replaces files of pyspark."""
+    """Raise if databricks-connect is installed next to pyspark, because it replaces pyspark's files."""
     if all(next(iter(distributions(name=name)), None) for name in ("pyspark", "databricks-connect")):
         raise MicroguardError(
-            "pyspark: expected the files of one version, found also databricks-connect, which installs "
-            "others in their place. Use an environment without databricks-connect, and install pyspark "
-            "again there."
+            "pyspark: expected the files of one version, found databricks-connect, too, which replaces "
+            "them. Uninstall databricks-connect in this environment, and reinstall pyspark."
         )
 
 
 def silence_pyspark() -> None:
-    """Keep pyspark from writing query contexts and accumulator tracebacks to standard error."""
-    for name in ("AccumulatorTCPServer", "AccumulatorServer"):  # names from 4.1 on and before
+    """Prevent pyspark from writing query contexts and accumulator tracebacks to standard error."""
+    for name in ("AccumulatorTCPServer", "AccumulatorServer"):  # names since Spark 4.1, and older names
         if hasattr(accumulators, name):
             getattr(accumulators, name).handle_error = lambda *_: None
     if spark_version() >= (4, 0):
@@ -89,7 +88,8 @@ def silence_pyspark() -> None:
 
 
 def of_texts(function: ArrowFunction, kind: t.DataType) -> Callable[[Column], Column]:
-    """Return a Spark function of one text column; `function` maps an Arrow array of texts to one of `kind`.
+    """Return a Spark function of one text column; `function` maps an Arrow array of texts to an array of type
+    `kind`.
 
     The function is for texts only: without `arrow_udf` the values pass through pandas, which has no missing
     integers.
@@ -97,19 +97,22 @@ def of_texts(function: ArrowFunction, kind: t.DataType) -> Callable[[Column], Co
     if hasattr(f, "arrow_udf"):
         return cast(Callable[[Column], Column], _FUNCTIONS.arrow_udf(function, kind))
 
-    import pandas as pd  # a quarter of a second, which would slow down each start of Java
+    import pandas as pd  # imported late, because it takes a quarter of a second before each start of Java
 
     def by_pandas(texts: Any) -> Any:
         return pd.Series(function(pa.array(texts, pa.string())).to_pylist(), dtype=object)
 
-    by_pandas.__annotations__ = {"texts": pd.Series, "return": pd.Series}  # pyspark reads these annotations
+    # annotations are required, because pyspark reads them
+    by_pandas.__annotations__ = {"texts": pd.Series, "return": pd.Series}
     return cast(Callable[[Column], Column], _FUNCTIONS.pandas_udf(by_pandas, kind))
 
 
 def with_values(
     frame: DataFrame, name: str, function: ArrowFunction, kind: t.DataType, arguments: Sequence[Column]
 ) -> DataFrame:
-    """Add a column: `function` maps Arrow arrays of the arguments to one of `kind`."""
+    """Add a column computed by `function`, which maps Arrow arrays of the arguments to an array of type
+    `kind`.
+    """
     if hasattr(f, "arrow_udf"):
         added: Column = _FUNCTIONS.arrow_udf(function, kind)(*arguments)
         return frame.withColumn(name, added)
@@ -135,7 +138,9 @@ def apply_in_arrow(
     function: Callable[[pa.Table], pa.Table],
     schema: t.StructType | str,
 ) -> DataFrame:
-    """Call `groupBy(*keys).applyInArrow`; without it, sort partitions by the keys and split them."""
+    """Call `groupBy(*keys).applyInArrow`; on versions without it, sort partitions by the keys and
+    split them.
+    """
     grouped = frame.groupBy(*keys)
     if hasattr(grouped, "applyInArrow"):
         return grouped.applyInArrow(function, schema)
@@ -152,7 +157,7 @@ def apply_in_arrow(
 
 
 def _groups(batches: Iterable[pa.RecordBatch], positions: Sequence[int]) -> Iterator[pa.Table]:
-    """Split consecutive batches at each change of a key; null equals null."""
+    """Split consecutive batches at each change of a key; two nulls count as equal keys."""
     pieces: list[pa.RecordBatch] = []
     last: list[Any] | None = None
     for batch in batches:
@@ -173,7 +178,7 @@ def _groups(batches: Iterable[pa.RecordBatch], positions: Sequence[int]) -> Iter
 
 
 def _runs(batch: pa.RecordBatch, positions: Sequence[int]) -> list[pa.RecordBatch]:
-    """Return the runs of rows with equal keys."""
+    """Return the ranges of consecutive rows with equal keys."""
     changes = pa.array([False] * (batch.num_rows - 1), pa.bool_())
     for position in positions:
         before, after = batch.column(position)[:-1], batch.column(position)[1:]
@@ -184,7 +189,7 @@ def _runs(batch: pa.RecordBatch, positions: Sequence[int]) -> list[pa.RecordBatc
 
 
 def complete() -> None:
-    """Add the names of Spark 4.1 that the installed pyspark lacks."""
+    """Add those names of Spark 4.1 that the installed pyspark does not have."""
     refuse_older()
     for owner, name, other in (
         (DataFrame, "toArrow", _to_arrow),
@@ -223,7 +228,7 @@ def _create_from_arrow_tables() -> None:
 
 
 def _from_arrow_table(spark: Any, table: pa.Table) -> DataFrame:
-    """Send an Arrow table to the JVM, as pyspark 4.0 does."""
+    """Send an Arrow table to the JVM in the same way as pyspark 4.0."""
     from pyspark.sql.pandas.serializers import ArrowStreamSerializer
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -260,13 +265,13 @@ def _try_cast(value: Any, kind: t.DataType | str) -> Column:
 
 
 def _is_valid_utf8(text: Column) -> Column:
-    """Return whether bytes are valid UTF-8: they equal those of the decoded text."""
+    """Return whether bytes are valid UTF-8, by comparing them with the re-encoded text."""
     content = text.cast("binary")
     return f.encode(f.decode(content, "UTF-8"), "UTF-8") == content
 
 
 class _Sets:
-    """Result of `groupingSets`: rows repeated for each set; columns outside the set are null."""
+    """Result of `groupingSets`: rows are repeated for each set, and columns outside the set are null."""
 
     def __init__(self, frame: DataFrame, sets: Sequence[Sequence[Column]], labels: Sequence[str]) -> None:
         self._labels = labels
@@ -280,7 +285,7 @@ class _Sets:
         self._rows = repeated.select("*", *keys)
 
     def agg(self, *aggregates: Column) -> DataFrame:
-        """Compute the aggregates per set and key."""
+        """Compute the aggregates for each set and key."""
         counted = self._rows.groupBy("__set", *self._keys).agg(*aggregates).drop("__set")
         return counted.withColumnsRenamed(dict(zip(self._keys, self._labels, strict=True)))
 
@@ -290,5 +295,5 @@ def _grouping_sets(frame: DataFrame, sets: Sequence[Sequence[Column]], *labels: 
 
 
 def _name(column: Any) -> str:
-    """Return the name of a plain column."""
+    """Return the name of a column that is not an expression."""
     return str(column._jc.toString())

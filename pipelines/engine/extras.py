@@ -1,4 +1,4 @@
-"""The extras of the package: the optional modules of each, and a refusal that names missing packages."""
+"""Extras of the package: the optional modules of each, and the refusal that names missing packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from microguard.schemas.errors import MicroguardError
 
-#: Top-level modules of each extra in pyproject.toml.
+#: Top-level modules of each extra defined in pyproject.toml.
 EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "frames": ("pandas",),
@@ -19,12 +19,12 @@ EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "workbench": ("nicegui", "tomlkit"),
     }
 )
-#: Extras that a release needs: Spark, the second judge, and the plots of its evidence.
+#: Extras that a release needs: Spark, Great Expectations, and the plots of its evidence.
 OF_A_RELEASE = ("spark", "gx", "report")
 
 
 def extras_of_release(table_format: str) -> tuple[str, ...]:
-    """Return the extras that a release needs, by the value of ``publish.format``."""
+    """Return the extras that a release needs, given the value of ``publish.format``."""
     return OF_A_RELEASE if table_format == "parquet" else (*OF_A_RELEASE, "lake")
 
 
@@ -33,7 +33,7 @@ class MissingExtra(MicroguardError):
 
 
 def require_extras(*extras: str) -> None:
-    """Refuse before the computation if packages of these extras are not installed.
+    """Raise a refusal before the computation starts if packages of these extras are not installed.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def require_extras(*extras: str) -> None:
 
 
 def missing_extra(error: ImportError, module: str = "microguard.pipelines") -> MissingExtra | None:
-    """Return the refusal for a failed import if it is an optional package imported by this module, else None.
+    """Return the refusal for a failed import of an optional package by this module; None for other failures.
 
     For a module of runs, the refusal names all missing packages of the extra spark, not only the first failed
     import.
@@ -63,7 +63,8 @@ def missing_extra(error: ImportError, module: str = "microguard.pipelines") -> M
 def _installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except (ModuleNotFoundError, ValueError):  # an import finder refuses the name, or a program has hidden it
+    # an import finder refused the name, or a program hides the module
+    except (ModuleNotFoundError, ValueError):
         return False
 
 

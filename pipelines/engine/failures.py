@@ -1,4 +1,6 @@
-"""Explain why Spark failed, with our own text for cause and remedy: Spark's text may quote a record."""
+"""Explanation of Spark failures in our own words (cause and remedy), because Spark's text may quote a
+record.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ from microguard.schemas.errors import MicroguardError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-_AGAIN = "Nothing was published. Call this again: finished blocks are kept."
-#: Errors, in addition to py4j's own, of a call to a Java process that has ended.
+_AGAIN = "Nothing was published. Run this command again: finished blocks are kept."
+#: Errors of a call to a Java process that has ended, in addition to py4j's own errors.
 GONE = (ConnectionRefusedError, ConnectionResetError)
-#: Patterns of py4j's messages about a Java exception, about its cause, and about the error that ended a task
-#: after all attempts: these capture class names only.
+#: Patterns of py4j's messages about a Java exception, its cause, and the error that ended a task after all
+#: attempts. They capture class names only.
 _CAUSE = re.compile(
     r"An error occurred while calling [^\n]*\n: (?P<exception>[\w.$]+)"
     r"(?:: Exception thrown in awaitResult: *\n(?:\tat [^\n]*\n)*Caused by: (?P<awaited>[\w.$]+))?"
@@ -22,18 +24,18 @@ _CAUSE = re.compile(
     r"(?:: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): |Most recent failure reason:\s*)"
     r"(?P<task>[\w.$]+))?"
 )
-#: Pattern of the message of Spark and py4j about a Python error in a task: the class name is first or after a
-#: traceback.
+#: Pattern of the messages of Spark and py4j about a Python error in a task. The class name is at the start or
+#: after a traceback.
 _RAISED = re.compile(
     r"(?:see the stack trace below\.\n|PythonException: )(?:Traceback [^\n]*\n(?: [^\n]*\n)*)?"
     r"(?P<raised>[A-Za-z_][\w.]*)"
 )
-#: Spark's messages about a worker that the system killed, and about a lost executor.
+#: Spark's messages about a worker that the operating system killed, and about a lost executor.
 _LOST_WORKER = "Python worker exited unexpectedly"
 _LOST_EXECUTOR = "ExecutorLostFailure"
 #: Spark's message about a session that was stopped.
 _STOPPED = "stopped SparkContext"
-#: Spark's messages if Python did not start, or did not follow Spark's protocol.
+#: Spark's messages if Python did not start or did not follow Spark's protocol.
 _NO_PYTHON = ("Error from python worker:", "Invalid port number/socket path:")
 #: Spark error classes that mean an executor failed (memory, disk), not bad input.
 _OF_MACHINES = (
@@ -47,22 +49,23 @@ _OF_MACHINES = (
     "No space left on device",
     "SparkContext was shut down",
 )
-#: Errors that tasks raise about an object store, and what they mean.
+#: Errors that tasks raise about an object store, with their meanings.
 _OF_STORES = {
     "StoreDamaged": (
-        "A part of what tasks wrote to the object store of the evidence area is not there any more, or is "
-        "not what they wrote. Look at who writes there."
+        "A part of what tasks wrote to the object store of the evidence area is missing or was changed. "
+        "Check which other programs write there."
     ),
     "StoreFailed": (
-        "Tasks could not write to the object store of the evidence area, or read from it. Each machine of a "
-        "cluster needs region, endpoint and credentials in its environment; look at these, and at the store."
+        "Tasks could not read from or write to the object store of the evidence area. Each machine of a "
+        "cluster needs the store's region, endpoint and credentials in its environment; check these, and "
+        "check the store."
     ),
 }
 
 
 @contextmanager
 def without_values_of_records() -> Iterator[None]:
-    """Replace exceptions of Spark by our own, because their text may quote a record.
+    """Replace Spark's exceptions by our own, because their text may quote a record.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def without_values_of_records() -> Iterator[None]:
 
 
 def of_machines(error: Exception) -> bool:
-    """Return whether machines, processes or stores caused the failure, not the input."""
+    """Return whether machines, processes or stores caused the failure, and not the input."""
     text = str(error)
     return isinstance(error, GONE) or any(
         cause in text for cause in (*_OF_MACHINES, *(f"{raised}: " for raised in _OF_STORES))
@@ -83,49 +86,51 @@ def of_machines(error: Exception) -> bool:
 
 
 def _why(error: Exception) -> str:
-    """Return the cause and its remedy in our own words."""
+    """Return cause and remedy of a failure in our own words."""
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
     elif isinstance(error, Py4JJavaError):
         condition = _java_class(error)
     else:
         return (
-            "Spark's Java process ended before the run did, most often because the system had no memory "
-            "left. Free some, or give Spark less (spark.driver.memory)."
+            "Spark's Java process ended before the run was complete, most often because the system had no "
+            "free memory. Free memory, or give Spark less (spark.driver.memory)."
         )
     if condition == "PythonException":
         condition = _python_class(error)
     if _LOST_WORKER in str(error):
         return (
-            "A Python worker of Spark was ended, most often because the system had no memory left, and so "
-            "was the one that tried again. Make blocks smaller ([blocking] max_records), or run fewer at "
-            "once (--master local[1])."
+            "A Python worker of Spark was killed, and so was the one of the second attempt, most often "
+            "because the system had no free memory. Make blocks smaller ([blocking] max_records), or run "
+            "fewer at a time (--master local[1])."
         )
     if _LOST_EXECUTOR in str(error):
         return (
-            "An executor of Spark was lost, most often because its machine had no memory left or ended it. "
-            "Give executors more memory (spark.executor.memory, spark.executor.memoryOverhead), or make "
-            "blocks smaller ([blocking] max_records)."
+            "An executor of Spark was lost, most often because its machine had no free memory or was "
+            "stopped. Give executors more memory (spark.executor.memory, spark.executor.memoryOverhead), "
+            "or make blocks smaller ([blocking] max_records)."
         )
     if _STOPPED in str(error):
-        return "The session of Spark was stopped by other code before the run ended. Start a new session."
+        return "Other code stopped the Spark session before the run was complete. Start a new session."
     if any(each in str(error) for each in _NO_PYTHON):
         return (
-            "Spark could not start Python on a machine. Call `python -m "
-            "microguard.pipelines.records.daemon` there, with the Python and the variables that Spark has "
-            "(PYSPARK_PYTHON, PYTHONPATH), and mend what it says."
+            "Spark could not start Python on a machine. Run `python -m "
+            "microguard.pipelines.records.daemon` there, with the same Python and variables as Spark "
+            "(PYSPARK_PYTHON, PYTHONPATH), and correct the errors that it prints."
         )
     for raised, text in _OF_STORES.items():
         if f"{raised}: " in str(error):
             return text
     return (
-        f"Spark could not finish the run ({condition}). Look at memory and at free disk space in the "
+        f"Spark could not complete the run ({condition}). Check the memory, and the free disk space of the "
         "evidence area."
     )
 
 
 def _java_class(error: Py4JJavaError) -> str:
-    """Return the class name of the exception that ended a task, else of the one that Java raised."""
+    """Return the class name of the exception that ended a task; if there is none, of the exception that Java
+    raised.
+    """
     matched = _CAUSE.match(str(error))
     if matched is None:
         return type(error).__name__
@@ -135,6 +140,6 @@ def _java_class(error: Py4JJavaError) -> str:
 
 
 def _python_class(error: Exception) -> str:
-    """Return the class name of the exception that a task raised in Python."""
+    """Return the class name of the Python exception that a task raised."""
     matched = _RAISED.search(str(error))
     return "PythonException" if matched is None else matched.group("raised").rpartition(".")[2]

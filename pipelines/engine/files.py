@@ -1,4 +1,4 @@
-"""Write small files and private folders that survive a crash: atomic replacement, durable names, checksums.
+"""Small files and private folders that survive a crash: atomic replacement, durable names, checksums.
 
 A JSON file that microguard wrote and that cannot be read raises `FileDamaged`, which names the file. Locks of
 folders hold on this machine; the system releases them when the process ends.
@@ -25,23 +25,25 @@ from typing import Any, BinaryIO, TypeVar
 from microguard.schemas.errors import MicroguardError
 
 PRIVATE, PRIVATE_FILE, ANY_FOLDER, ANY_FILE = 0o700, 0o600, 0o777, 0o666
-"""Modes of a folder and a file for their owner alone, and of those whose modes follow the umask."""
+"""Modes of a folder and a file that only their owner may access, and modes of those that follow the umask."""
 #: Number of files that are read, copied or sent in parallel.
 AT_ONCE = 4
-#: Begin of the name of a temporary folder, and a file that it has once its lock is held.
+#: Prefix of the name of a temporary folder, and the file that exists in it once its lock is held.
 _PREFIX, _LOCKED = "microguard-", ".locked"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class FileDamaged(MicroguardError):
-    """Raised if a file that microguard wrote cannot be read: cut off, changed, or of a newer version."""
+    """Raised if a file written by microguard cannot be read: truncated, changed, or written by a newer
+    version.
+    """
 
     exit_code = 1
 
 
 def parse_json(content: bytes, what: str, remedy: str, *keys: str) -> dict[str, Any]:
-    """Parse a JSON object that microguard wrote.
+    """Parse a JSON object that microguard wrote; raise FileDamaged if it is none.
 
     Parameters
     ----------
@@ -67,20 +69,20 @@ def parse_json(content: bytes, what: str, remedy: str, *keys: str) -> dict[str, 
 
 
 def read_json(path: Path, what: str, remedy: str, *keys: str) -> dict[str, Any]:
-    """Read a JSON object that microguard wrote to a file; see `parse_json`."""
+    """Read a JSON object from a file that microguard wrote; see `parse_json`."""
     return parse_json(path.read_bytes(), what, remedy, *keys)
 
 
 def damaged(what: str, remedy: str) -> FileDamaged:
-    """Return the error for a file that cannot be read."""
+    """Return the error for a file that microguard wrote and that cannot be read."""
     return FileDamaged(
-        f"{what}: expected a file that microguard wrote, found one that is cut off, was changed, or is of a "
-        f"newer version. {remedy}"
+        f"{what}: expected a file that microguard wrote, found one that is truncated, changed, or written "
+        f"by a newer version. {remedy}"
     )
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder that only its owner may enter; the mode of an existing folder is not changed.
+    """Create a folder that only its owner may access; the mode of an existing folder remains unchanged.
 
     Missing parents inside a private folder are also private. The umask determines the mode of other missing
     parents, because these may later contain public folders.
@@ -96,7 +98,8 @@ def private_folder(path: Path) -> Path:
 
 def write_atomically(path: Path, content: str | bytes | memoryview, mode: int = ANY_FILE) -> None:
     """Replace a small file in one step that survives a crash of the machine."""
-    for left in path.parent.glob(f".{path.name}.*"):  # files of runs that died while they wrote
+    # remove the files of runs that were killed while they wrote
+    for left in path.parent.glob(f".{path.name}.*"):
         left.unlink(missing_ok=True)
     _write_fresh(path, content, mode).replace(path)
     sync_folder(path.parent)
@@ -107,7 +110,7 @@ def create_once(path: Path, content: str | bytes | memoryview, mode: int = ANY_F
     if path.exists():
         return
     try:
-        with suppress(FileExistsError):  # another run created the file a moment ago
+        with suppress(FileExistsError):  # another run has just created the file
             os.link(_write_fresh(path, content, mode), path)
     finally:
         _fresh(path).unlink(missing_ok=True)
@@ -115,7 +118,7 @@ def create_once(path: Path, content: str | bytes | memoryview, mode: int = ANY_F
 
 
 def _fresh(path: Path) -> Path:
-    """Return the hidden name under which this thread writes a file."""
+    """Return the hidden name of the file that this thread writes before renaming it."""
     return path.with_name(f".{path.name}.{os.getpid()}{threading.get_ident()}")
 
 
@@ -136,7 +139,7 @@ def copy_durably(source: Path, target: Path) -> None:
 
 
 def copy_atomically(source: Path, target: Path) -> None:
-    """Replace a file by a copy of another one, in one step that survives a crash of the machine."""
+    """Replace a file by a copy of another file, in one step that survives a crash of the machine."""
     fresh = _fresh(target)
     try:
         copy_durably(source, fresh)
@@ -147,7 +150,7 @@ def copy_atomically(source: Path, target: Path) -> None:
 
 
 def hardlink(source: Path, target: Path) -> None:
-    """Give an immutable file a second name; copy the file if the file system has no hard links."""
+    """Give an immutable file a second name; if the file system has no hard links, copy the file."""
     fresh = target.with_name(f".{target.name}")
     fresh.unlink(missing_ok=True)
     try:
@@ -167,7 +170,7 @@ def sync_folder(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Make everything below a folder durable: other libraries write files without fsync."""
+    """Make everything below a folder durable (fsync), because other libraries write files without fsync."""
     for folder, _, names in os.walk(path):
         for name in names:
             with open(Path(folder) / name, "rb") as file:
@@ -182,7 +185,7 @@ def checksum(path: Path) -> str:
 
 
 class HashedFile(io.RawIOBase):
-    """A file that is written sequentially and hashed at the same time.
+    """File that is hashed while it is written sequentially.
 
     Parameters
     ----------
@@ -194,26 +197,26 @@ class HashedFile(io.RawIOBase):
         self._file, self._digest = file, hashlib.sha256()
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True, as the interface of files requires."""
         return True
 
     def write(self, content: Any) -> int:
-        """Write bytes."""
+        """Write bytes to the file and update its hash."""
         self._digest.update(content)
         return self._file.write(content)
 
     def tell(self) -> int:
-        """Return the number of bytes that were written."""
+        """Return the number of bytes written so far."""
         return self._file.tell()
 
     @property
     def checksum(self) -> str:
-        """Return the SHA-256 of the written bytes as hexadecimal text."""
+        """Return the SHA-256 of the bytes written so far as hexadecimal text."""
         return self._digest.hexdigest()
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the results of `function` in the order of the items; a few are computed in parallel.
+    """Return the results of `function` in the order of the items; a few threads compute them in parallel.
 
     If a call raises an error, calls that have not started are skipped, and the error is raised when no call
     is running.
@@ -226,7 +229,7 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of a folder.
+    """Hold the exclusive lock of a folder while the context is active.
 
     Raises
     ------
@@ -242,19 +245,21 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def temporary_folder() -> Path:
-    """Create a folder of mode 0700 for this process, and remove those of processes that were killed."""
+    """Create a folder of mode 0700 for this process, and remove the folders of processes that were killed."""
     parent = Path(tempfile.gettempdir())
     for left in parent.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another process removes it, too
+        with suppress(OSError):  # another process is removing it at the same time
             _remove_unless_in_use(left)
     return Path(tempfile.mkdtemp(dir=_of_process(parent, os.getpid())))
 
 
 @cache
 def _of_process(parent: Path, number: int) -> Path:
-    """Create the folder of all temporary folders of a process, which holds its lock until it ends."""
+    """Create the folder that contains all temporary folders of this process, which holds its lock until it
+    ends.
+    """
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-    with suppress(OSError):  # a file system without locks: no process removes the folder of another one
+    with suppress(OSError):  # on a file system without locks, no process removes the folder of another
         fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)
         (folder / _LOCKED).touch(0o600)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

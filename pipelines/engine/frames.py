@@ -1,4 +1,4 @@
-"""Helpers for Spark's frames and readers: constants hidden from plans, exact paths, parallelism."""
+"""Helpers for Spark's DataFrames and readers: constants that plans do not show, exact paths, parallelism."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pyspark.sql import functions as f
 
 
 def with_constants(frame: DataFrame, values: Mapping[str, float]) -> DataFrame:
-    """Add columns for constants that are computed from records, by a join with a table of one row.
+    """Add columns of constants that were computed from records, by a join with a one-row table, so that plans
+    do not show them.
 
     The event log and the user interface of Spark contain every literal of a query, such as a mean of two
     records or the magnitude of the largest value. For these columns they contain only the names.
@@ -23,7 +24,7 @@ def with_constants(frame: DataFrame, values: Mapping[str, float]) -> DataFrame:
 
 
 def exact_paths(spark: SparkSession) -> DataFrameReader:
-    """Return a reader of exact paths: by default Spark parses a path as a glob."""
+    """Return a function that reads exact paths, because Spark parses a path as a glob by default."""
     return spark.read.option("__globPaths__", "false")
 
 
@@ -31,5 +32,5 @@ def tasks_at_once(spark: SparkSession) -> int:
     """Return the default parallelism of a session; for Spark Connect, the number of shuffle partitions."""
     try:
         return int(spark.sparkContext.defaultParallelism)
-    except PySparkException:  # Spark Connect has no context
+    except PySparkException:  # Spark Connect has no SparkContext
         return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)

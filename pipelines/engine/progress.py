@@ -1,4 +1,4 @@
-"""Progress on standard error: one line for the whole run, with the finished share and the remaining time.
+"""Progress on standard error: one line for the whole run, with the completed share and the remaining time.
 
 On a terminal the line is rewritten in place, otherwise a new line is written every few seconds. The share is
 computed from the measured seconds of the stages (`STAGE_SECONDS`). Within a stage it is computed from the
@@ -25,16 +25,18 @@ from typing import Any
 from microguard.pipelines.engine.events import emit
 from microguard.schemas.errors import MicroguardError
 
-#: Seconds between lines if standard error is not a terminal.
+#: Seconds between two lines if standard error is not a terminal.
 LINE_EVERY = 5.0
-#: Seconds between two updates of the finished share.
+#: Seconds between two updates of the completed share.
 LOOK_EVERY = 0.5
-#: Maximum share of a stage without a count that is shown before the stage has ended.
+#: Maximum share of a stage without a count that is shown before the stage ends.
 MOST_GUESSED = 0.95
-#: Share of the run from which the remaining time is shown; before, start-up times make it unreliable.
+#: Share of the run after which the remaining time is shown; before it, start-up times make the estimate
+#: unreliable.
 LEAST_SHARE = 0.1
-#: Mean seconds of each stage on 2 cores: `protect` of the demo's 20,000 persons, `adjust` of nine reference
-#: tables, `check` of 14,827 persons of EU-SILC. A stage "protect NAME" counts as "protect".
+#: Mean seconds of each stage on 2 cores, measured with `protect` of the demo's 20,000 persons, `adjust` of
+#: nine reference tables, and `check` of 14,827 persons of EU-SILC. A stage "protect NAME" is estimated as
+#: "protect".
 STAGE_SECONDS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
         "protect": {
@@ -55,7 +57,7 @@ STAGE_SECONDS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 
 
 class Progress:
-    """Show the progress of the run; show nothing if `quiet`, write events if `events`.
+    """Progress of a run on standard error: nothing if `quiet`, events instead of lines if `events`.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ class Progress:
     def stage(
         self, name: str, total: int | None = None, done: Callable[[], int] | None = None
     ) -> Iterator[None]:
-        """Run a stage; `done` returns the finished part of `total`, and is called twice a second."""
+        """Run a stage; `done` returns the completed part of `total`, and is called twice a second."""
         start = time.monotonic()
         status = "failed"
         self._event(name, "started", blocks=total)
@@ -99,7 +101,8 @@ class Progress:
             LOGGER.info("%s %s after %.3f s", name, status, seconds)
 
     def line(self, name: str, seconds: float, total: int | None = None, count: int = 0) -> str:
-        """Return the line of a running stage: share, stage with its count, elapsed time, and remaining time.
+        """Return the line of a running stage: completed share, stage with its count, elapsed time, remaining
+        time.
 
         Parameters
         ----------
@@ -119,7 +122,7 @@ class Progress:
         return f"{100 * share:3.0f} % {', '.join(parts)}"
 
     def _share_of_run(self, name: str, seconds: float, total: int | None, count: int) -> float:
-        """Return the finished share of the run, which never decreases."""
+        """Return the completed share of the run, which never decreases."""
         known = {_stage(stage) for stage in self.seconds} - {_stage(name)}
         before = sum(self._expected.get(stage, 0.0) for stage in known)
         of_stage = self._expected.get(_stage(name), 0.0)
@@ -129,14 +132,16 @@ class Progress:
         return self._share
 
     def _guessed(self, seconds: float, of_stage: float, before: float) -> float:
-        """Return the estimated share of a stage from its time and the speed of the earlier stages."""
+        """Estimate the completed share of a stage from its elapsed time and the speed of the earlier
+        stages.
+        """
         taken = sum(self.seconds.values())
         pace = taken / before if before > 0 else 1.0
         return min(seconds / (of_stage * pace), MOST_GUESSED) if of_stage * pace > 0 else 0.0
 
     @contextmanager
     def _shown(self, name: str, total: int | None, done: Callable[[], int] | None) -> Iterator[None]:
-        """Draw the line in a thread while a stage runs, and erase it from a terminal afterwards."""
+        """Draw the line in a thread while a stage runs; afterwards erase it if the output is a terminal."""
         if self.quiet:
             yield
             return
@@ -148,7 +153,8 @@ class Progress:
                 if not terminal and now - self._line < LINE_EVERY:
                     continue
                 self._line = now
-                with suppress(Exception):  # progress does not change the result of a run
+                # an error of the progress display must not change the result of a run
+                with suppress(Exception):
                     self._write(self.line(name, now - start, total, 0 if done is None else done()), terminal)
 
         thread = threading.Thread(target=draw, daemon=True)
@@ -162,7 +168,8 @@ class Progress:
                 self._write("", terminal)
 
     def _write(self, text: str, terminal: bool) -> None:
-        with suppress(OSError, ValueError):  # a full or closed output does not change the result of a run
+        # an output that is full or closed must not change the result of a run
+        with suppress(OSError, ValueError):
             if terminal:
                 width = shutil.get_terminal_size().columns - 1
                 print(f"\r{text[:width]}\x1b[K", end="", file=sys.stderr, flush=True)
@@ -176,7 +183,7 @@ class Progress:
 
 
 def _stage(name: str) -> str:
-    """Return the name of a stage without that of its clustering."""
+    """Return the name of a stage without the name of its clustering."""
     return "protect" if name.startswith("protect ") else name
 
 
@@ -189,11 +196,12 @@ def _minutes(seconds: float) -> str:
 
 _PROPERTY = "spark.job.description"
 LOGGER = logging.getLogger("microguard.run")
-LOGGER.addHandler(logging.NullHandler())  # without handlers, Python would print errors to standard error
+LOGGER.addHandler(logging.NullHandler())  # without a handler, Python would print errors to standard error
 
 
 def log_failure(stage: str, error: BaseException) -> None:
-    """Log the class of an error and, for a refusal, the keys of what is not met; do not log the message.
+    """Log the class of an error and, for a refusal, the keys of the unmet requirements; do not log the
+    message.
 
     The user who runs a job may see the message, but other people also read logs.
     """
@@ -204,17 +212,20 @@ def log_failure(stage: str, error: BaseException) -> None:
 
 @contextmanager
 def describe_jobs(stage: str) -> Iterator[None]:
-    """Describe the Spark jobs that this thread starts; restore the description of a classic session."""
+    """Set the description of the Spark jobs that this thread starts; restore the description of a classic
+    session afterwards.
+    """
     context = _context()
     before = None
     if context is not None:
-        with suppress(Exception):  # a description does not change the result of a run
+        # an error while setting the description must not change the result of a run
+        with suppress(Exception):
             before = context.getLocalProperty(_PROPERTY)
             context.setLocalProperty(_PROPERTY, f"microguard: {stage}")
     try:
         yield
     except BaseException:
-        raise  # without a call to Java, which may be in the middle of another call, or gone
+        raise  # no call to Java, which may be busy with another call or have ended
     else:
         if context is not None:
             with suppress(Exception):

@@ -1,4 +1,4 @@
-"""Hashes of records in Spark, to identify rows, to sort them totally, and to compare multisets."""
+"""Hashes of records in Spark, used to identify rows, to sort them totally, and to compare multisets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 HASH = "__hash"
-#: Names of the columns of `digest`.
+#: Names of the columns that `digest` returns.
 DIGESTS = ("__digest0", "__digest1")
-#: Column with the number of rows, next to the sums of the hashes.
+#: Name of the column with the number of rows, next to the sums of the hashes.
 ROWS = "__rows"
 _LOW = 0xFFFFFFFF
-#: Number of last bits of the hash that depend on the original columns if expressions replace some columns.
+#: Number of last bits of the hash that depend on the original columns even if expressions replace some of
+#: them.
 EXACT_BITS = 20
 
 
@@ -40,7 +41,9 @@ def with_hash(
 
 
 def content_order(frame: DataFrame, names: list[str]) -> list[Column]:
-    """Return a total order by content: hash, then all columns; -0.0 and 0.0, which sort alike, last."""
+    """Return a total order by content: hash, then all columns; the last key separates -0.0 and 0.0, which
+    sort as equal.
+    """
     floating = [
         entry.name
         for entry in frame.schema
@@ -51,7 +54,7 @@ def content_order(frame: DataFrame, names: list[str]) -> list[Column]:
 
 
 def digest(names: Sequence[str]) -> list[Column]:
-    """Return a 128-bit digest of the values of columns; NULL is a value like any other."""
+    """Return a 128-bit digest of the values of columns; NULL counts as a value."""
     columns = content_of(names)
     return [
         f.xxhash64(*columns).alias(DIGESTS[0]),
@@ -60,12 +63,12 @@ def digest(names: Sequence[str]) -> list[Column]:
 
 
 def content_of(names: Sequence[str]) -> list[Column]:
-    """Return the columns to hash for a record; xxhash64 skips NULL, so flags of NULL are hashed too."""
+    """Return the columns to hash for a record; flags of NULL are included, because xxhash64 ignores NULL."""
     return [column(name) for name in names] + [column(name).isNull() for name in names]
 
 
 def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Compute the number of rows and the sum of their hashes for each list of columns, in one pass.
+    """Compute in one pass the number of rows and the sum of their hashes, for each list of columns.
 
     Results are equal for equal multisets of rows, in any order.
     """
@@ -77,7 +80,7 @@ def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...
 
 
 def hash_halves(*of: Sequence[str]) -> dict[str, Column]:
-    """Return the hashes of a row for lists of columns, named as `contents_in` expects their sums.
+    """Return the hashes of a row for several lists of columns, named as `contents_in` expects their sums.
 
     The hashes are summed in halves, so that sums over 2^31 rows do not overflow. Sums of parts may be added
     up.
@@ -91,12 +94,14 @@ def hash_halves(*of: Sequence[str]) -> dict[str, Column]:
 
 
 def contents_in(row: Row | Mapping[str, int], of: int) -> tuple[tuple[int, int], ...]:
-    """Return the result of `contents` from a row with `ROWS` and the sums of this number of column lists."""
+    """Return the result of `contents` from a row that contains `ROWS` and the sums for this number of column
+    lists.
+    """
     return tuple(
         (int(row[ROWS] or 0), ((row[f"__high{i}"] or 0) << 32) + (row[f"__low{i}"] or 0)) for i in range(of)
     )
 
 
 def summed(hashes: np.ndarray) -> int:
-    """Sum (n,) int64 hashes in the same way as Spark."""
+    """Sum (n,) int64 hashes with the same overflow as Spark."""
     return (int(np.sum(hashes >> 32)) << 32) + int(np.sum(hashes & _LOW))

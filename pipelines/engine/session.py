@@ -1,4 +1,4 @@
-"""The only module that builds the Spark session: quiet, private, bound to this machine in local mode."""
+"""Spark session, built only in this module: quiet, private, and in local mode bound to this machine."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ compat.complete()
 remember_functions()
 #: Environment variables for Spark's scratch folders, which override any setting.
 _SCRATCH = ("SPARK_LOCAL_DIRS", "SPARK_EXECUTOR_DIRS")
-#: Seconds after which a session that does not stop is killed.
+#: Seconds after which a session that has not stopped is killed.
 STOPPED_WITHIN = 20.0
 #: Number of rows per Arrow batch: large enough for cheap serialisation, small enough for a worker's memory.
 ARROW_BATCH = 50_000
 #: Spark's value for no limit of bytes; with any other value Spark sums the bytes of a batch after each row.
 NO_LIMIT = str(2**31 - 1)
 
-#: Module of the daemon from which Spark forks its Python workers. A worker without it takes seconds to import
-#: the methods and to load their compiled code; our daemon does this once per run.
+#: Module of the daemon from which Spark forks its Python workers. Without it, each worker takes seconds to
+#: import the methods and to load their compiled code; the daemon does this once per run.
 _DAEMON = "spark.python.daemon.module"
 _PRELOADED = {_DAEMON: "microguard.pipelines.records.daemon"}
 
 _SETTINGS = {
     "spark.ui.enabled": "false",  # the pages of the UI show literals of query plans
-    "spark.eventLog.enabled": "false",  # as above; under spark-submit the submitter decides
+    "spark.eventLog.enabled": "false",  # as above; with spark-submit the submitter decides
     "spark.ui.showConsoleProgress": "false",
-    "spark.io.encryption.enabled": "true",  # spilled records are not readable after a kill
-    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",  # as in the process of a command (`jobs.process`)
+    "spark.io.encryption.enabled": "true",  # spilled records remain unreadable after a kill
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",  # the same as in the process of a command (`jobs.process`)
     "spark.python.worker.reuse": "true",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites are not shown
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_BATCH),
@@ -58,22 +58,22 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
-    # this rule only adds filters; its cost doubles with each column computed from another
+    # off, because this rule only adds filters and its cost doubles with each column computed from another one
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # for Spark 3.5, which otherwise does not write dates before 1582
+    # for Spark 3.5, which otherwise refuses to write dates before 1582
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    # aggregates sums by region with sampled records in a map, without sorting all records
+    # sums by region are computed with sampled records in a map, without sorting all records
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
-    "spark.sql.legacy.parquet.nanosAsLong": "true",  # keeps the nanoseconds that pandas writes
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # preserves the nanoseconds that pandas writes
     "spark.sql.caseSensitive": "true",
-    "spark.sql.legacy.javaCharsets": "true",  # allows windows-1252 for CSV
+    "spark.sql.legacy.javaCharsets": "true",  # allows the encoding windows-1252 for CSV
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
-#: Local mode: other users of the machine can reach loopback ports. Without authentication the block port
-#: serves them blocks of records, and the RPC port deserialises their Java objects. Spark draws a secret for
-#: each context and keeps it in its memory (Spark, `SecurityManager.initializeAuth`).
+#: Settings of local mode: other users of the machine can reach loopback ports. Without authentication, the
+#: block port would send them blocks of records, and the RPC port would deserialise their Java objects. Spark
+#: draws a secret for each context and keeps it in memory (Spark, `SecurityManager.initializeAuth`).
 _PRIVATE_PORTS = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
@@ -86,10 +86,11 @@ _LOCAL = {
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "8",
 }
-#: For a small input: adaptive planning after each shuffle and more tasks cost more than they save.
+#: Settings for a small input: adaptive planning after each shuffle and additional tasks take more time than
+#: they save.
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
-#: For a tiny input: interpret expressions, in one task, because generating code and starting more tasks takes
-#: longer than thousands of records. The number of tasks that solve blocks is set separately.
+#: Settings for a tiny input: interpret expressions in one task, because generating code and starting tasks
+#: takes longer than processing thousands of records. The number of tasks that solve blocks is set separately.
 _TINY = _SMALL | {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -111,7 +112,7 @@ def submitted() -> bool:
 def session(
     private: Path, master: str | None, input_path: str | None = None, *, clustering: bool = False
 ) -> Iterator[SparkSession]:
-    """Open a Spark session with its scratch files in a private folder; it stops when the context exits.
+    """Open a Spark session whose scratch files are in a private folder; it stops when the context exits.
 
     Parameters
     ----------
@@ -126,7 +127,8 @@ def session(
     """
     try:
         spark = open_session(master, private, size=input_size(input_path), clustering=clustering)
-    except KeyboardInterrupt:  # else Java would start on and write to its folder after its removal
+    # otherwise Java would continue to start and write to its folder after its removal
+    except KeyboardInterrupt:
         java_process.end()
         raise
     try:
@@ -137,7 +139,7 @@ def session(
 
 
 def _stop(spark: SparkSession) -> None:
-    """Stop the session with its tasks and workers before another run may use its folders.
+    """Stop the session with its tasks and workers before another run can use its folders.
 
     A thread stops it over its own connection, because the caller's may be in the middle of a call. If that
     takes too long, Java is killed.
@@ -156,7 +158,7 @@ def _stop(spark: SparkSession) -> None:
 
 @contextmanager
 def our_sql_settings(spark: SparkSession) -> Iterator[None]:
-    """Set the SQL settings that affect results in a session of the caller; restore them afterwards."""
+    """Set the SQL settings that affect results in the caller's session; restore them afterwards."""
     ours = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
     before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in ours}
     try:
@@ -223,17 +225,19 @@ def open_session(
 
 
 def session_of_this_process() -> SparkSession:
-    """Return the active Spark session, or open a local one, which stops when this process ends."""
+    """Return the active Spark session; if there is none, open a local one that stops when this
+    process ends.
+    """
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     spark = open_session(private=temporary_folder(), clustering=True)
-    atexit.register(_stop, spark)  # called before the folder is removed
+    atexit.register(_stop, spark)  # registered so that it is called before the folder is removed
     return spark
 
 
 def prestart_java(master: str | None, input_path: str) -> None:
-    """Start Java in a thread during the imports, which take as long.
+    """Start Java in a thread during the imports, which take about as long.
 
     If Java cannot start, the session tries again and raises the reason.
     """
@@ -246,7 +250,7 @@ def prestart_java(master: str | None, input_path: str) -> None:
 
 
 def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the settings of a session without its folder; set Java and Python in the environment."""
+    """Return the settings of a session, without its folder; set Java and Python in the environment."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {"spark.app.name": "microguard", **_SETTINGS}
@@ -255,7 +259,8 @@ def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = N
         return chosen
     os.environ["JAVA_HOME"] = str(java_home())
     if os.environ.get("SPARK_CONF_DIR") == str(LOG_CONFIGURATION.parent):
-        del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive excludes folders of files
+        # for spark-submit; class archives do not support class paths with folders
+        del os.environ["SPARK_CONF_DIR"]
     for name in _SCRATCH:
         os.environ.pop(name, None)
     logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
@@ -270,32 +275,32 @@ def _on_this_machine(master: str | None) -> bool:
 
 
 def _is_local(master: str | None) -> bool:
-    """Return whether a master runs all tasks in the driver's process."""
+    """Return whether all tasks of this master run in the driver's process."""
     return re.fullmatch(r"local(\[.*\])?", master or "") is not None
 
 
 def warn_without_authentication(spark: SparkSession) -> None:
-    """Warn if a session of the caller allows every user of its network to fetch blocks of records.
+    """Warn if the caller's session allows every user of its network to read blocks of records.
 
     The session is not changed, because its ports are already open.
     """
     if spark.conf.get("spark.authenticate", "false") != "true":
         warnings.warn(
-            "spark.authenticate of this session: expected true, found false. Whoever reaches its ports, "
-            "every user of this machine among them, can read records from its memory. Start the session with "
-            "spark.authenticate=true (in local mode Spark draws the secret).",
+            "spark.authenticate of this session: expected true, found false. Everyone who can reach its "
+            "ports, including every user of this machine, can read records from its memory. Start the "
+            "session with spark.authenticate=true (in local mode Spark draws the secret).",
             stacklevel=2,
         )
 
 
 def _with_a_second_try(master: str) -> str:
-    """Return the master; in local mode allow a second attempt for a task whose worker was killed."""
+    """Return the master; in local mode allow a second attempt of a task whose worker was killed."""
     cores = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
     return master if cores is None else f"local[{cores[1] or 1},2]"
 
 
 def _silence(spark: SparkSession) -> None:
-    """Apply the log configuration to a running JVM (spark-submit's), and silence pyspark.
+    """Apply the log configuration to a running JVM (such as spark-submit's), and silence pyspark.
 
     pyspark logs exceptions with the JVM's traceback if it knows the query, and its accumulator server prints
     a traceback if the JVM is killed.
@@ -309,7 +314,7 @@ def _silence(spark: SparkSession) -> None:
 
 
 def _prestart_workers(spark: SparkSession) -> None:
-    """Start the daemon in a thread if the session uses ours.
+    """Start the worker daemon in a thread if the session uses ours.
 
     If the daemon cannot start, the first stage that needs a worker fails and reports this.
     """
@@ -322,5 +327,5 @@ def _first_worker(spark: SparkSession) -> None:
     def nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    with suppress(Exception):  # a run that ends early stops the session
+    with suppress(Exception):  # a run that ends early stops the session, which is not an error here
         spark.range(1, numPartitions=1).mapInArrow(nothing, "id long").collect()

@@ -1,4 +1,4 @@
-"""Write through the JVM of spark-submit, which started this process: to its log and its standard error.
+"""Output through the JVM of spark-submit, which started this process: its log and its standard error.
 
 spark-submit merges both outputs of a Python script into its standard output. The JVM therefore writes the
 lines that the user must see on standard error. The log is silenced before Spark starts a context.
@@ -12,7 +12,7 @@ from microguard.pipelines.engine.session import LOG_CONFIGURATION
 
 
 def silence() -> None:
-    """Apply our log configuration in the JVM after Spark has applied its own, which Spark does only once."""
+    """Apply our log configuration in the JVM after Spark has applied its own; Spark does this only once."""
     jvm = _jvm()
     jvm.org.apache.spark.SparkConf().initializeLogIfNecessary(False)
     address = jvm.java.net.URI(LOG_CONFIGURATION.as_uri())

@@ -1,4 +1,4 @@
-"""Call a function of this package in Spark tasks, one task for each of a few items."""
+"""Calls of a function of this package in Spark tasks, one task for each of a few items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Item = TypeVar("Item")
 
 @contextmanager
 def without_values() -> Iterator[None]:
-    """Replace exceptions of a task by their class names: executors log them, and the text may have a value.
+    """Replace exceptions of a task by their class names, because executors log them and the text may contain
+    a value.
 
     Exceptions of files and stores, and our own exceptions, are not replaced.
     """
@@ -30,7 +31,7 @@ def without_values() -> Iterator[None]:
 
 
 def in_tasks(spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:
-    """Return the results of `function` in the order of the items, each computed in its own task.
+    """Return the results of `function` in the order of the items; each is computed in a task of its own.
 
     Items and results are pickled, and the driver has all of them in memory, so they must be small. Exceptions
     lose their text, see `without_values`.
@@ -67,7 +68,7 @@ def in_tasks(spark: SparkSession, function: Callable[[Item], Any], items: Sequen
 def in_threads_or_tasks(
     spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
 ) -> list[Any]:
-    """Return the results of `function` in the order of the items.
+    """Return the results of `function` in the order of the items, computed in threads or in Spark tasks.
 
     For a few items, threads of the driver finish before Spark could start a job. The results of
     more items are computed in tasks (`in_tasks`), so that the work of the driver does not grow with them.

@@ -1,4 +1,4 @@
-"""The version of microguard, and the versions of the packages that affect protected values.
+"""Version of microguard, and versions of the packages that affect protected values.
 
 The same input, specification and seed give other values if one of these packages changes:
 
@@ -26,7 +26,7 @@ _DECLARED = re.compile(r'^name = "microguard"\nversion = "([^"]+)"$', re.MULTILI
 
 @cache
 def microguard_version() -> str:
-    """Return the version in the checkout's pyproject.toml, or of the installed wheel.
+    """Return the version in the pyproject.toml of the checkout, or that of the installed wheel.
 
     The checkout is read first, because the metadata of an editable installation have the version at the time
     of installation.
@@ -36,7 +36,7 @@ def microguard_version() -> str:
 
 
 def deciding_versions() -> dict[str, str]:
-    """Return the versions of the packages in `DECIDING` in this process."""
+    """Return the versions of the packages in `DECIDING`, as installed in this process."""
     return {package: _version(package) for package in DECIDING}
 
 

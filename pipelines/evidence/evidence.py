@@ -1,4 +1,4 @@
-"""The evidence of a release: all measures and verdicts as typed sections, which only the agency sees.
+"""Evidence of a release: all measures and verdicts as typed sections, which only the agency can read.
 
 ``quality.json`` holds `Evidence`: the parts named there, and one section for each measure, under its name. A
 section that does not apply is left out.
@@ -56,7 +56,8 @@ class Description:
 
 @dataclass(frozen=True)
 class Counts:
-    """Records (or cells) read, rejected by reason, suppressed and published; blocks solved.
+    """Numbers of records (or cells) that were read, rejected by reason, suppressed and published; number of
+    blocks.
 
     In a series, `waiting` units were read but are not published, and `ghosts` are retained records, which are
     published but were not read.
@@ -73,7 +74,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All of ``quality.json``.
+    """Complete content of ``quality.json``.
 
     Attributes
     ----------
@@ -130,13 +131,13 @@ def read_evidence(folder: Path, sections: Mapping[str, Any]) -> Evidence:
 
 
 def read_quality(folder: Path) -> dict[str, Any]:
-    """Read ``quality.json`` without parsing its sections."""
+    """Read ``quality.json`` as plain JSON, without parsing its sections."""
     remedy = "Restore the evidence of the release from its back-up."
     return read_json(folder / QUALITY, f"{QUALITY} of release {folder.name}", remedy, *_PARTS)
 
 
 class Headlined(Protocol):
-    """Members of a measure that the functions for sentences use."""
+    """Interface of a measure for functions that compose sentences."""
 
     @property
     def name(self) -> str: ...
@@ -147,7 +148,7 @@ class Headlined(Protocol):
 
 
 def headline_sentences(evidence: Evidence, measures: Iterable[Headlined]) -> Iterator[str]:
-    """Yield the sentences that the approver must read first, in the order of the measures."""
+    """Yield the sentences that an approver must read first, in the order of the measures."""
     for measure in measures:
         section = evidence.sections.get(measure.name)
         if section is not None:
@@ -156,7 +157,9 @@ def headline_sentences(evidence: Evidence, measures: Iterable[Headlined]) -> Ite
 
 @dataclass(frozen=True, order=True)
 class Attack:
-    """Share of the records that an attacker identifies or infers, with a sentence and the measure's name."""
+    """Share of the records that an attacker identifies or infers, with a sentence and the name of the
+    measure.
+    """
 
     share: float
     sentence: str
@@ -164,7 +167,7 @@ class Attack:
 
 
 def attacks_of(evidence: Evidence, measures: Iterable[Headlined]) -> list[Attack]:
-    """Return the shares of records that attackers identify or infer, starting with the largest."""
+    """Return the shares of records that attackers identify or infer, largest first."""
     found = []
     for measure in measures:
         section = evidence.sections.get(measure.name)

@@ -1,4 +1,4 @@
-"""The index page of an evidence area: all releases in its ledger, and all refused releases.
+"""Index page of an evidence area: all releases in its ledger, and all refused releases.
 
 The index is rebuilt whenever the ledger has a new line, and links to the page of each release.
 """
@@ -20,7 +20,7 @@ from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_o
 from microguard.pipelines.publication.public_area import PublicArea
 
 _HERE = Path(__file__).parent
-#: Last event of a release in the ledger -> state of the release in words.
+#: State of a release in words, by its last event in the ledger.
 STATES = {
     "published": "published",
     "intended": "not finished",
@@ -77,7 +77,9 @@ def write_index(areas: Areas) -> Path:
 
 
 def index_of(areas: Areas) -> list[Line]:
-    """Return the lines of the index, newest first; refused releases have evidence but no ledger line."""
+    """Return the lines of the index, newest first; refused releases have evidence, but no line in the
+    ledger.
+    """
     known = Ledger(areas).latest()
     served = {_served(area) for area in {public_area_of(entry, areas).public for entry in known.values()}}
     unpublished = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)
@@ -86,7 +88,7 @@ def index_of(areas: Areas) -> list[Line]:
 
 
 def _served(public: PublicArea) -> str | None:
-    """Return the current release of a public area; None if there is none or it cannot be read."""
+    """Return the current release of a public area; None if there is none or the area cannot be read."""
     try:
         return public.current()
     except FileDamaged:
@@ -113,7 +115,7 @@ def _line(folder: Path, entry: Entry | None, current: bool) -> Line:
 
 
 def _quality(folder: Path) -> Mapping[str, Any]:
-    """Read the evidence; return an empty mapping if it is missing or of another version."""
+    """Read the evidence of a release; return an empty mapping if it is missing or of another version."""
     try:
         return dict(json.loads((folder / QUALITY).read_text(encoding="utf-8")))
     except (OSError, ValueError):

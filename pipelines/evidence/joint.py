@@ -1,4 +1,4 @@
-"""Store the joint audit of a release in a series, and the counts of its update, in the evidence."""
+"""Joint audit of a release in a series, and counts of its update, stored in the evidence."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import read_json, write_atomically
 from microguard.pipelines.publication.areas import Areas
 
-#: File with the joint audit, in the evidence of a release of a series.
+#: File that contains the joint audit, in the evidence of a release of a series.
 JOINT = "joint.json"
-#: Counts of an update that the page shows, with their labels; files and JSON keep the earlier names.
+#: Counts of an update that the page shows, and their labels; files and JSON still use the earlier names.
 SHOWN = {
     "units": "units",
     "published": "records published",
@@ -34,7 +34,9 @@ def write_joint(folder: Path, audit: Mapping[str, Any], counts: Mapping[str, Any
 
 
 def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
-    """Read the joint audit of a release and the counts of its update; empty if it is in no series."""
+    """Read the joint audit of a release and the counts of its update; empty if the release belongs to no
+    series.
+    """
     path = areas.record(release_id) / JOINT
     if not path.is_file():
         return {}
@@ -42,7 +44,7 @@ def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
 
 
 def with_counts(outcome: CommandResult, counts: Mapping[str, int]) -> CommandResult:
-    """Add the counts of an update to a command result; its text gets only the counts in `SHOWN`."""
+    """Add the counts of an update to a command result; its text receives only the counts in `SHOWN`."""
     if not counts:
         return outcome
     shown = ", ".join(f"{counts[name]:,} {words}" for name, words in SHOWN.items() if name in counts)

@@ -1,4 +1,4 @@
-"""An OpenLineage event of a run: its input, its output, and each verdict as an assertion.
+"""OpenLineage event of a run: its input, its output, and each verdict as an assertion.
 
 The evidence has one run event (OpenLineage 2-0-2; facets version, dataQualityAssertions, outputStatistics and
 columnLineage) in a file, to be loaded into a lineage catalogue. The event states which checks were met, never
@@ -26,28 +26,28 @@ from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.roles import PUBLISHED
 
 FILE = "openlineage.json"
-#: Namespace of the jobs; the name of a job is the name of its releases.
+#: Namespace of the jobs; a job has the same name as its releases.
 NAMESPACE = "microguard"
 PRODUCER = "urn:microguard:run"
-#: Environment variables, any of which configures the OpenLineage client.
+#: Environment variables, each of which configures the OpenLineage client.
 CONFIGURED = (
     "OPENLINEAGE_URL",
     "OPENLINEAGE_CONFIG",
     "OPENLINEAGE__TRANSPORT",
     "OPENLINEAGE__TRANSPORT__TYPE",
 )
-_RESTORED = "Run microguard report for the release once it is restored from its back-up."
+_RESTORED = "Run microguard report for the release after restoring it from its back-up."
 _SPECIFICATION = "https://openlineage.io/spec"
 
 #: Pattern of a name in an expression of a derived column.
 _WORD = re.compile(r"[^\W\d]\w*")
 
-#: State of a run: verified but not decided yet, published, or refused by the gate or a person.
+#: States of a run: verified but not decided yet, published, or refused by the gate or by a person.
 State = Literal["RUNNING", "COMPLETE", "FAIL"]
 
 
 def write_lineage(folder: Path, evidence: Evidence, source: str | None) -> None:
-    """Write the event of a verified release to its evidence folder.
+    """Write the event of a verified release to its evidence folder; its state is still open.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ def write_lineage(folder: Path, evidence: Evidence, source: str | None) -> None:
 
 
 def settle_lineage(folder: Path, state: State) -> None:
-    """Write the final state of the run into its lineage event, if the folder has one."""
+    """Write the final state of the run into its lineage event; do nothing if the folder has no event."""
     path = folder / FILE
     if path.is_file():
         event = read_json(path, f"{FILE} of release {folder.name}", _RESTORED, "eventType", "outputs")
         if event["eventType"] == state:
             return
-        if state == "FAIL":  # the folder has no event
+        if state == "FAIL":  # the folder contains no event
             event["outputs"] = [
                 {key: value for key, value in each.items() if key != "outputFacets"}
                 for each in event["outputs"]
@@ -73,7 +73,7 @@ def settle_lineage(folder: Path, state: State) -> None:
 
 
 def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, Any]:
-    """Return the event; its run id is the release id, so that a rerun has the same run id."""
+    """Return the event. Its run id is the release id, so that a repeated run has the same run id."""
     release = evidence.release
     of_input = [each for each in evidence.verdicts if each.check == "input"]
     of_release = [each for each in evidence.verdicts if each.check != "input"]
@@ -130,7 +130,7 @@ def _columns(evidence: Evidence, source: str | None) -> dict[str, Any]:
 
 
 def dataset_of(place: str) -> dict[str, str]:
-    """Return namespace and name of a path or address in the OpenLineage naming."""
+    """Return namespace and name of a path or address according to the naming rules of OpenLineage."""
     scheme, separator, rest = place.partition("://")
     if not separator:
         return {"namespace": "file", "name": place}
@@ -150,9 +150,10 @@ def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callab
 
 
 def sent_lineage_of(folder: Path) -> AbstractContextManager[Callable[[Path | None], None]]:
-    """Send the events of a decision about a release, with the job and the input from its evidence."""
+    """Send the events of a decision about a release; job and input are read from its evidence."""
     event: dict[str, Any] = {}
-    with suppress(MicroguardError, OSError):  # lineage never decides about a release
+    # an error of lineage must not affect the decision about a release
+    with suppress(MicroguardError, OSError):
         event = read_json(folder / FILE, FILE, _RESTORED)
     return _sent(event.get("job", {}).get("name", folder.name), event.get("inputs", []))
 

@@ -1,4 +1,4 @@
-"""Send the lineage of a run with the OpenLineage client: START, and then COMPLETE or FAIL.
+"""Lineage of a run, sent with the OpenLineage client: START, and then COMPLETE or FAIL.
 
 The client is configured by its environment (``OPENLINEAGE_URL``, ``OPENLINEAGE_CONFIG`` or
 ``OPENLINEAGE__TRANSPORT__TYPE``) and is an extra (``pip install "microguard[lineage]"``). An error while an
@@ -23,7 +23,7 @@ _log = logging.getLogger("microguard.lineage")
 
 @contextmanager
 def events_of_run(name: str, read: list[dict[str, Any]]) -> Iterator[Callable[[Path | None], None]]:
-    """Send START, and COMPLETE when the run ends, or FAIL if it is refused.
+    """Send START, and then COMPLETE when the run ends, or FAIL if it is refused.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ def _send(
         client.close()
     except ImportError:
         _log.warning(
-            "OpenLineage is configured in the environment: expected its client, found none. The run goes on "
-            'without events. Install it (pip install "microguard[lineage]").'
+            "OpenLineage is configured in the environment, but its client is not installed. The run "
+            'continues without events. Install it (pip install "microguard[lineage]").'
         )
     except Exception as error:  # the text may contain an address with credentials
         _log.warning(
-            "The OpenLineage event %s could not be sent (%s). The run goes on.", state, type(error).__name__
+            "The OpenLineage event %s could not be sent (%s). The run continues.", state, type(error).__name__
         )

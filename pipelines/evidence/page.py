@@ -1,4 +1,4 @@
-"""The agency's report of a release: one self-contained page, rebuilt from its evidence at any time."""
+"""Agency's report of a release: one self-contained page that can be rebuilt from its evidence at any time."""
 
 from __future__ import annotations
 
@@ -28,79 +28,126 @@ from microguard.schemas.specification.loosened import OF_TABLES, loosened
 from microguard.schemas.specification.sections import RECODES
 
 _HERE = Path(__file__).parent
-#: Measure -> one or two sentences that the page shows below its heading.
+#: Explanation of each measure in one or two sentences, which the page shows below its heading.
 PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
     {
-        "risk": "How many records share each combination of the protected variables. A combination that only "
-        "one person has identifies this person.",
-        "individual_risk": "How likely an intruder who knows the protected variables of everybody picks the "
-        "right record.",
-        "household_risk": "How likely a household is found by any of its members.",
-        "k_map": "How many people of the whole population, and not only of this file, share a combination.",
-        "record_linkage": "An experiment: original records are matched with the nearest protected ones, and "
-        "the right matches are counted.",
-        "special_uniques": "Records that a few variables are enough to single out. The fewer it takes, the "
-        "easier a person is found.",
-        "uniques_published": "Records that can be found by columns that were not changed.",
-        "homogeneity": "A class is a set of records that are equal on the protected variables. If all of "
-        "them have one value of a sensitive variable, whoever finds the class learns it.",
-        "changed": "How many values differ from the original, and whether a model can tell the files apart.",
-        "loss": "The information loss is the share of the variation of the numbers that protection removed: "
-        "0 % leaves every number as it was, 100 % leaves the mean alone.",
-        "moments": "Standard deviations before and after: averaging makes numbers more alike.",
-        "correlations": "Whether variables that rise together still do. 1 is always, 0 is never, -1 the "
-        "opposite.",
-        "estimates": "Totals, means and quantiles that readers compute, before and after.",
-        "dominance": "A mean over few records gives a person away whose amount is most of the total.",
-        "by_dimension": "How far counts of tables are off. Dimension 1 are counts by one variable, dimension "
-        "2 by two. Chi-square adds the squared errors, each over its original count.",
-        "by_region": "The same for the tables of each region.",
-        "exchanged_areas": "Records that moved to another area, and how often a reader is right who takes a "
-        "rare record for a person of that area.",
-        "coarsening": "How many values were suppressed or published at a coarser level of their "
-        "hierarchy, and how far that is from the least possible.",
-        "suppression": "Cells without a value: those that the rules protect, and others without which these "
-        "could be computed.",
-        "intervals": "What readers can still say of a suppressed cell: the interval that its true value lies "
-        "in, over the width that its protection asks for.",
-        "weighted_tables": "The same with each record counted by its sampling weight.",
-        "cell_keys": "What the same tables would lose if they were published with noise and without records.",
-        "vanished": "Cells of tables that had records and have none now.",
-        "vanished_by_region": "Cells of the tables of regions that had records and have none now.",
-        "certificates": "How far the result is from the best possible one, as far as that was proved.",
-        "blocks": "The file was divided into blocks that were protected one by one.",
-        "table": "What the table consists of. A margin is a total of other cells; a sensitive cell would "
-        "give a contributor away.",
-        "attacker": "What somebody can compute about a sensitive cell from everything that is published. The "
-        "protection level is how far off this must be.",
-        "noise": "Each count was changed by a small random number that is the same in every table.",
-        "amount_noise": "Each amount was changed by a random share of its largest contributions that is the "
-        "same in every table.",
-        "fit": "How closely the protected cells follow the original ones: 1 is exactly.",
-        "changes": "How far cells were changed, relative to their value.",
-        "adjustment": "How much was changed in total, and how much any protection must change at least.",
+        "risk": (
+            "The number of records that share each combination of the protected variables. A combination "
+            "that only one person has identifies this person."
+        ),
+        "individual_risk": (
+            "The probability that an intruder who knows the protected variables of everybody selects the "
+            "right record."
+        ),
+        "household_risk": "The probability that an intruder finds a household through any of its members.",
+        "k_map": (
+            "The number of people in the whole population, not only in this file, who share a combination."
+        ),
+        "record_linkage": (
+            "An experiment: original records are matched with the nearest protected ones, and the correct "
+            "matches are counted."
+        ),
+        "special_uniques": (
+            "Records that are unique on a few variables. The fewer variables are needed, the easier a "
+            "person is found."
+        ),
+        "uniques_published": "Records that can be identified by columns that were not changed.",
+        "homogeneity": (
+            "A class is a set of records with equal values of the protected variables. If all of them "
+            "have one value of a sensitive variable, anyone who finds the class learns this value."
+        ),
+        "changed": (
+            "The share of values that differ from the original, and whether a model can distinguish "
+            "protected from original records."
+        ),
+        "loss": (
+            "The information loss is the share of the variation of the numbers that protection removed: 0 "
+            "% means that all numbers are unchanged, 100 % that only the mean remains."
+        ),
+        "moments": "Standard deviations before and after protection: averaging makes numbers more similar.",
+        "correlations": (
+            "Correlations before and after protection: 1 means that two variables always rise together, 0 "
+            "that they are unrelated, -1 that one rises when the other falls."
+        ),
+        "estimates": "Totals, means and quantiles as readers compute them, before and after protection.",
+        "dominance": (
+            "A mean over few records discloses the value of a person whose amount is most of the total."
+        ),
+        "by_dimension": (
+            "Errors of counts in tables. Dimension 1 contains counts by one variable, dimension 2 by two. "
+            "Chi-square is the sum of the squared errors, each divided by its original count."
+        ),
+        "by_region": "Errors of counts in the tables of each region.",
+        "exchanged_areas": (
+            "Records that moved to another area, and how often it is correct to take a rare record for a "
+            "person of its published area."
+        ),
+        "coarsening": (
+            "Values that were suppressed or published at a coarser level of their hierarchy, compared "
+            "with the least possible number."
+        ),
+        "suppression": (
+            "Cells without a value: sensitive cells, and further cells without which the sensitive ones "
+            "could be computed."
+        ),
+        "intervals": (
+            "What readers can infer about a suppressed cell: the width of the interval that contains its "
+            "true value, divided by the width that its protection requires."
+        ),
+        "weighted_tables": "The same errors, with each record counted by its sampling weight.",
+        "cell_keys": (
+            "Errors of the same tables if they were published with noise instead of being computed from "
+            "protected records."
+        ),
+        "vanished": "Table cells that contained records before protection and contain none now.",
+        "vanished_by_region": (
+            "Cells in the tables of regions that contained records before protection and contain none now."
+        ),
+        "certificates": (
+            "The difference between the result and the best possible one, as far as it was proved."
+        ),
+        "blocks": "The file was divided into blocks that were protected separately.",
+        "table": (
+            "Content of the table. A margin is a total of other cells; a sensitive cell would disclose "
+            "the value of a contributor."
+        ),
+        "attacker": (
+            "What an attacker can compute about a sensitive cell from all published values. The "
+            "protection level is the minimum error of the attacker's estimate."
+        ),
+        "noise": "Each count was changed by a small random number that is equal in every table.",
+        "amount_noise": (
+            "Each amount was changed by a random share of its largest contributions that is equal in "
+            "every table."
+        ),
+        "fit": "How closely protected cells agree with the original ones: 1 means exactly.",
+        "changes": "Changes of cells relative to their values.",
+        "adjustment": "The sum of all changes, and the least sum that any protection must cause.",
     }
 )
 
-#: Measure -> advice on a risk that it shows and that the gate does not limit.
+#: Advice for risks that a measure shows and that the gate does not limit.
 TO_DO: Mapping[str, str] = MappingProxyType(
     {
         "household_risk": 'set method.unit = "household", so that k counts households',
-        "k_map": "set quality.max_below_k_in_population, or coarsen what the population is counted by",
+        "k_map": (
+            "set quality.max_below_k_in_population, or recode the variables that count the population "
+            "more coarsely"
+        ),
         "uniques_published": "protect or leave out columns, or lower quality.max_unique_jointly",
         "homogeneity": "raise method.min_diversity, or lower quality.max_homogeneous",
         "dominance": "raise release.k, or set quality.dominance and quality.max_of_one_value",
     }
 )
-#: Share of records or clusters above which a risk in `TO_DO` counts as open although all checks passed.
+#: Share of records or clusters above which a risk in `TO_DO` counts as open, although all checks passed.
 OPEN_RISK = 0.05
-#: Measures whose risk counts as open only if it exceeds 1/k, which k-anonymity guarantees.
+#: Measures whose risk counts as open only above 1/k, the level that k-anonymity guarantees.
 ABOVE_ONE_IN_K = ("household_risk",)
 #: Size from which numbers are written without decimals, and size from which they are rounded.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
-#: Smaller numbers are written as "below" this number, because 3.5e-05 is hard to read.
+#: Smaller numbers are written as "below" this number, because a number such as 3.5e-05 is hard to read.
 SMALLEST = 0.001
-#: Key of `[quality]` -> the section of the evidence that it limits.
+#: Section of the evidence that each key of `[quality]` limits.
 _COUNTED_BY = {
     "max_information_loss": "loss",
     "max_chi2_per_cell": "by_dimension",
@@ -119,7 +166,7 @@ Plots = Mapping[str, Mapping[str, Any]]
 
 
 class Drawn(Headlined, Protocol):
-    """Members of a measure that the page uses: name, plots and sentences of its section."""
+    """Interface of a measure for the page: name, plots and sentences of its section."""
 
     @property
     def on_page(self) -> bool: ...
@@ -128,7 +175,7 @@ class Drawn(Headlined, Protocol):
 
 
 class Page:
-    """The page of a release; plots and sections are drawn once, the ledger status is added when it is
+    """Page of a release; plots and sections are drawn once, the ledger status is added when the page is
     written.
 
     Parameters
@@ -185,7 +232,7 @@ class Page:
         }
 
     def write(self, entry: Entry | None) -> Path:
-        """Write the page; it states "Published" only if `entry`, the last line of the ledger, says so."""
+        """Write the page; it contains "Published" only if `entry`, the last line of the ledger, states it."""
         text = self._template.render(
             self._drawn,
             event=None if entry is None else entry.event,
@@ -199,7 +246,7 @@ class Page:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Return the environment of the templates, which compiles each template once."""
+    """Return the environment of the templates, which compiles each template only once."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
@@ -214,7 +261,7 @@ def _environment() -> jinja2.Environment:
 
 
 def plots_of(measures: Iterable[Drawn], sections: Mapping[str, Any], k: int) -> Plots:
-    """Draw the plots of the measures that have a section on the page."""
+    """Draw the plots of all measures that have a section on the page."""
     return {
         measure.name: measure.plots(sections[measure.name], k)
         for measure in measures
@@ -232,9 +279,9 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn], drawn: Plots) -> Itera
             template = _environment().get_template(name)
         except jinja2.TemplateNotFound as error:
             raise MicroguardError(
-                f"The report of release {evidence.release.release_id}: expected the template {error.name} of "
-                f"the measure {measure.name!r}, found none. A page without it would hide a measure, so "
-                "none was written. Reinstall microguard, or add the template of the measure."
+                f"The report of release {evidence.release.release_id}: expected the template {error.name} "
+                f"of the measure {measure.name!r}, found none. Without it the page would omit a measure, so "
+                "no page was written. Reinstall microguard, or add the template of the measure."
             ) from None
         part = template.render(
             section=section,
@@ -249,7 +296,7 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn], drawn: Plots) -> Itera
 
 
 def _explained(part: str, words: str) -> str:
-    """Return a section with an explanatory sentence below its heading, or in front if there is no heading."""
+    """Add the explanation to a section, below its heading or, if there is no heading, at its beginning."""
     if not words or not part.strip():
         return part
     plain = f'<p class="plain">{words}</p>'
@@ -259,7 +306,7 @@ def _explained(part: str, words: str) -> str:
 
 
 def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
-    """Yield risks that are large although all checks passed, each with a remedy."""
+    """Yield the risks that are large although all checks passed, each with a remedy."""
     for attack in attacks:
         least = 1 / max(k, 1) if attack.measure in ABOVE_ONE_IN_K else OPEN_RISK
         if attack.measure in TO_DO and attack.share > least:
@@ -267,7 +314,7 @@ def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
 
 
 def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the variables that were recoded before protection, and how, in words."""
+    """Yield the variables that were recoded before protection, with their recodes in words."""
     for name, variable in specification.get("variables", {}).items():
         given = {key: variable[key] for key in RECODES if variable.get(key)}
         if given:
@@ -280,7 +327,7 @@ def _named(verdict: Verdict) -> str:
 
 
 def _moment(text: str | None) -> str:
-    """Format a time of the ledger to the minute."""
+    """Format a time in the ledger to the minute."""
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Plots of the evidence of a release, as SVG texts to embed in a page."""
+"""Plots of a release's evidence, as SVG texts to embed in a page."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from markupsafe import escape
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Module that draws plots; it is prefetched because its import takes a second.
+#: Module that draws plots; it is prefetched, because its import takes a second.
 DRAWS = "matplotlib.backends.backend_svg"
 BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
-#: Colours and markers of lines; if there are more lines than colours, markers distinguish them.
+#: Colours and markers of lines. If there are more lines than colours, markers distinguish them.
 PALETTE, MARKERS = (AFTER, ACCENT, "#6a4c93", "#5f7f3f"), ("o", "s", "^", "D")
 _STYLE: Any = {
     "font.family": "sans-serif",
@@ -27,18 +27,19 @@ _STYLE: Any = {
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a name may contain dollar signs
+    "text.parse_math": False,  # a name may contain dollar signs, which would start a formula
     "svg.hashsalt": "microguard",
-    "axes.formatter.useoffset": False,  # tick labels 4580 and 4600 instead of 0 and 20 with the offset 4.58e3
+    # shows tick labels 4580 and 4600 instead of 0 and 20 with the offset 4.58e3
+    "axes.formatter.useoffset": False,
     "axes.formatter.limits": (-5, 9),
 }
 MILLION = 1e6
-#: Maximum number of bars in a readable plot.
+#: Maximum number of bars for which a plot is readable.
 MOST_BARS = 40
 
 
 def risk_plot(before: Any, after: Any, k: int) -> str:
-    """Plot records below k, unique records and classes below k, before and after."""
+    """Plot records below k, unique records and classes below k, before and after protection."""
     keys = {"records_below_k": f"records below k = {k}", "uniques": "unique records",
             "classes_below_k": f"combinations below k = {k}"}  # fmt: skip
     with figure(6.4, 2.0) as (drawn, axes):
@@ -67,7 +68,7 @@ def loss_plot(by_variable: Mapping[str, float]) -> str:
 
 
 def spread_plot(moments: Mapping[str, Any]) -> str:
-    """Plot the ratio of the standard deviations after and before protection; 1 is unchanged."""
+    """Plot the ratio of standard deviations after and before protection; 1 means unchanged."""
     names = list(moments)[:MOST_BARS]
     ratio = [
         (moments[name].variance_after / moments[name].variance_before) ** 0.5
@@ -88,7 +89,7 @@ def spread_plot(moments: Mapping[str, Any]) -> str:
 def correlation_plot(
     before: Sequence[Sequence[float | None]], after: Sequence[Sequence[float | None]]
 ) -> str:
-    """Plot the correlation of each pair before and after; points on the line are unchanged."""
+    """Plot the correlation of each pair before and after protection; points on the line are unchanged."""
     first, second = np.array(before, float), np.array(after, float)
     pairs = np.triu_indices(len(first), 1)
     with figure(3.6, 3.4) as (drawn, axes):
@@ -125,7 +126,7 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) -> str:
-    """Plot a histogram for each named panel: (bins + 1,) edges and (bins,) counts of blocks."""
+    """Plot a histogram for each named panel, given (bins + 1,) edges and (bins,) counts of blocks."""
     with figure(2.6 * len(panels), 2.3, columns=len(panels)) as (drawn, panel):
         axes = np.atleast_1d(panel)
         for axis, (label, (edges, counts)) in zip(axes, panels.items(), strict=True):
@@ -137,7 +138,9 @@ def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) 
 
 
 def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot loss and remaining risk of each choice by k, in percent of the variation or of the records."""
+    """Plot information loss and remaining risk of each choice by k, in percent of the variation or of the
+    records.
+    """
     names = {
         "information_loss": "information loss, %",
         "categories_changed": "categories changed, %",
@@ -159,13 +162,13 @@ def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
                 )
             axes.set_title(names[name])
             highest = max(100 * row[name] for row in rows if row[name] is not None)
-            axes.set_ylim(0, 1.15 * highest or 1.0)  # room for the highest markers
+            axes.set_ylim(0, 1.15 * highest or 1.0)  # space for the highest markers
             axes.set_xticks(sorted({row["k"] for row in rows}))
         axes.set_xlabel("k")
         if len(choices) > 1:
             handles, labels = axes.get_legend_handles_labels()
             drawn.legend(handles, labels, loc="outside upper left", frameon=False)
-        return svg_of(drawn, "what each choice costs and leaves open, by k")
+        return svg_of(drawn, "information loss and remaining risk of each choice, by k")
 
 
 def stage_plot(seconds: Mapping[str, float]) -> str:
@@ -177,13 +180,13 @@ def stage_plot(seconds: Mapping[str, float]) -> str:
         return svg_of(drawn, "seconds by stage")
 
 
-#: Held while a figure is drawn: the style of matplotlib is one for all threads.
+#: Lock that is held while a figure is drawn, because all threads share one style of matplotlib.
 _DRAWING = threading.RLock()
 
 
 @contextmanager
 def figure(width: float, height: float, rows: int = 1, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
-    """Create a figure with one pair of axes, or one for each row (common x) or column."""
+    """Create a figure with one pair of axes, or with one for each row (common x axis) or column."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -201,27 +204,27 @@ def svg_of(drawn: Figure, label: str) -> str:
 
 
 def plain_log(axis: Any) -> None:
-    """Label a logarithmic axis with plain numbers, only at its major ticks."""
+    """Label a logarithmic axis with plain numbers at its major ticks only."""
     axis.set_major_formatter(lambda value, _: plain(value))
     axis.set_minor_formatter("")
 
 
 def _only_whole(axis: Any) -> None:
-    """Set ticks at integers only."""
+    """Set axis ticks at integers only."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def plain(value: float) -> str:
-    """Format a number without an exponent, with separated thousands; in millions from one million on."""
+    """Format a number without exponent and with separated thousands; from one million on, in millions."""
     if abs(value) >= MILLION:
         return f"{plain(value / MILLION) if value % MILLION == 0 else format(value / MILLION, '.3g')} M"
     return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}") if abs(value) >= 1 else f"{value:g}"
 
 
 def only_labels(axes: Any) -> None:
-    """Remove the scale of labelled bars, and make room for the longest label."""
+    """Remove the scale of labelled bars, and add space for the longest label."""
     axes.xaxis.set_ticks([])
     axes.spines["bottom"].set_visible(False)
     axes.margins(x=0.15)

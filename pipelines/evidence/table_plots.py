@@ -1,4 +1,4 @@
-"""Plots of the evidence of a protected table."""
+"""Plots for the evidence of a protected table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from microguard.pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, l
 
 
 def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
-    """Plot the relative change of cells by size, and the number of sensitive cells."""
+    """Plot the relative change of cells by size, and the number of sensitive cells of each size."""
     shown = [row for row in changes if row["cells"]]
     sizes = [(row["from"] * row["to"]) ** 0.5 for row in shown]
     with figure(6.4, 3.6, rows=2) as (drawn, (above, below)):
@@ -36,7 +36,9 @@ def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def attacker_plot(widths: Sequence[float]) -> str:
-    """Plot the share of sensitive cells by the width of their interval, before (zero width) and after."""
+    """Plot the share of sensitive cells by the width of an attacker's interval, before (zero width) and after
+    protection.
+    """
     ordered = np.sort(np.array(widths))
     share = np.arange(1, len(ordered) + 1) / len(ordered)
     with figure(6.4, 2.4) as (drawn, axes):
@@ -53,7 +55,7 @@ def attacker_plot(widths: Sequence[float]) -> str:
 
 
 def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
-    """Plot the gap of each improved table by the number of linear programs solved."""
+    """Plot the gap of each improved table by the number of linear programs solved so far."""
     steps = [row[0] for row in history]
     if bound > 0:
         heights, label = [100 * (row[1] / bound - 1) for row in history], "gap, percent"
@@ -68,7 +70,7 @@ def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
 
 
 def method_plot(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot the cost of each table method for a user: suppressed or changed cells, and errors."""
+    """Plot the cost of each table method for a user of the table: suppressed or changed cells, and errors."""
     names = {
         "suppressed": "cells without a value, %",
         "changed": "cells with another value, %",
@@ -81,4 +83,4 @@ def method_plot(rows: Sequence[Mapping[str, Any]]) -> str:
             axes.bar([row["method"].replace("_", " ") for row in rows], shares, 0.5, color=ACCENT)
             axes.set_title(title)
             axes.set_ylim(0, max([*shares, 1e-9]) * 1.1)
-        return svg_of(drawn, "what each method costs a user of the table")
+        return svg_of(drawn, "cost of each method for a user of the table")

@@ -1,4 +1,4 @@
-"""Judge an agency's own suite on the original records: Great Expectations returns only yes or no.
+"""Judgement of the original records by an agency's own suite; Great Expectations returns only yes or no.
 
 Results have no values, and the text of an exception, which may quote a record, is discarded. An expectation
 that could not be judged counts as not met. There must be as many results as expectations, each identified by
@@ -32,13 +32,15 @@ from microguard.schemas.errors import Failure
 from pyspark.sql import DataFrame
 
 NUMBER = "number"
-#: Name of the agency's results, which are stored next to those of our suites.
+#: Name under which the agency's results are stored next to those of our suites.
 RESULTS = "agency"
 CORRECT = "correct the records, or the suite"
 
 
 def unfit(expected: Expected) -> Iterator[str]:
-    """Return the reason if Great Expectations has no such expectation or refuses its keywords, else None."""
+    """Return the reason if Great Expectations has no such expectation or refuses its keywords; otherwise
+    None.
+    """
     try:
         _built(expected, 0)
     except ValidationError as error:
@@ -51,7 +53,7 @@ def unfit(expected: Expected) -> Iterator[str]:
             f" (did you mean {near[0]}?)" if near else ""
         )
     except (TypeError, ValueError):
-        yield "its keywords do not fit its type"
+        yield "its `kwargs` do not match its `type`"
 
 
 def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Verdicts:
@@ -70,7 +72,7 @@ def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Ver
         with _without_a_word():
             result = _result(built, suite.name, records)
         answers = _answers(result)
-    except Exception:  # the text of the error may quote a record, and no expectation was evaluated
+    except Exception:  # the text is not used, because it may quote a record; no expectation was evaluated
         answers = {}
     else:
         write_results(result, RESULTS, evidence)
@@ -83,7 +85,10 @@ def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Ver
         rows.append(Verdict("input", expected.type, variable, None, None, None, passed, promised=False))
         if not passed:
             what = f"{expected.text} {'is not met' if judged else 'could not be judged'}"
-            unjudged = "what cannot be judged counts as not met: look whether it suits the type of the column"
+            unjudged = (
+                "an expectation that cannot be judged counts as not met: check whether it fits the type of "
+                "the column"
+            )
             failures.append(Failure(expected.type, what, remedy=CORRECT if judged else unjudged))
     return Verdicts(tuple(rows), (), tuple(failures))
 
@@ -105,7 +110,7 @@ def _result(built: list[Expectation], name: str, records: DataFrame) -> Expectat
 
 
 def _answers(result: ExpectationSuiteValidationResult) -> dict[int, tuple[bool, bool]]:
-    """Map the number of each expectation to whether it is met and whether it could be judged.
+    """Return for each expectation, by number, whether it is met and whether it could be judged.
 
     The text of exceptions is discarded here.
     """
@@ -124,13 +129,13 @@ def _answers(result: ExpectationSuiteValidationResult) -> dict[int, tuple[bool, 
 
 
 def _was_judged(exception_info: object) -> bool:
-    """Return whether no exception was raised, neither for the expectation nor for a metric that it needs."""
+    """Return whether neither the expectation nor a metric that it needs raised an exception."""
     return isinstance(exception_info, dict) and exception_info.get("raised_exception") is False
 
 
 @contextmanager
 def _without_a_word() -> Iterator[None]:
-    """Suppress the log and the warnings of Great Expectations, which include tracebacks of tasks."""
+    """Suppress the log and the warnings of Great Expectations, because they include tracebacks of tasks."""
     logger = logging.getLogger("great_expectations")
     before, silent = logger.propagate, logging.NullHandler()
     logger.propagate = False

@@ -1,4 +1,4 @@
-"""Read the file of an agency's own Great Expectations suite; a refusal lists every fault.
+"""File of an agency's own Great Expectations suite; a refusal lists every fault of the file.
 
 The file is JSON as saved by Great Expectations 1.x. It is checked before any record is read: a suite that
 cannot be judged completely is not judged at all. Every expectation must be met, whatever its severity;
@@ -17,9 +17,9 @@ from microguard.schemas.errors import Failure, SpecificationError, refusal_text
 from microguard.schemas.specification.model import Specification
 
 KEY = "[input] expectations"
-#: Keywords that control the display of a result or its batch; microguard sets these.
+#: Keywords that control how a result or its batch is displayed; microguard sets them.
 NOT_THEIRS = ("result_format", "catch_exceptions", "batch_id")
-#: Types of expectations that read other data than the records, or return records.
+#: Types of expectations that read other data than the records, or that return records.
 REFUSED = (
     "unexpected_rows_expectation",
     "expect_query_results_to_match_comparison",
@@ -28,7 +28,7 @@ REFUSED = (
 
 
 def agency_suite(specification: Specification) -> AgencySuite | None:
-    """Read the suite that the specification names; None if it names none.
+    """Read the suite that the specification names; return None if it names none.
 
     Raises
     ------
@@ -42,13 +42,14 @@ def agency_suite(specification: Specification) -> AgencySuite | None:
         content = json.loads(Path(specification.resolve(named)).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         raise SpecificationError(
-            f"{KEY}: the file {named!r} cannot be read as JSON. Give a suite as Great Expectations 1.x saves "
-            "it; the path is relative to the specification."
+            f"{KEY}: the file {named!r} cannot be read as JSON. Use a suite saved by Great Expectations "
+            "1.x; the path is relative to the specification."
         ) from None
     if not _is_suite(content):
         raise SpecificationError(
-            f"{KEY}: the file {named!r} is no suite as Great Expectations 1.x saves it: expected an object "
-            'with "name" and a list of at least one "expectations", each with "type" and "kwargs".'
+            f'{KEY}: expected a suite saved by Great Expectations 1.x: an object with "name" and a list of '
+            f'at least one "expectations", each with "type" and "kwargs". The file {named!r} has another '
+            "content."
         )
     expectations = tuple(_expected(each) for each in content["expectations"])
     faults = tuple(
@@ -89,19 +90,20 @@ def _expected(content: Mapping[str, Any]) -> Expected:
 
 
 def _faults(expected: Expected, specification: Specification) -> Iterator[str]:
-    from microguard.pipelines.gate.agency_expectations import unfit  # imports Great Expectations (seconds)
+    # imported here, because Great Expectations takes seconds to import
+    from microguard.pipelines.gate.agency_expectations import unfit
 
     if expected.type in REFUSED:
-        yield "it reads more than these records, or answers with some of them; take it out"
+        yield "it reads other data than these records, or its result contains records; remove it"
         return
     if _has_parameter(expected.kwargs):
-        yield 'it waits for a "$PARAMETER", and nobody gives one; write the value'
+        yield 'it uses a "$PARAMETER", and microguard sets no parameters; write the value'
         return
     for name in expected.columns:
         if name not in specification.variables:
             yield f"column {name} is not declared; declare it in [variables], or correct the name"
         elif name in specification.identifiers:
-            yield f"column {name} is an identifier, which is never read; take the expectation out"
+            yield f"column {name} is an identifier, which is never read; remove the expectation"
     yield from unfit(expected)
 
 

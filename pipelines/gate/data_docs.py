@@ -1,4 +1,4 @@
-"""Render Great Expectations' Data Docs as a page that works offline.
+"""Data Docs of Great Expectations, rendered as a page that works offline.
 
 The original pages load styles, scripts and pictures from the network, which pages in an evidence folder must
 not do. These are removed and replaced by a few styles in the page; the text is unchanged.
@@ -51,7 +51,7 @@ def write_data_docs(result: ExpectationSuiteValidationResult, path: Path) -> Non
 
 @cache
 def _view() -> DefaultJinjaPageView:
-    """Return Great Expectations' templates, compiled once for both suites of a run."""
+    """Return Great Expectations' templates, compiled once for all suites of a run."""
     from great_expectations.render.view import DefaultJinjaPageView
 
     return DefaultJinjaPageView()

@@ -1,4 +1,4 @@
-"""Great Expectations as the second judge of every metric, with Data Docs.
+"""Great Expectations as second judge of every metric, with Data Docs.
 
 The suite is judged on a frame with one row of metrics: counts, shares and errors, and no value of a record.
 There must be as many results as requirements: a missing result is a failure. The suite is
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
 
 
-#: Module that imports Great Expectations; it is prefetched.
+#: Module that imports Great Expectations; it is prefetched, because the import takes seconds.
 EXPECTS = "microguard.pipelines.gate.suite"
 
 
 def met_by_expectations(
     name: str, requirements: Sequence[Requirement], metrics: Mapping[MetricKey, float], evidence: Path | None
 ) -> dict[str, bool]:
-    """Map each column of the metrics frame to whether Great Expectations judged its expectation as met.
+    """Return for each column of the metrics frame whether Great Expectations judged its expectation as met.
 
     The result is empty, so that nothing counts as met, if there are fewer results than requirements.
 

@@ -1,4 +1,4 @@
-"""Expectations of an agency's suite, read by `agency_suite` and evaluated by `agency_expectations`."""
+"""Expectations of an agency's suite; `agency_suite` reads them and `agency_expectations` evaluates them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Keywords that name one column, and keywords that name several.
+#: Keywords that name one column, and keywords that name several columns.
 NAMES_ONE, NAMES_SEVERAL = ("column", "column_A", "column_B"), ("column_list", "column_set")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One expectation.
+    """One expectation of an agency's suite.
 
     Attributes
     ----------
@@ -27,20 +27,20 @@ class Expected:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns that the expectation names; none if it is about the whole table."""
+        """Return the columns that the expectation names; none if it applies to the whole table."""
         one = [self.kwargs[name] for name in NAMES_ONE if name in self.kwargs]
         several = [each for name in NAMES_SEVERAL for each in self.kwargs.get(name) or ()]
         return tuple(map(str, [*one, *several]))
 
     @property
     def text(self) -> str:
-        """Return type and columns as text, without limits and sets of values."""
+        """Return type and columns as text, without limits and without sets of values."""
         return f"{self.type} of {', '.join(self.columns)}" if self.columns else self.type
 
 
 @dataclass(frozen=True)
 class AgencySuite:
-    """An agency's suite in which every expectation can be judged.
+    """Agency's suite; every expectation in it can be judged.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The gate: compare measured metrics with requirements, and refuse a release that does not meet them."""
+"""Gate: compare measured metrics with requirements, and refuse a release that does not meet them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXPECTATIONS = "expectations"
 
 @dataclass(frozen=True)
 class Verdict:
-    """One requirement and the measured metric.
+    """One requirement and its measured metric.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts on all requirements.
+    """Verdicts on all requirements.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Verdicts:
 
     @property
     def passed(self) -> bool:
-        """Whether every requirement is met."""
+        """Return whether every requirement is met."""
         return not self.failures and not self.broken
 
 
@@ -73,7 +73,8 @@ def judge(
     metrics: Mapping[MetricKey, float],
     evidence: Path | None = None,
 ) -> Verdicts:
-    """Judge metrics by requirements, by our own code and by Great Expectations; both must find them met.
+    """Judge metrics by requirements, once by our own code and once by Great Expectations; both must find them
+    met.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def judge(
 
 
 def refuse(verdicts: Verdicts) -> None:
-    """Raise if a promise is broken or a limit is not met.
+    """Raise an error if a promise is broken or a limit is exceeded.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def refuse(verdicts: Verdicts) -> None:
     GateRefused
     """
     if verdicts.broken:
-        head = "The files that were written do not keep the promise. Nothing was published."
+        head = "The written files do not fulfil the promise. Nothing was published."
         raise ProtectionFailed(refusal_text(head, verdicts.broken), verdicts.broken)
     if verdicts.failures:
         count = f"{len(verdicts.failures)} of {len(verdicts.rows)} checks failed"

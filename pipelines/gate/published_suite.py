@@ -1,4 +1,4 @@
-"""Two suites for the published table, which later updates and other teams run in their own context.
+"""Two suites for the published table, which later updates and other teams can run in their own context.
 
 Both suites have only built-in expectations of Great Expectations, and their results are public. `SUITE` runs
 on every engine, pandas included: the columns, at least k records, and for each key variable at most one
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def write_published_suite(folder: Path, specification: Specification, columns: Sequence[str]) -> None:
     """Write `SUITE` and `QUERY_SUITE` in the format of Great Expectations 1.x."""
-    from microguard.pipelines.gate.suite import gx, gxe  # takes seconds to import
+    from microguard.pipelines.gate.suite import gx, gxe  # imported here, because the import takes seconds
 
     k, region = specification.release.k, [specification.region] if specification.region else []
     groups = {group.name: [*region, *group.variables] for group in specification.clusterings}
@@ -34,7 +34,9 @@ def write_published_suite(folder: Path, specification: Specification, columns: S
         gxe.ExpectTableRowCountToBeBetween(min_value=k, description=f"at least {k} records"),
         *(
             gxe.ExpectColumnProportionOfUniqueValuesToBeBetween(
-                column=name, max_value=1 / k, description=f"values of {name} held by {k} records on average"
+                column=name,
+                max_value=1 / k,
+                description=(f"values of {name} that occur in {k} records on average"),
             )
             for name in dict.fromkeys(name for names in groups.values() for name in names)
         ),
@@ -42,7 +44,7 @@ def write_published_suite(folder: Path, specification: Specification, columns: S
     of_sql = [
         gxe.UnexpectedRowsExpectation(
             unexpected_rows_query=_rare(names, k),
-            description=f"combinations of {group} held by at least {k} records",
+            description=f"combinations of {group} that occur in at least {k} records",
         )
         for group, names in groups.items()
     ]
@@ -53,6 +55,8 @@ def write_published_suite(folder: Path, specification: Specification, columns: S
 
 
 def _rare(names: Sequence[str], k: int) -> str:
-    """Return a query for the key combinations of fewer than k records; ``{batch}`` is the batch."""
+    """Return a query for the key combinations of fewer than k records; ``{batch}`` is a placeholder for the
+    batch.
+    """
     keys = ", ".join(name if _PLAIN.fullmatch(name) else quoted(name) for name in names)
     return f"SELECT {keys}, COUNT(*) AS records FROM {{batch}} GROUP BY {keys} HAVING COUNT(*) < {k}"

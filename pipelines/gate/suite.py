@@ -18,13 +18,13 @@ from microguard.pipelines.gate.plain_names import plain_name
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 NO_VALUES = {"result_format": "BOOLEAN_ONLY"}
-"""Result format for records, with which neither results nor Data Docs contain observed values."""
+"""Result format for records; it prevents observed values in results and Data Docs."""
 OBSERVED = {"result_format": "BASIC", "partial_unexpected_count": 0}
-"""Result format for metrics, which contains the observed counts, shares and errors."""
+"""Result format for metrics; it includes the observed counts, shares and errors."""
 
 
 def expectation_suite(name: str, requirements: Sequence[Requirement]) -> ExpectationSuite:
-    """Build a suite with one expectation for each requirement, on the column of its metric."""
+    """Build a suite with one expectation for each requirement; each applies to the column of its metric."""
     return gx.ExpectationSuite(
         name=name,
         expectations=[

@@ -1,4 +1,5 @@
-"""Additive table: every total is the sum of its parts, and every sensitive cell keeps its distance.
+"""Additive table: every total is the sum of its parts, and every sensitive cell is far enough from its true
+value.
 
 Controlled tabular adjustment (Cox and Dandekar 2004; Castro 2006). Additivity is counted on the published
 files; the distance of sensitive cells can only be counted with the original cells.
@@ -26,15 +27,15 @@ COUNTS = (
     "sum of its parts."
 )
 BANDS = (
-    "a sensitive value lies in one of two bands, above or below the published one, and whoever learns in "
-    "which of them knows it as closely as that band is wide. The true value of the cell in another period, "
+    "a sensitive value is in one of two bands, above or below the published value. Anyone who learns which "
+    "band knows the value as precisely as the band is wide. The true value of the cell in another period, "
     "or another amount of its contributors, does not narrow these bands."
 )
 
 
 @dataclass(frozen=True)
 class AdditiveTable(TableGuarantee):
-    """Totals are the sums of their parts.
+    """Promise of an additive table whose sensitive cells have a minimum distance from their true values.
 
     Attributes
     ----------
@@ -53,21 +54,23 @@ class AdditiveTable(TableGuarantee):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         return COUNTS if self.drawn_counts else STATEMENT
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         return tuple(each for each in (INEXACT, ATTACKER + BANDS, ONE_VALUE, self.absent) if each)
 
     @property
     def forbidden(self) -> str:
-        """Return the SQL condition of a cell without a value."""
+        """Return the SQL condition that a cell has no value."""
         return "v IS NULL"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count sensitive cells nearer to their value than the rule allows, and cells beyond capacity."""
+        """Count sensitive cells that are nearer to their true value than allowed, and cells beyond their
+        capacity.
+        """
         return unprotected(published, original), beyond(published, original)
 
     def method(self) -> dict[str, Any]:
@@ -76,13 +79,13 @@ class AdditiveTable(TableGuarantee):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> AdditiveTable:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         drawn = manifest["guarantee"] == COUNTS
         return cls(drawn_counts=drawn, preserved=manifest["method"].get("preserved", {}))
 
 
 def unprotected(published: Published, original: OriginalCells) -> int:
-    """Count sensitive cells that are unchanged, without a level, or within their level of the true value.
+    """Count sensitive cells that are unchanged, have no level, or are within their level of the true value.
 
     A change of less than the unit of publication never counts as protection, even if the level is smaller.
     """

@@ -1,4 +1,4 @@
-"""Bounded noise: every count has independent noise up to a limit, and no small count is published.
+"""Bounded noise: every count has independent noise within a limit, and no small count is published.
 
 The method is cell keys (Fraser and Wooton 2005; Marley and Leaver 2011; Enderle, Giessing and Tent 2018).
 Totals do not add up. The difference between a total and the sum of its parts is at most the largest noise of
@@ -25,17 +25,17 @@ TOTALS = (
     "instead of the sum of its parts, whose errors add up."
 )
 WITHIN_NOISE = (
-    "a true count is at most {largest} away from the published one, that the noise has variance "
-    "{variance:g}, that every true total is the sum of its parts, and that a total which is published "
-    "otherwise than its only part above 0 has records in the others. How much all published cells say "
-    "together is limited. Tables of other periods have new noise wherever a record came or went: whoever "
-    "knows that a count stayed the same over many of them can average it."
+    "a true count differs from the published one by at most {largest}, that the noise has variance "
+    "{variance:g}, that every true total is the sum of its parts, and that a total which differs from its "
+    "only part published above 0 has records in its other parts. What all published cells disclose "
+    "together is limited. Tables of other periods have new noise for every cell whose records changed: "
+    "anyone who knows that a count stayed the same over many periods can average the noise."
 )
 
 
 @dataclass(frozen=True)
 class BoundedNoise(TableGuarantee):
-    """Noise within a limit, and no small count.
+    """Promise of noise within a limit, and of no small count.
 
     Attributes
     ----------
@@ -58,23 +58,25 @@ class BoundedNoise(TableGuarantee):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         return STATEMENT.format(largest=self.largest, least=self.least)
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         known = WITHIN_NOISE.format(largest=self.largest, variance=self.variance)
         return tuple(each for each in (INEXACT, TOTALS, ATTACKER + known, ONE_VALUE, self.absent) if each)
 
     @property
     def condition(self) -> str:
-        """Return the SQL condition of a total whose distance from its parts exceeds the noise of them all."""
+        """Return the SQL condition of a total that differs from the sum of its parts by more than the noise
+        of all of them.
+        """
         return f"total IS NULL OR hidden > 0 OR abs(total - parts_sum) > {self.largest} * (parts + 1)"
 
     @property
     def forbidden(self) -> str:
-        """Return the SQL condition of a cell without a value, or with a small count."""
+        """Return the SQL condition that a cell has no value or a small count."""
         return f"v IS NULL OR v <> 0 AND v < {self.least}"
 
     @property
@@ -83,7 +85,9 @@ class BoundedNoise(TableGuarantee):
         return "differ from the sum of their parts by more than their noise"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count small counts, counts too far from the true ones, false zeros, and missing cells."""
+        """Count small counts, counts too far from the true ones, zeros published for true counts, and missing
+        cells.
+        """
         shown = np.nan_to_num(published.shown)
         small = (shown != 0) & (shown < self.least)
         far = (np.abs(shown - original.units) > self.largest) | ((original.units == 0) & (shown != 0))
@@ -95,6 +99,6 @@ class BoundedNoise(TableGuarantee):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> BoundedNoise:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         method = manifest["method"]
         return cls(int(method["largest"]), float(method["variance"]), int(method["least"]))

@@ -1,4 +1,4 @@
-"""Feasible intervals of suppressed cells for readers and for contributors, by linear programs.
+"""Feasible intervals of suppressed cells for readers and contributors, by linear programs.
 
 A reader knows the published values, the constraints (lines) of the table, and the prior bounds of every cell.
 A contributor also knows its own amounts: these are a lower bound of the cells to which it contributes, and
@@ -27,19 +27,19 @@ from microguard.pipelines.guarantees.original_cells import UNIT, Contributed, Or
 from scipy import sparse
 from scipy.optimize import linprog
 
-#: Share of a protection level that rounding of sums and linear programs may remove.
+#: Share of a protection level that may be lost by rounding in sums and linear programs.
 TOLERANCE = 1e-6
-#: Number of suppressed cells that are free in the first search, and factor by which this number grows in each
+#: Number of suppressed cells that may deviate in the first search, and factor by which it grows in each
 #: further search.
 _FEW, _MORE = 200, 8
-#: Maximum deviation of a cell in multiples of the requested level: a program with larger numbers would be
+#: Maximum deviation of a cell in multiples of the required level. With larger numbers, a program would be
 #: solved less precisely than the level.
 _LARGEST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class _Coalition:
-    """One or two contributors: their cells, their amounts, and whether nobody else contributes."""
+    """One or two contributors: their cells, their amounts, and whether they are the only contributors."""
 
     cells: np.ndarray
     amounts: np.ndarray
@@ -48,7 +48,7 @@ class _Coalition:
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """Bounds on the deviation of each cell, and required deviations, as (cells,) arrays."""
+    """Bounds on the deviation of each cell, and required deviations, as arrays of shape (cells,)."""
 
     fall: np.ndarray
     rise: np.ndarray
@@ -57,7 +57,7 @@ class _Knowledge:
     sliding: np.ndarray
 
     def of(self, coalition: _Coalition, values: np.ndarray) -> _Knowledge:
-        """Return the knowledge of a coalition about its cells: only the contributions of others are
+        """Return the knowledge of a coalition about its cells, of which only the contributions of others are
         uncertain.
 
         In a cell to which the coalition contributes, the required levels are reduced to the share that other
@@ -76,7 +76,7 @@ class _Knowledge:
 
     @contextmanager
     def replaced(self, cells: np.ndarray, by: _Knowledge) -> Iterator[None]:
-        """Replace the knowledge about some cells temporarily."""
+        """Replace the knowledge about some cells while the context is active."""
         names = ("fall", "rise", "lower", "upper", "sliding")
         kept = [getattr(self, name)[cells] for name in names]
         try:
@@ -152,7 +152,7 @@ def too_narrow(
 
 
 def _learns(cell: int, known: _Knowledge, search: _Search, unpublished: _Search) -> bool:
-    """Return whether the table makes a contributor's interval narrower than the levels."""
+    """Return whether the table narrows a contributor's interval below the levels."""
     if search.ends(cell, known) is not None:
         return False
     most = [abs(unpublished.reach(cell, known, side, np.inf).at(cell)) for side in (-1, 1)]
@@ -170,7 +170,7 @@ def widest_intervals(
     fall: np.ndarray,
     rise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the (cells,) lowest and highest values that readers cannot exclude."""
+    """Return the lowest and highest values that readers cannot exclude, (cells,) each."""
     search, none = _Search(relations, suppressed), np.zeros(len(units))
     known = _Knowledge(fall, rise, none, none, none)
     lower, upper = units.astype(float).copy(), units.astype(float).copy()
@@ -181,7 +181,7 @@ def widest_intervals(
 
 
 def determined(relations: sparse.csr_matrix, suppressed: np.ndarray) -> int:
-    """Count the suppressed cells whose value follows from the published values by sums alone.
+    """Count the suppressed cells whose value can be computed from published values by sums alone.
 
     A value follows if every change of the suppressed cells that preserves all sums leaves the value
     unchanged. These changes are the null space of the constraints. A random vector of the null space changes
@@ -219,7 +219,7 @@ def _by_cell(witnesses: list[_Table], cells: int) -> sparse.csc_matrix:
 
 
 def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: _Knowledge) -> np.ndarray:
-    """Return the positions of witnesses that a coalition can exclude by its own contributions."""
+    """Return the positions of the witnesses that a coalition can exclude because of its own contributions."""
     deviations = witnesses[:, cells].tocoo()
     slack = TOLERANCE * np.abs(deviations.data)
     fall, rise = known.fall[deviations.col], known.rise[deviations.col]
@@ -285,7 +285,7 @@ _SAME = _Table(np.zeros(0, np.int64), np.zeros(0))
 
 
 class _Search:
-    """A search for deviations to the levels of a cell that an attacker cannot exclude."""
+    """Search for deviations up to the levels of a cell that an attacker cannot exclude."""
 
     def __init__(self, relations: sparse.csr_matrix, suppressed: np.ndarray) -> None:
         self._columns = np.flatnonzero(suppressed)
@@ -296,9 +296,11 @@ class _Search:
         self._cells = self._lines.tocsc()
 
     def ends(self, cell: int, known: _Knowledge) -> tuple[_Table, _Table] | None:
-        """Return deviations to the lower and to the upper level of a cell, None if not feasible."""
+        """Return deviations to the lower and to the upper level of a cell; None for a level that is not
+        feasible.
+        """
         lower, upper, sliding = (float(each[cell]) for each in (known.lower, known.upper, known.sliding))
-        if sliding > lower + upper:  # a sliding level needs the complete feasible range on both sides
+        if sliding > lower + upper:  # a sliding level requires the complete feasible range on both sides
             least, most = self.reach(cell, known, -1, np.inf), self.reach(cell, known, 1, np.inf)
             fall, rise = -least.at(cell), most.at(cell)
             slack = TOLERANCE * sliding
@@ -317,7 +319,7 @@ class _Search:
         return None if -least.at(cell) < lower * (1 - TOLERANCE) else (least, most)
 
     def reach(self, cell: int, known: _Knowledge, side: int, level: float) -> _Table:
-        """Return deviations that move a cell to a level, or as far as possible."""
+        """Return deviations that move a cell to a level or as near to it as possible."""
         room = float((known.rise if side > 0 else known.fall)[cell])
         wanted = min(level, room)
         if wanted <= 0:
@@ -334,7 +336,7 @@ class _Search:
             free *= _MORE
 
     def _solved(self, near: np.ndarray, cell: int, known: _Knowledge, side: int, scale: float) -> _Table:
-        """Maximise the deviation of a cell by a linear program in which only the cells `near` are free.
+        """Maximise the deviation of a cell by a linear program in which only the cells `near` may deviate.
 
         Return no deviation if the solver fails.
         """
@@ -357,7 +359,8 @@ class _Search:
         return _Table(columns[moved], found[moved])
 
     def _near(self, place: int, count: int) -> np.ndarray:
-        """Return the suppressed cells that the fewest constraints connect to the cell at `place`.
+        """Return the suppressed cells that are connected with the cell at `place` through the fewest
+        constraints.
 
         There are at least `count` of them, unless fewer cells are connected to it.
         """

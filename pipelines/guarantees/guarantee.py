@@ -1,4 +1,4 @@
-"""A guarantee: the promise of a release, and the count on its published files that verifies it.
+"""Guarantee: the promise of a release, and the count on its published files that verifies it.
 
 A release is published only if independent code counts its promise on the written files. Each module of this
 package defines one guarantee: its statement, limits, requirements, count and manifest entry. A run builds
@@ -21,7 +21,7 @@ Files = TypeVar("Files")
 
 @dataclass(frozen=True)
 class Count:
-    """Counts of a guarantee on published files.
+    """Counts of a guarantee on the published files.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Count:
 
 
 class Guarantee(ABC, Generic[Files]):
-    """A promise that independent code can verify by counting on the published files.
+    """Promise that independent code can verify by counting on the published files.
 
     Attributes
     ----------
@@ -52,32 +52,34 @@ class Guarantee(ABC, Generic[Files]):
     @property
     @abstractmethod
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         return ()
 
     @abstractmethod
     def requirements(self) -> tuple[Requirement, ...]:
-        """Return limits on the counts of `count` on the public files alone; all of them are promised."""
+        """Return the limits on those counts of `count` that need only public files; all of them are
+        promised.
+        """
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Return limits on the counts of `count` that need private data; all of them are promised."""
+        """Return the limits on those counts of `count` that need private data; all of them are promised."""
         return ()
 
     @abstractmethod
     def count(self, files: Files) -> Count:
-        """Count the promise on the written files."""
+        """Compute the counts of the promise on the written files."""
 
     @abstractmethod
     def manifest(self, count: Count) -> Mapping[str, Any]:
-        """Return the entries of the public manifest that state the promise and what was counted."""
+        """Return the entries of the public manifest that state the promise and its counts."""
 
 
 def unmet(requirements: Sequence[Requirement], count: Count) -> list[Requirement]:
-    """Return the requirements that a count does not meet; a requirement that was not counted is not met."""
+    """Return the requirements that the counts do not meet; a requirement without a count is not met."""
     return [
         each
         for each in requirements
@@ -86,6 +88,6 @@ def unmet(requirements: Sequence[Requirement], count: Count) -> list[Requirement
 
 
 def promise(metric: str, variable: str = "", *, at_least: float | None = None) -> Requirement:
-    """Return a promised requirement: at least `minimum`, or exactly zero without a minimum."""
+    """Build a promised requirement: at least `minimum`, or exactly zero if no minimum is given."""
     at_most = 0.0 if at_least is None else None
     return Requirement(MetricKey(metric, variable), BROKEN, at_least=at_least, at_most=at_most, promised=True)

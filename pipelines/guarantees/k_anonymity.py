@@ -1,4 +1,4 @@
-"""k-anonymity: every combination of the quasi-identifiers, with the region, belongs to at least k units.
+"""k-anonymity: every combination of the quasi-identifiers and the region belongs to at least k units.
 
 Samarati 2001; Sweeney 2002. Records are counted on the published files. If k counts households or units,
 these are not published, and only the run can count them.
@@ -15,31 +15,31 @@ from microguard.pipelines.guarantees.record_files import RecordFiles, median_siz
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 LINKAGE = (
-    "k-anonymity holds on the quasi-identifiers named here, together with the region, and on nothing else. "
-    "It does not limit linkage by columns published as they are, inference in homogeneous or dominated "
-    "clusters, or comparison with another release."
+    "k-anonymity holds for the quasi-identifiers named here, together with the region, and for nothing "
+    "else. It does not limit linkage by columns that are published unmodified, inference in homogeneous or "
+    "dominated clusters, or comparison with another release."
 )
 NOT_JOINTLY = (
     "Each group of variables is k-anonymous with the region. "
     "The guarantee does not hold for the groups jointly."
 )
 COUNTED = (
-    "k counts {}s: every combination is shared by records of at least k of them. They are not "
-    "published, so only the number of records can be counted again on these files."
+    "k counts {}s: every combination is shared by records of at least k of them. They are not published, "
+    "so only the number of records can be verified on these files."
 )
 CATEGORY, ANY_VALUE = "category", "any_value"
 UNITS = ("record", "household", "unit")
 """What k may count."""
 SHOWN = (
-    "A missing value counts as any value: k counts the records that show the same values, whatever they show "
-    "where this one has none. Whoever knows all quasi-identifiers of a person may find that a single record "
-    "fits, because the others show another value there."
+    "A missing value counts as equal to any value: k counts the records with the same published values, "
+    "whatever they contain where this record has none. Anyone who knows all quasi-identifiers of a person "
+    "may find that only one record is compatible, because the others have another value there."
 )
 
 
 @dataclass(frozen=True)
 class Group:
-    """Variables that are protected together.
+    """Variables that are protected together as one group.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True)
 class KAnonymity(Guarantee[RecordFiles]):
-    """k-anonymity of each group of variables.
+    """Promise of k-anonymity for each group of variables.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class KAnonymity(Guarantee[RecordFiles]):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         region = " with the region" if any(group.region for group in self.groups) else ""
         if self.missing == ANY_VALUE:
             return (
@@ -93,25 +93,27 @@ class KAnonymity(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         apart = () if self.jointly else (NOT_JOINTLY,)
         counted = () if self.unit == "record" else (COUNTED.format(self.unit),)
         shown = (SHOWN,) if self.missing == ANY_VALUE else ()
         return (*apart, *counted, *shown, LINKAGE)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Return the requirement of at least k records in each smallest class, or matching each record."""
+        """Return the requirement of at least k records in the smallest class, or of k records compatible with
+        each record.
+        """
         metric = "fewest_showing" if self.missing == ANY_VALUE else "smallest_class"
         return tuple(promise(metric, group.name, at_least=self.k) for group in self.groups)
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Return the requirement of at least k units in each class, if k does not count records."""
+        """Return the requirement of at least k units in each class, if k counts units."""
         if self.unit == "record":
             return ()
         return tuple(promise("fewest_households", group.name, at_least=self.k) for group in self.groups)
 
     def count(self, files: RecordFiles) -> Count:
-        """Count the records of each class."""
+        """Count the records of each class in the written files."""
         metrics, facts, details = {}, {}, []
         for group in self.groups:
             sizes, classes = files.class_sizes((*group.variables, *group.region))
@@ -131,14 +133,14 @@ class KAnonymity(Guarantee[RecordFiles]):
                     showing = files.fewest_showing(group.variables, group.region, self.k)
                 metrics[MetricKey("fewest_showing", group.name)] = float(showing)
                 facts[group.name]["fewest_showing"] = showing
-                details.append(f"every record's values are shown by at least {showing} records")
+                details.append(f"every record is compatible with at least {showing} records")
             if self.unit != "record" and files.private is not None:
                 fewest = files.private.fewest_units((*group.variables, *group.region))
                 metrics[MetricKey("fewest_households", group.name)] = float(fewest)
         return Count(metrics, facts, f"{'; '.join(details)}; k = {self.k}")
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """Return the entry ``guarantee`` of the manifest."""
+        """Return the entry ``guarantee`` for the manifest."""
         return {
             "guarantee": {
                 "k": self.k,
@@ -159,7 +161,7 @@ class KAnonymity(Guarantee[RecordFiles]):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> KAnonymity:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         stated = manifest["guarantee"]
         groups = tuple(
             Group(str(each["name"]), tuple(each["variables"]), tuple(each["with_region"]))

@@ -1,4 +1,4 @@
-"""Distinct l-diversity: every equivalence class has at least l values of each sensitive variable.
+"""Distinct l-diversity: every equivalence class has at least l distinct values of each sensitive variable.
 
 The definition is that of Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam (2007). The method forms
 diverse clusters. An equivalence class of the published file is a union of clusters, and is therefore diverse,
@@ -17,21 +17,22 @@ from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 MINIMALITY = (
-    "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
-    "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
-    "own attacks the odds of the boldest claims rose to two and a half times what the shares in the classes "
-    "say."
+    "Clusters contain at least {} different values of each sensitive variable. Anyone who knows the "
+    "protected variables of everybody, and the method, can ask which clusters were enlarged because they "
+    "had too few values: in our own attacks, the odds of the most confident claims rose to two and a half "
+    "times the shares in the classes."
 )
 
 WITHHELD = (
-    "Sensitive values of whole classes are missing where new units have too few of them, and by a draw in "
-    "about twice as many other classes: their values are withheld, and are not those of people who gave none."
+    "Sensitive values of whole classes are missing where new units have too few distinct ones, and, by a "
+    "random draw, in about twice as many other classes. These values are withheld; it does not mean that "
+    "people did not state them."
 )
 
 
 @dataclass(frozen=True)
 class LDiversity(Guarantee[RecordFiles]):
-    """Distinct l-diversity of each group of variables.
+    """Promise of distinct l-diversity for each group of variables.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class LDiversity(Guarantee[RecordFiles]):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         published = ", or none that is published" if self.withholds else ""
         return (
             f"Every class has at least {self.least} different values of each sensitive variable{published}."
@@ -59,16 +60,16 @@ class LDiversity(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         minimality = MINIMALITY.format(self.least)
         return (minimality, WITHHELD) if self.withholds else (minimality,)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Return the requirement of at least l values of each sensitive variable in each class."""
+        """Return the requirement of at least l distinct values of each sensitive variable in each class."""
         return tuple(promise("fewest_values", name, at_least=self.least) for name in self.sensitive)
 
     def count(self, files: RecordFiles) -> Count:
-        """Count the distinct values of each sensitive variable in each class."""
+        """Count the distinct values of each sensitive variable in each class of the written files."""
         fewest = {
             name: min(
                 files.fewest_values(
@@ -82,12 +83,12 @@ class LDiversity(Guarantee[RecordFiles]):
         return Count({MetricKey("fewest_values", name): float(n) for name, n in fewest.items()}, {}, detail)
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """Return no entry: ``method.min_diversity`` states l."""
+        """Return no manifest entry, because ``method.min_diversity`` states l."""
         return {}
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> LDiversity | None:
-        """Build the guarantee from a manifest; None if the manifest does not state it."""
+        """Build the guarantee from a manifest; return None if the manifest does not state it."""
         least = int(manifest.get("method", {}).get("min_diversity", 1))
         sensitive = tuple(each["name"] for each in manifest["columns"] if each.get("role") == "sensitive")
         if least < 2 or not sensitive:

@@ -1,4 +1,4 @@
-"""Measured only: the method gives no formal promise, and the release says so.
+"""Measured only: the method gives no formal promise, and the release states this.
 
 Perturbation (swapping, PRAM, noise; Hundepool et al. 2012, chapter 3) changes records at random. The
 protection is measured in the evidence, and the run refuses a perturbation that left a variable unchanged
@@ -25,7 +25,7 @@ NO_PROMISE = (
 
 @dataclass(frozen=True)
 class MeasuredOnly(Guarantee[RecordFiles]):
-    """No formal promise.
+    """Statement that the release makes no formal promise.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Properties that are not promised."""
+        """Return the properties that are not promised."""
         return (NO_PROMISE,)
 
     def requirements(self) -> tuple[Requirement, ...]:
@@ -55,17 +55,17 @@ class MeasuredOnly(Guarantee[RecordFiles]):
         return (promise("records_published", at_least=1),)
 
     def count(self, files: RecordFiles) -> Count:
-        """Count the records, and the perturbed variables that the files lack."""
+        """Count the records, and the perturbed variables that are missing in the files."""
         files.keys(self.variables)
         ((records,),) = files.query(f"SELECT count(*) FROM {RECORDS}")
         detail = f"{int(records)} records; no formal promise"
         return Count({MetricKey("records_published"): float(records)}, {}, detail)
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """Return the entry ``guarantee`` of the manifest."""
+        """Return the entry ``guarantee`` for the manifest."""
         return {"guarantee": {"name": NAME, "statement": self.statement, "variables": list(self.variables)}}
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> MeasuredOnly:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         return cls(tuple(manifest["guarantee"]["variables"]))

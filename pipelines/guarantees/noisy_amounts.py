@@ -1,4 +1,4 @@
-"""Noise of amounts: every amount has independent noise from keys, scaled by its largest contributors.
+"""Noise of amounts: every amount has independent noise drawn by keys and scaled by its largest contributors.
 
 Cell keys for continuous variables (Giessing and Tent 2019). Totals do not add up.
 """
@@ -27,17 +27,18 @@ TOTALS = (
 )
 KNOWN = (
     "the p-tables and the scale of the noise of every cell, that every true total is the sum of its parts, "
-    "and the noise of all contributors but the largest. How surely such an attacker places a sensitive "
-    "amount within its protection level, by averaging or by trying all draws, is limited; it is not "
-    "excluded. An amount may happen to be published as it is, which no reader can tell. Tables of other "
-    "periods have new noise wherever an amount changed. So have other variables: amounts that follow from "
-    "each other, such as a sum and its terms, together say more than each, and this is not limited."
+    "and the noise of all contributors but the largest. The probability that such an attacker estimates a "
+    "sensitive amount within its protection level, by averaging or by trying all draws, is limited; it is "
+    "not zero. By chance, an amount may be published unchanged, which no reader can recognise. Tables of "
+    "other periods have new noise for every amount that changed, and other variables have independent "
+    "noise: amounts that are related, such as a sum and its terms, disclose more together than each alone, "
+    "and this is not limited."
 )
 
 
 @dataclass(frozen=True)
 class NoisyAmounts(TableGuarantee):
-    """Noise within limits, and no amount below 0.
+    """Promise of noise within limits, and of no amount below 0.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class NoisyAmounts(TableGuarantee):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         text = STATEMENT.format(contributors=len(self.factors), largest=self.largest, small=self.small)
         if not self.small_largest:
             return text
@@ -76,17 +77,19 @@ class NoisyAmounts(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         return tuple(each for each in (INEXACT, TOTALS, ATTACKER + KNOWN, ONE_VALUE, self.absent) if each)
 
     @property
     def condition(self) -> str:
-        """Return the SQL condition of a missing total: amounts with noise do not add up."""
+        """Return the SQL condition of a missing total; nothing else is required, because noisy amounts do not
+        add up.
+        """
         return "total IS NULL OR hidden > 0"
 
     @property
     def forbidden(self) -> str:
-        """Return the SQL condition of a cell without a value, or with an amount below 0."""
+        """Return the SQL condition that a cell has no value or an amount below 0."""
         return "v IS NULL OR v < 0"
 
     @property
@@ -95,7 +98,9 @@ class NoisyAmounts(TableGuarantee):
         return "are absent"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count negative amounts, changed zeros, and amounts that are missing or outside their noise."""
+        """Count negative amounts, changed zeros, and amounts that are missing or outside the limits of their
+        noise.
+        """
         shown = np.nan_to_num(published.shown)
         wrong = (shown < 0) | ((original.units == 0) & (shown != 0))
         far = (published.change < -original.fall) | (published.change > original.rise)
@@ -117,7 +122,7 @@ class NoisyAmounts(TableGuarantee):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> NoisyAmounts:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         method = manifest["method"]
         return cls(
             largest=float(method["largest"]),

@@ -10,13 +10,13 @@ import pandas as pd
 import pyarrow as pa
 from scipy import sparse
 
-#: One unit of the last published digit; all amounts are multiples of this unit.
+#: One unit of the last published digit, of which all amounts are multiples.
 UNIT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Contributed:
-    """Distinct contributions of units to cells; all contributors of a listed cell are included.
+    """Distinct contributions of units to cells; for each listed cell, all its contributors are included.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Contributed:
 
 @dataclass(frozen=True, eq=False)
 class EarlierCells:
-    """Cells of earlier suppressed tables that the new table does not have.
+    """Cells of earlier suppressed tables that the new table does not contain.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class EarlierCells:
 
 @dataclass(frozen=True)
 class OriginalCells:
-    """Cells before protection; arrays in the order of `codes`, in units of the last published digit.
+    """Cells before protection, as arrays in the order of `codes`, in units of the last published digit.
 
     Attributes
     ----------
@@ -99,7 +99,9 @@ class OriginalCells:
     earlier: EarlierCells | None = None
 
     def with_earlier(self) -> OriginalCells:
-        """Return the cells of this table followed by those of earlier tables; `codes` has none of them."""
+        """Return the cells of this table followed by those of earlier tables; `codes` does not include the
+        latter.
+        """
         earlier = self.earlier
         if earlier is None:
             return self
@@ -113,7 +115,7 @@ class OriginalCells:
 
 @dataclass(frozen=True)
 class Published:
-    """Published values next to original cells.
+    """Published values aligned with the original cells.
 
     Attributes
     ----------
@@ -134,7 +136,7 @@ class Published:
 
 
 def beside_original(cells: pa.Table, original: OriginalCells) -> Published:
-    """Align published cells (codes, then value ``v``) with the original ones."""
+    """Align published cells (codes, then value ``v``) with the original cells."""
     columns = list(original.codes.columns.intersection(cells.column_names[:-1], sort=False))
     index = _index(original.codes, columns)
     frame = cells.to_pandas()
@@ -150,7 +152,7 @@ def beside_original(cells: pa.Table, original: OriginalCells) -> Published:
 
 
 def positions(cells: pa.Table, original: OriginalCells) -> np.ndarray:
-    """Return the position of each published cell among the original ones, -1 if foreign."""
+    """Return the position of each published cell among the original cells; -1 if it is not one of them."""
     columns = list(original.codes.columns.intersection(cells.column_names[:-1], sort=False))
     return _index(original.codes, columns).get_indexer(_index(cells.to_pandas(), columns))
 
@@ -161,5 +163,5 @@ def _index(codes: pd.DataFrame, columns: list[str]) -> pd.Index:
 
 
 def _in_units(value: object, digits: int) -> float:
-    """Return a published number in units of its last digit, NaN without a number."""
+    """Return a published number in units of its last digit; NaN if there is no number."""
     return float("nan") if value is None or value != value else float(int(value * 10**digits))

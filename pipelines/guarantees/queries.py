@@ -1,4 +1,6 @@
-"""DuckDB for all audits: an engine without output, quoted names and texts, and queries for one number."""
+"""DuckDB for all audits: an engine without output, quoted names and texts, and queries for a single
+number.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,11 @@ from pathlib import Path
 
 import duckdb
 
-#: Column with the path of a record's file; no release has a column with this prefix.
+#: Column that contains the path of a record's file; no column of a release has this prefix.
 FILE = "__filename"
-#: Optimisers that answer queries from the statistics in the footer of a Parquet file, or skip values by
-#: these. The writer of a file also writes its statistics, which may be wrong, and they never include NaN.
+#: Optimisers that use the statistics in the footer of a Parquet file to answer queries or skip values. They
+#: are disabled, because the file's writer also writes the statistics, which may be wrong and never include
+#: NaN.
 _BY_STATISTICS = (
     "statistics_propagation",
     "filter_pushdown",
@@ -26,7 +29,7 @@ _BY_STATISTICS = (
 
 @contextmanager
 def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield an in-memory DuckDB connection that counts values instead of reading file statistics.
+    """Yield an in-memory DuckDB connection that counts values and does not use file statistics.
 
     It draws no progress bar and has no access to variables of Python.
     """
@@ -40,18 +43,18 @@ def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def number(engine: duckdb.DuckDBPyConnection, query: str) -> int:
-    """Return the single integer that a query returns."""
+    """Run a query that returns a single integer, and return this integer."""
     ((value,),) = engine.execute(query).fetchall()
     return int(value)
 
 
 def quoted_name(name: str) -> str:
-    """Quote the name of a column for a query; it may have any characters."""
+    """Quote the name of a column for a query; the name may contain any characters."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted_text(text: str) -> str:
-    """Quote a text for a query; it may have any characters."""
+    """Quote a text for a query; the text may contain any characters."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -62,7 +65,8 @@ def show(
     columns: Sequence[str],
     computed: str = "",
 ) -> None:
-    """Make Parquet files a view with columns named by position: DuckDB treats "Sex" and "sex" as one name.
+    """Create a view of Parquet files whose columns are named by position, because DuckDB treats "Sex" and
+    "sex" as equal names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Published records as a relation, with the same SQL for Spark in a run and for DuckDB in an audit."""
+"""Published records as a relation; Spark (in a run) and DuckDB (in an audit) evaluate the same SQL on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 #: Placeholder for the relation in a query.
 RECORDS = "{records}"
-#: Maximum number of patterns of shown variables that one query counts.
+#: Maximum number of patterns of non-missing variables that one query counts.
 PATTERNS_AT_ONCE = 16
 _CLASS_SIZES = (
     "SELECT n, count(*) AS classes{sums} FROM "
@@ -19,7 +19,7 @@ _CLASS_SIZES = (
 
 
 class PrivateRecords(Protocol):
-    """The records of a release together with the unit that k counts, which is not published."""
+    """Records of a release together with the unit that k counts, which is not published."""
 
     def fewest_units(self, variables: Sequence[str]) -> int:
         """Return the smallest number of distinct units in any class."""
@@ -27,7 +27,7 @@ class PrivateRecords(Protocol):
 
 
 class RecordFiles(ABC):
-    """The records of a release, with plain column names.
+    """Records of a release, with plain column names.
 
     In class keys, NULL and NaN are values like any other, -0.0 equals 0.0, and texts are compared byte by
     byte. As sensitive values, NULL and NaN count as missing.
@@ -48,7 +48,7 @@ class RecordFiles(ABC):
 
     @abstractmethod
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query in which `RECORDS` stands for the relation."""
+        """Run a query in which `RECORDS` is a placeholder for the relation."""
 
     def class_sizes(self, variables: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Count equivalence classes by their number of records.
@@ -61,7 +61,8 @@ class RecordFiles(ABC):
         return sizes_in(self.query(class_sizes_query(self.keys(variables))))
 
     def fewest_showing(self, variables: Sequence[str], region: Sequence[str], below: int) -> int:
-        """Count for each record the records that match all its values; return the smallest count, or `below`.
+        """Count for each record the records compatible with all its values; return the smallest count, or
+        `below`.
 
         For each pattern of shown variables, the records that show all of them are grouped by their values.
 
@@ -84,7 +85,7 @@ class RecordFiles(ABC):
         for (pattern,) in sorted(small):
             values = [each for each, bit in zip(keys, pattern, strict=True) if bit == "1"]
             able = " AND ".join(f"{each} IS NOT NULL" for each in values) or "true"
-            # These values of the small class are judged; "true" groups all records.
+            # the values of the small class that are judged; "true" groups all records
             judged = f"min(CASE WHEN shown = '{pattern}' THEN n END) < {int(below)}"
             group = ", ".join((*values, *regions)) or "true"
             queries.append(
@@ -99,7 +100,8 @@ class RecordFiles(ABC):
         return fewest
 
     def fewest_values(self, variables: Sequence[str], counted: str, withheld: Sequence[str] = ()) -> int:
-        """Return the smallest number of distinct values of a variable in any class, 0 without classes.
+        """Return the smallest number of distinct values of a variable in any class; 0 if there are no
+        classes.
 
         Missing values are not counted.
 
@@ -122,11 +124,11 @@ class RecordFiles(ABC):
         return int(fewest or 0)
 
     def keys(self, variables: Sequence[str]) -> list[str]:
-        """Return the columns of the relation that hold the variables."""
+        """Return the columns of the relation that contain the variables."""
         return [self.columns[name] for name in variables]
 
     def values(self, variables: Sequence[str]) -> list[str]:
-        """Return SQL for the values of sensitive variables; NULL if missing or NaN."""
+        """Return SQL for the values of sensitive variables; NULL if the value is missing or NaN."""
         return [
             f"CASE WHEN NOT isnan({key}) THEN {key} END" if name in self.floating else key
             for name, key in zip(variables, self.keys(variables), strict=True)
@@ -161,13 +163,13 @@ def class_sizes_query(keys: Sequence[str], sums: Sequence[str] = (), values: Seq
 
 
 def sizes_in(rows: Sequence[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return sizes in ascending order, and numbers of classes, from rows of `class_sizes_query`."""
+    """Return class sizes in ascending order and their frequencies, from the rows of `class_sizes_query`."""
     pairs = sorted((int(row[0]), int(row[1])) for row in rows)
     return np.array([n for n, _ in pairs], np.int64), np.array([each for _, each in pairs], np.int64)
 
 
 def median_size(sizes: np.ndarray, classes: np.ndarray) -> float:
-    """Return the median size of classes counted by size; 0 without classes."""
+    """Return the median size of classes, given their numbers by size; 0 without classes."""
     if len(sizes) == 0:
         return 0.0
     until, last = np.cumsum(classes), classes.sum() - 1

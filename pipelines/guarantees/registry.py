@@ -1,4 +1,4 @@
-"""Look up guarantees by name and from a manifest; refuse a guarantee that no code counts.
+"""Registry of guarantees, by name and from a manifest; a guarantee that no code counts is refused.
 
 A row names the module of a guarantee; the module is imported only for a release with this guarantee.
 """
@@ -19,11 +19,11 @@ from microguard.schemas.requirements.requirement import Requirement
 if TYPE_CHECKING:
     from microguard.pipelines.guarantees.tables import TableGuarantee
 
-#: Content of a release that has tables and no records.
+#: Content type of a release that has tables and no records.
 TABLE = "table"
 
 _HERE = "microguard.pipelines.guarantees"
-#: All guarantees: name -> "module:class".
+#: All guarantees, by name, as "module:class".
 GUARANTEES = {
     "k-anonymity": f"{_HERE}.k_anonymity:KAnonymity",
     "l-diversity": f"{_HERE}.l_diversity:LDiversity",
@@ -35,7 +35,7 @@ GUARANTEES = {
     "noise of amounts": f"{_HERE}.noisy_amounts:NoisyAmounts",
     "suppressed table": f"{_HERE}.suppressed_table:SuppressedTable",
 }
-#: Name of a table method in a manifest -> its guarantee.
+#: Guarantee of each table method, by the method's name in a manifest.
 OF_TABLE_METHOD = {
     "controlled tabular adjustment": "additive table",
     "controlled rounding": "rounded table",
@@ -47,11 +47,11 @@ OF_TABLE_METHOD = {
 
 
 class UnknownGuarantee(Exception):
-    """Raised if a manifest states a promise that no code of this version counts."""
+    """Raised if a manifest states a promise that no code of this version can count."""
 
 
 def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
-    """Return the metrics that a run must count before it publishes under these guarantees.
+    """Return the metrics that a run must count before it may publish under these guarantees.
 
     Raises
     ------
@@ -63,20 +63,20 @@ def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
     known = all(is_registered(each) for each in guarantees)
     if not guarantees or not known or not all(requirements):
         raise ProtectionFailed(
-            "The method names no guarantee whose count decides: nothing may be published under a promise "
-            "that nobody counts. Register the method with one of the guarantees of pipelines/guarantees."
+            "The method names no guarantee that is verified by a count, so nothing may be published under "
+            "its promise. Register the method with one of the guarantees in pipelines/guarantees."
         )
     return [requirement for each in requirements for requirement in each]
 
 
 def is_registered(guarantee: Guarantee[Any]) -> bool:
-    """Return whether a guarantee is defined in this package, so that a plug-in cannot replace its count."""
+    """Return whether a guarantee is defined in this package; a plug-in must not replace its count."""
     path = GUARANTEES.get(guarantee.name)
     return path is not None and type(guarantee) is resolve_name(path)
 
 
 def require_stated(manifest: Mapping[str, Any], guarantees: Sequence[Guarantee[Any]]) -> None:
-    """Refuse a manifest whose promises differ from those that were counted.
+    """Refuse a manifest whose promises differ from the counted ones.
 
     The promises are read from the manifest as ``microguard verify`` reads them.
 
@@ -87,18 +87,18 @@ def require_stated(manifest: Mapping[str, Any], guarantees: Sequence[Guarantee[A
     try:
         stated = guarantees_in(manifest)
     except UnknownGuarantee as error:
-        raise ProtectionFailed(f"The release cannot be verified once published: {error}.") from error
+        raise ProtectionFailed(f"The release could not be verified after publication: {error}.") from error
     if [(each.name, each.requirements()) for each in stated] != [
         (each.name, each.requirements()) for each in guarantees
     ]:
         raise ProtectionFailed(
-            "The manifest states other promises than those that were counted on the files. This is a fault "
-            "of the method's registration. Nothing was published."
+            "The promises in the manifest differ from those that were counted on the files. This is a "
+            "fault of the method's registration. Nothing was published."
         )
 
 
 def guarantees_in(manifest: Mapping[str, Any]) -> tuple[Guarantee[Any], ...]:
-    """Build the guarantees that a manifest states.
+    """Build the guarantees from the statements of a manifest.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def guarantees_in(manifest: Mapping[str, Any]) -> tuple[Guarantee[Any], ...]:
 
 
 def record_guarantees(manifest: Mapping[str, Any]) -> tuple[Guarantee[RecordFiles], ...]:
-    """Build the guarantees that the manifest of records states.
+    """Build the guarantees of records from the statements of a manifest.
 
     Raises
     ------
@@ -129,14 +129,15 @@ def record_guarantees(manifest: Mapping[str, Any]) -> tuple[Guarantee[RecordFile
 
 
 def _empty_statements(stated: KAnonymity, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield reasons why the count of a stated k-anonymity would be met by any records, or by fewer variables.
+    """Yield reasons why the count of a stated k-anonymity would be met by any records, or only by a part of
+    the variables.
 
     Manifests of early versions do not state which columns are protected.
     """
     if stated.k < 2:
         yield f"k is {stated.k}, expected at least 2"
     if stated.unit not in UNITS or stated.missing not in (CATEGORY, ANY_VALUE):
-        yield "k counts something, or takes a missing value for something, that this version does not know"
+        yield "k counts a unit, or treats missing values in a way, that this version does not know"
     if not stated.groups or not all(group.variables for group in stated.groups):
         yield "expected at least one group of variables, and variables in each group"
     columns = manifest["columns"]
@@ -150,7 +151,7 @@ def _empty_statements(stated: KAnonymity, manifest: Mapping[str, Any]) -> Iterat
 
 
 def table_guarantee(manifest: Mapping[str, Any]) -> TableGuarantee:
-    """Build the guarantee that the manifest of a table states.
+    """Build the guarantee of tables from the statements of a manifest.
 
     Raises
     ------

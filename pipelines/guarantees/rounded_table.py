@@ -20,15 +20,15 @@ STATEMENT = (
     "multiple stays, and nobody can tell."
 )
 WITHIN_A_BASE = (
-    "a true count is less than {base} away from the published one. Tables of other periods are rounded "
-    "anew where any of their cells changed: whoever knows that a count stayed the same over many of them "
-    "can average it."
+    "a true count differs from the published one by less than {base}. Tables of other periods are rounded "
+    "anew where any of their cells changed: anyone who knows that a count stayed the same over many "
+    "periods can average the published values."
 )
 
 
 @dataclass(frozen=True)
 class RoundedTable(TableGuarantee):
-    """Multiples of a base that add up.
+    """Promise of multiples of a base that are additive.
 
     Attributes
     ----------
@@ -43,22 +43,24 @@ class RoundedTable(TableGuarantee):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         return STATEMENT.format(base=self.base)
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         known = ATTACKER + WITHIN_A_BASE.format(base=self.base)
         return tuple(each for each in (INEXACT, known, ONE_VALUE, self.absent) if each)
 
     @property
     def forbidden(self) -> str:
-        """Return the SQL condition of a cell without a value, or that is not a multiple of the base."""
+        """Return the SQL condition that a cell has no value, or one that is not a multiple of the base."""
         return f"v IS NULL OR v % {self.base} <> 0"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count sensitive cells too near to their true value, and cells outside their adjacent multiples."""
+        """Count sensitive cells that are too near to their true value, and cells outside their adjacent
+        multiples.
+        """
         return unprotected(published, original), beyond(published, original)
 
     def method(self) -> dict[str, Any]:
@@ -67,5 +69,5 @@ class RoundedTable(TableGuarantee):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> RoundedTable:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         return cls(int(manifest["method"]["base"]))

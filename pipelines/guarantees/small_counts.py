@@ -22,14 +22,15 @@ STATEMENT = (
 )
 WITHIN_A_BASE = (
     "a published 0 was less than {base}, that a published {base} was 1 to {base}, and that a larger count "
-    "which is no total is exact. Tables of other periods are rounded anew where any of their cells changed: "
-    "whoever knows that a count stayed the same over many of them can average it."
+    "which is no total is exact. Tables of other periods are rounded anew where any of their cells "
+    "changed: anyone who knows that a count stayed the same over many periods can average the published "
+    "values."
 )
 
 
 @dataclass(frozen=True)
 class SmallCounts(TableGuarantee):
-    """No small counts, and totals that add up.
+    """Promise of no small counts, and of additive totals.
 
     Attributes
     ----------
@@ -45,22 +46,24 @@ class SmallCounts(TableGuarantee):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         return STATEMENT.format(base=self.base)
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         known = ATTACKER + WITHIN_A_BASE.format(base=self.base)
         return tuple(each for each in (known, ONE_VALUE, self.absent) if each)
 
     @property
     def forbidden(self) -> str:
-        """Return the SQL condition of a cell without a value, or with a small count."""
+        """Return the SQL condition that a cell has no value or a small count."""
         return f"v IS NULL OR v < 0 OR v > 0 AND v < {self.base}"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count sensitive cells too near to their true value, small counts, and cells beyond their limits."""
+        """Count sensitive cells that are too near to their true value, small counts, and cells outside their
+        limits.
+        """
         shown = np.nan_to_num(published.shown)
         small = int(np.sum((shown > 0) & (shown < self.base)))
         return max(small, unprotected(published, original)), beyond(published, original)
@@ -71,5 +74,5 @@ class SmallCounts(TableGuarantee):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> SmallCounts:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         return cls(int(manifest["method"]["base"]))

@@ -1,4 +1,5 @@
-"""Suppressed table: cells are withheld so that no sensitive cell can be computed from the others.
+"""Suppressed table: cells are not published, so that no sensitive cell can be computed from the published
+ones.
 
 Cell suppression (Cox 1980; Fischetti and Salazar 2001). A suppressed cell has no value and the status
 ``suppressed``; the files never distinguish primary and secondary suppressions. The count on the files
@@ -31,9 +32,9 @@ STATEMENT = (
     "is not empty and not zero: its value is not given."
 )
 INTERVALS = (
-    "Whoever knows the method and every published number can narrow a suppressed value to an interval, by "
-    "the lines of the table and by what is known of its contributors. For every sensitive cell this interval "
-    "is as wide as the disclosure rule asks for."
+    "Anyone who knows the method and every published number can narrow a suppressed value to an interval, "
+    "from the sums of the table and from what is known about its contributors. For every sensitive cell "
+    "this interval is as wide as the disclosure rule requires."
 )
 KNOWN_TO = {
     "single": "whoever alone contributes to a cell",
@@ -41,16 +42,15 @@ KNOWN_TO = {
     "unit": "every contributor with all its own amounts",
 }
 SHARE = (
-    "Of a cell that they contribute to, contributors are left in doubt of what the others contribute, and of "
-    "no more."
+    "In a cell to which they contribute, contributors remain uncertain only about what the others contribute."
 )
 BY_NUMBER = (
-    "The cells came with numbers of contributors, without the contributors. Counted are those of cells with "
-    "one or two contributors, in the cells that they must contribute to."
+    "The input contained numbers of contributors, but not the contributors themselves. Counted are the "
+    "contributors of cells with one or two contributors, in the cells to which they must contribute."
 )
 FOR_EVER = (
-    "A suppressed cell stays suppressed, and a published one published, in every other table of the same "
-    "amounts. Microdata made from the same records may say more."
+    "A suppressed cell is also suppressed in every other table of the same amounts, and a published cell "
+    "is also published there. Microdata made from the same records may disclose more."
 )
 #: Name of the count of constraints whose published cells do not add up.
 _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"
@@ -74,12 +74,12 @@ class SuppressedTable(TableGuarantee):
 
     @property
     def statement(self) -> str:
-        """The promise in a sentence."""
+        """Return the promise as a sentence."""
         return STATEMENT
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the guarantee, one sentence each."""
+        """Return the limits of the guarantee, one sentence each."""
         counted = [who for kind, who in KNOWN_TO.items() if kind in self.attackers]
         others = [who for kind, who in KNOWN_TO.items() if kind not in self.attackers]
         sentences = [INTERVALS, f"This was counted for {', for '.join(['every reader', *counted])}."]
@@ -95,22 +95,24 @@ class SuppressedTable(TableGuarantee):
 
     @property
     def forbidden(self) -> str:
-        """Return no condition on the value alone: the status is compared with the value."""
+        """Return no condition on the value alone, because the status is compared with the value."""
         return "false"
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Require the counts of every table, a status that fits the value, and no value that follows from
-        sums.
+        """Require the counts of every table, a status that agrees with the value, and no suppressed value
+        that sums disclose.
         """
         return (*super().requirements(), promise("status_wrong"), promise("cells_by_subtraction"))
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Require the private counts of every table, intervals as wide as the levels for all attackers."""
+        """Require the private counts of every table, and intervals as wide as the levels for all
+        attackers.
+        """
         narrow = (promise("intervals_too_narrow", attacker) for attacker in self.attackers)
         return (*super().private_requirements(), *narrow)
 
     def count(self, files: TableFiles) -> Count:
-        """Count on the files."""
+        """Compute the counts of the guarantee on the written files."""
         counted = super().count(files)
         wrong = sum(
             int(
@@ -145,7 +147,7 @@ class SuppressedTable(TableGuarantee):
         places: np.ndarray,
         original: OriginalCells,
     ) -> dict[str, int]:
-        """Count intervals that are too narrow, taking into account all earlier tables of the source."""
+        """Count the intervals that are too narrow, given also all earlier tables of the source."""
         known, earlier = places >= 0, original.earlier
         cells = len(original.units) + (0 if earlier is None else len(earlier.units))
         place = sparse.csr_matrix(
@@ -159,7 +161,7 @@ class SuppressedTable(TableGuarantee):
         return too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier(), self.attackers)
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count sensitive cells with a value, and published cells without their true value."""
+        """Count sensitive cells that have a value, and published cells whose value is not the true one."""
         valued = ~np.isnan(published.shown)
         return int(np.sum(original.sensitive & valued)), int(np.sum(valued & (published.change != 0)))
 
@@ -170,14 +172,14 @@ class SuppressedTable(TableGuarantee):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> SuppressedTable:
-        """Build the guarantee that a manifest states."""
+        """Build the guarantee from the statements of a manifest."""
         method = manifest["method"]
         by_number = method.get("contributors") == "by number"
         return cls(tuple(method.get("attackers", ("outsider",))), by_number)
 
 
 def matrix_of(files: TableFiles, cells: int) -> sparse.csr_matrix:
-    """Return the constraints of the files, -1 for a total and 1 for each part; absent totals are left out."""
+    """Return the constraints of the files: -1 for a total and 1 for each part; missing totals are omitted."""
     lines = files.lines()
     total = lines["total"].to_pandas().to_numpy(float)
     line, part = (lines[name].to_numpy() for name in ("line", "part"))

@@ -1,4 +1,4 @@
-"""Count published tables by SQL: cells, repeated cells, and totals compared with the sums of their parts.
+"""Published tables, counted by SQL: cells, repeated cells, and totals compared with the sums of their parts.
 
 DuckDB sums the parts of every total, using only the codes, in exact arithmetic. A layout states how to read
 the files; it is the part of the manifest that describes them.
@@ -31,7 +31,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The tables of a release.
+    """Tables of a release.
 
     Attributes
     ----------
@@ -61,11 +61,13 @@ class TableFiles:
         )
 
     def relations(self) -> list[tuple[str, str]]:
-        """Return SQL for the relation of each table, and for its column of values."""
+        """Return SQL for the relation of each table, and SQL for its column of values."""
         return [(self._file(each), quoted_name(self._value)) for each in self._tables]
 
     def repeated(self) -> int:
-        """Count cells that occur twice in a table, or that linked tables publish with two values."""
+        """Count cells that occur twice in a table, or that linked tables publish with two different
+        values.
+        """
         keys = ", ".join(quoted_name(name) for name in self.columns)
         return number(
             self.engine,
@@ -74,7 +76,7 @@ class TableFiles:
         )
 
     def totals(self, wrong: str) -> Totals:
-        """Compare every total with its parts, for each dimension, level and further hierarchy.
+        """Compare every total with the sum of its parts, for each dimension, level and further hierarchy.
 
         Parameters
         ----------
@@ -104,8 +106,8 @@ class TableFiles:
         return self.engine.sql(query).to_arrow_table()
 
     def lines(self) -> pa.Table:
-        """Return a row for each part of each total: number of the ``line``, positions of ``total`` and
-        ``part``.
+        """Return a row for each part of each total: number of the ``line`` (constraint), positions of
+        ``total`` and ``part``.
 
         Positions refer to `by_cell`; a total that no file has is NULL.
         """
@@ -166,7 +168,9 @@ class TableFiles:
         return f"read_parquet({path}, hive_partitioning = false)"
 
     def _compared(self, sums: str, cells: str, keys: str, wrong: str) -> tuple[int, int]:
-        """Join sums of parts with cells by `keys`; return the number compared and the number wrong."""
+        """Join the sums of parts with the cells by `keys`; return the numbers of compared and of wrong
+        totals.
+        """
         absent = "0" if self.layout.get("kind") == "frequency" else "NULL"
         ((compared, broken),) = self.engine.execute(
             f"SELECT count(*), count(*) FILTER (WHERE {wrong}) FROM (SELECT p.*, "
@@ -176,7 +180,7 @@ class TableFiles:
         return int(compared), int(broken)
 
     def _parts(self, table: Mapping[str, Any], file: str) -> Iterator[str]:
-        """Return queries for the parts of totals, each with the codes of the total."""
+        """Return queries for the parts of totals; each row has the codes of its total."""
         for dimension in table["dimensions"]:
             levels = dimension["levels"]
             if dimension["parents"]:
@@ -200,7 +204,9 @@ class TableFiles:
                 )
 
     def _grouped(self, grouping: Mapping[str, Any], wrong: str) -> tuple[int, int]:
-        """Compare the cells of a further hierarchy, if tables have them, with the codes that they group."""
+        """Compare the cells of a further hierarchy, if a table contains it, with the codes that they
+        group.
+        """
         keys = ", ".join(quoted_name(name) for name in self.columns)
         cells = f"SELECT DISTINCT * EXCLUDE (t) FROM ({self._every_cell()})"
         sums = f"SELECT {keys}, {_sums('v')} FROM ({self._grouped_parts(grouping, cells)}) GROUP BY {keys}"
@@ -208,7 +214,7 @@ class TableFiles:
         return self._compared(f"SELECT * FROM ({sums}) WHERE {self._kind} IN ({kinds})", cells, keys, wrong)
 
     def _grouped_parts(self, grouping: Mapping[str, Any], cells: str) -> str:
-        """Return a query for the cells of a column with the codes of its further grouping."""
+        """Return a query for the cells of a column; each row has the codes of its further grouping."""
         above, levels = grouping["above"], grouping["levels"]
         codes = {"__code": list(grouping["codes"])}
         codes |= {f"__{n}": [groups[n] for groups in grouping["codes"].values()] for n in range(len(above))}
@@ -226,7 +232,7 @@ class TableFiles:
 
     @property
     def _kind(self) -> str:
-        """Return SQL for the set of columns over which a cell is summed."""
+        """Return SQL for the set of columns over which a cell is a sum."""
         return " || ".join(f"({quoted_name(name)} = {self._total})::text" for name in self.columns)
 
     def _every_cell(self) -> str:
@@ -238,7 +244,7 @@ class TableFiles:
         )
 
     def _padded(self, columns: list[str]) -> str:
-        """Select all columns of codes; columns over which a table is summed contain the total mark."""
+        """Select all code columns; a column over which a table is summed contains the total mark."""
         return ", ".join(
             quoted_name(name) if name in columns else f"{self._total} AS {quoted_name(name)}"
             for name in self.columns
@@ -255,7 +261,7 @@ def table_files(
 
 
 def wrong_columns(folder: Path, layout: Mapping[str, Any]) -> int:
-    """Count files whose columns or types differ from the layout."""
+    """Count the files whose columns or types differ from the layout."""
     value = layout["value"]
     marks = [(STATUS, "string")] if layout.get("suppressed") else []
     wrong = 0
@@ -267,5 +273,5 @@ def wrong_columns(folder: Path, layout: Mapping[str, Any]) -> int:
 
 
 def _sums(value: str) -> str:
-    """Select the sum of the parts of a total, their number, and how many are NULL."""
+    """Select the sum of a total's parts, their number, and the number of parts that are NULL."""
     return f"coalesce(sum({value}), 0) AS parts_sum, count(*) AS parts, count(*) - count({value}) AS hidden"

@@ -1,4 +1,6 @@
-"""Common parts of the guarantees of tables: one value for each cell, and totals compared with their parts."""
+"""Common parts of the guarantees of tables: one value for each cell, and totals equal to the sums of their
+parts.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +13,23 @@ from microguard.pipelines.guarantees.original_cells import OriginalCells, Publis
 from microguard.pipelines.guarantees.table_files import TableFiles
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
-INEXACT = "Any value may differ from the true one: do not read small differences between cells."
+INEXACT = "Any value may differ from the true one: do not interpret small differences between cells."
 ATTACKER = (
-    "The protection holds against an attacker who knows the method, its parameters, every published number "
-    "and which cells there are, but not the key of the agency. Such an attacker knows that "
+    "The protection is effective against an attacker who knows the method, its parameters, every published "
+    "number and which cells exist, but not the key of the agency. Such an attacker knows that "
 )
 ONE_VALUE = (
-    "A cell is published with the same value in every table that has it, tables of a part of the units among "
-    "them, if the part holds all its contributors. So several tables say no more about a cell than one of "
-    "them. Cells of other contributors, periods or amounts are changed for themselves. Microdata made from "
-    "the same records may say more."
+    "A cell has the same published value in every table that contains it, including tables of a part of "
+    "the units if that part includes all contributors of the cell. Several tables therefore disclose no "
+    "more about a cell than one of them. Cells of other contributors, periods or amounts are changed "
+    "independently. Microdata made from the same records may disclose more."
 )
-#: Default condition of a wrong total: absent, with a suppressed part, or not the sum of its parts.
+#: Default condition of a wrong total: it is missing, has a suppressed part, or is not the sum of its parts.
 NOT_THE_SUM = "total IS NULL OR hidden > 0 OR total <> parts_sum"
 
 
 class TableGuarantee(Guarantee[TableFiles]):
-    """A promise about tables.
+    """Promise about tables.
 
     Attributes
     ----------
@@ -51,7 +53,9 @@ class TableGuarantee(Guarantee[TableFiles]):
         return (promise("lines_open"), promise("values_not_allowed"))
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Require that sensitive cells keep their distance, and that no cell exceeds its limits."""
+        """Require that sensitive cells are far enough from their true values, and that no cell exceeds its
+        limits.
+        """
         return (promise("cells_unprotected"), promise("cells_astray"))
 
     @property
@@ -61,10 +65,12 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @abstractmethod
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count unprotected cells, and cells that exceed their limits or are missing."""
+        """Count the unprotected cells, and the cells that exceed their limits or are missing."""
 
     def count(self, files: TableFiles) -> Count:
-        """Count on the files; if the original cells are given, also compare with these."""
+        """Compute the counts on the files; if the original cells are given, compare the files with
+        them, too.
+        """
         cells, totals = files.cells(), files.totals(self.condition)
         repeated, forbidden = files.repeated(), files.cells_where(self.forbidden)
         metrics = {
@@ -92,5 +98,5 @@ class TableGuarantee(Guarantee[TableFiles]):
         """Return the name of the method, with the parameters that a reader needs to check the files."""
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """Return the entries ``guarantee``, ``method`` and ``cells``."""
+        """Return the entries ``guarantee``, ``method`` and ``cells`` for the manifest."""
         return {"guarantee": self.statement, "method": dict(self.method()), "cells": count.facts["cells"]}

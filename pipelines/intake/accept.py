@@ -1,4 +1,4 @@
-"""Accept or reject the validated input by its requirements and by the agency's own suite."""
+"""Acceptance or rejection of the validated input, by its requirements and by the agency's own suite."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUARANTINE = "quarantine.json"
 
 
 def accept_input(validated: ValidatedInput, specification: Specification, folder: Path) -> Verdicts:
-    """Write the counts of rejected records into the evidence and judge the input by its requirements.
+    """Write the counts of rejected records into the evidence, and judge the input by its requirements.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def accept_input(validated: ValidatedInput, specification: Specification, folder
 
 
 def _advice(specification: Specification) -> tuple[tuple[str, str], ...]:
-    """Return remedies for reasons that concern the whole file rather than single records."""
+    """Return remedies for those reasons that affect the whole file and not single records."""
     encoding = " Write the texts of the file in UTF-8, as Parquet requires."
     if specification.input.format == "csv":
         encoding = (
@@ -68,7 +68,7 @@ def accept_by_suite(microdata: Microdata, folder: Path) -> Verdicts:
     """
     if microdata.suite is None or microdata.originals is None:
         return Verdicts((), (), ())
-    # Importing Great Expectations takes seconds.
+    # imported here, because Great Expectations takes seconds to import
     from microguard.pipelines.gate.agency_expectations import judge_records
 
     verdicts = judge_records(microdata.suite, microdata.originals, private_folder(folder) / EXPECTATIONS)

@@ -1,4 +1,6 @@
-"""Normalise the categories of a sensitive variable, so that spellings of one category count as one value."""
+"""Normalised categories of a sensitive variable, so that different spellings of one category count as one
+value.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _VALUE, _SPELLED, _TIMES = "__value", "__spelled", "__times"
 
 
 def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
-    """Add the column `alias`: a hash that all spellings of one category share, NULL for missing values."""
+    """Add the column `alias`: a hash that is equal for all spellings of a category, and NULL for missing
+    values.
+    """
     value, kind = column(name), frame.schema[name].dataType
     if not isinstance(kind, t.StringType):
         known = value.isNotNull()
@@ -32,7 +36,7 @@ def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
 def with_code_and_share(
     frame: DataFrame, name: str, code: str, share: str, whole: DataFrame, records: int
 ) -> DataFrame:
-    """Add the code of `with_category_code` and the share of the records of the whole file that have it.
+    """Add the code of `with_category_code`, and the share of all records of the file that have this code.
 
     Parameters
     ----------
@@ -55,7 +59,7 @@ def with_code_and_share(
 
 
 def _spelled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add the normalised spelling of distinct texts, which are the first column; this runs in a task."""
+    """Add the normalised spelling of the distinct texts in the first column; this runs in a task."""
     for batch in batches:
         spellings = [None if value is None else spelled(value) for value in batch.column(0).to_pylist()]
         yield batch.append_column(_SPELLED, pa.array(spellings, pa.string()))

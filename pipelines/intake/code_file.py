@@ -1,4 +1,4 @@
-"""Read the CSV files that describe the codes of a variable: hierarchies and cost matrices."""
+"""CSV files that describe the codes of a variable: hierarchies and cost matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DELIMITERS = (",", ";", "\t", "|")
 
 
 def code_rows(path: str, key: str, expected: str) -> list[list[str]]:
-    """Return the lines of a file that are not empty, the header first.
+    """Return the non-empty lines of a file; the header comes first.
 
     Parameters
     ----------
@@ -31,5 +31,5 @@ def code_rows(path: str, key: str, expected: str) -> list[list[str]]:
             return [row for row in csv.reader(stream, delimiter=max(DELIMITERS, key=head.count)) if row]
     except (OSError, UnicodeDecodeError, csv.Error):
         raise SpecificationError(
-            f"{key}: the file cannot be read. Give a CSV in UTF-8 with {expected}."
+            f"{key}: the file cannot be read. Use a CSV in UTF-8 with {expected}."
         ) from None

@@ -1,4 +1,4 @@
-"""Read the types of Parquet columns: the types that a file declares and the types that are published."""
+"""Types of Parquet columns: the types that a file declares, and the types that are published."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-#: Keys of the footer of a file under which Arrow and Spark store their own types.
+#: Keys in the footer of a file under which Arrow and Spark store their own types.
 _OF_ARROW, _OF_SPARK = b"ARROW:schema", b"org.apache.spark.sql.parquet.row.metadata"
 _UNITS = ("s", "ms", "us")
 
 
 class SchemaConflict(Exception):
-    """Files whose schemas cannot be merged; the text continues a sentence that begins with the input."""
+    """Raised if the schemas of files cannot be merged; its text continues a sentence that begins with the
+    input.
+    """
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class FileTypes:
 
 
 def file_types(path: Path, names: Iterable[str]) -> FileTypes:
-    """Read the types of columns from the footer of a file; columns that the file lacks are omitted."""
+    """Read the types of columns from the footer of a file; columns that the file does not contain are
+    omitted.
+    """
     with pq.ParquetFile(path) as file:
         schema, metadata, physical = file.schema_arrow, file.metadata.metadata or {}, physical_types(file)
     written = _arrow_types(metadata)
@@ -46,14 +50,15 @@ def file_types(path: Path, names: Iterable[str]) -> FileTypes:
             continue
         types[name], declared[name] = schema.field(name).type, str(written.get(name, schema.field(name).type))
         if physical.get(name) == "INT96":
-            # INT96 declares neither unit nor time zone: Spark writes instants in UTC and reads microseconds.
+            # INT96 declares neither unit nor time zone; Spark stores UTC instants in it and reads
+            # microseconds
             zone = "UTC" if _OF_SPARK in metadata else getattr(written.get(name), "tz", None)
             types[name], declared[name] = pa.timestamp("us", zone), "INT96"
     return FileTypes(types, declared)
 
 
 def joint_types(files: Sequence[FileTypes]) -> dict[str, pa.DataType]:
-    """Return one type for each column that holds its values in all files.
+    """Return for each column one type that can represent its values in all files.
 
     Raises
     ------
@@ -79,7 +84,7 @@ def joint_types(files: Sequence[FileTypes]) -> dict[str, pa.DataType]:
 
 
 def declared_otherwise(files: Sequence[FileTypes], schema: pa.Schema) -> dict[str, str]:
-    """Return the types that writers declared, for each column that is published with another type."""
+    """Return the types that writers declared, for those columns that are published with another type."""
     differing = {}
     for entry in schema:
         declared = dict.fromkeys(file.declared[entry.name] for file in files if entry.name in file.declared)
@@ -95,7 +100,7 @@ def physical_types(file: pq.ParquetFile) -> dict[str, str]:
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the value type of a dictionary type, and any other type unchanged."""
+    """Return the value type of a dictionary type; return any other type unchanged."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -115,7 +120,9 @@ def is_binary(kind: pa.DataType) -> bool:
 
 
 def _arrow_types(metadata: dict[bytes, bytes]) -> dict[str, pa.DataType]:
-    """Return the Arrow types in the footer of a file, or nothing if there are no readable ones."""
+    """Return the Arrow types stored in the footer of a file; empty if there are none or they are
+    unreadable.
+    """
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(metadata[_OF_ARROW])))
     except (KeyError, ValueError, pa.ArrowException):
@@ -124,7 +131,7 @@ def _arrow_types(metadata: dict[bytes, bytes]) -> dict[str, pa.DataType]:
 
 
 def _joint(kinds: list[pa.DataType]) -> pa.DataType | None:
-    """Return the type that can hold the values of all these types, or None if there is no such type."""
+    """Return the type that can represent the values of all these types; None if there is no such type."""
     distinct = list(dict.fromkeys(kinds))
     values = list(dict.fromkeys(map(value_type, kinds)))
     coded = all(map(pa.types.is_dictionary, kinds))
@@ -143,6 +150,6 @@ def _joint(kinds: list[pa.DataType]) -> pa.DataType | None:
         return None
     if not coded:
         return value
-    # Together the files may have more categories than an 8-bit or 16-bit code can number.
+    # all files together may have more categories than an 8-bit or 16-bit code can number
     codes = kinds[0].index_type if len(distinct) == 1 and kinds[0].index_type.bit_width >= 32 else pa.int32()
     return pa.dictionary(codes, value, all(kind.ordered for kind in kinds))

@@ -1,4 +1,4 @@
-"""Compare the columns of a file and their types with the variables that the specification declares.
+"""Comparison of the columns of a file and their types with the variables that the specification declares.
 
 A message shows names of columns only if the file plausibly has a header.
 """
@@ -16,18 +16,18 @@ from microguard.schemas.specification.sections import Variable
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-#: Prefix of the columns that a run adds; columns of the input must not have it.
+#: Prefix of the columns that a run adds; no column of the input may have it.
 RESERVED = "__"
 
 _NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _NAMED = (t.StringType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _NESTED: tuple[type[t.DataType], ...] = (t.ArrayType, t.MapType, t.StructType, t.NullType)
-if hasattr(t, "VariantType"):  # Spark 3.5 has none
+if hasattr(t, "VariantType"):  # Spark 3.5 has no such type
     _NESTED += (t.VariantType,)
 
 
 def check_columns(columns: list[str], specification: Specification) -> None:
-    """Compare the names of the columns with the declared variables.
+    """Compare the names of the columns with the variables that the specification declares.
 
     Names of the file are shown only if at least half of the declared variables are among them: otherwise the
     first line may be a record.
@@ -43,18 +43,19 @@ def check_columns(columns: list[str], specification: Specification) -> None:
     ]
     if absent and 2 * len(absent) > len(specification.variables):
         raise InputRejected(
-            f"{input_label(specification)} has {len(columns)} columns, expected the "
-            f"{len(specification.variables)} variables that the specification declares, found "
-            f"{len(specification.variables) - len(absent)} of these. Check input.path and, for CSV, "
-            "input.delimiter, input.encoding and whether the first line is a header."
+            f"{input_label(specification)}: found {len(columns)} columns, expected those of the "
+            f"{len(specification.variables)} variables that the specification declares; "
+            f"{len(specification.variables) - len(absent)} of them are among these columns. Check "
+            "input.path and, for CSV, input.delimiter, input.encoding and whether the first line is a "
+            "header."
         )
     faults = []
     if absent:
         faults.append(f"lacks the declared column(s) {_listed(absent)}")
     if unknown and specification.input.unmentioned == "fail":
         faults.append(
-            f"has column(s) that the specification does not name: {_listed(unknown)} "
-            '(declare them, or set input.unmentioned to "drop")'
+            f"has column(s) that the specification does not declare: {_listed(unknown)} (declare them, or "
+            'set input.unmentioned to "drop")'
         )
     reserved = [name for name in columns if name in specification.variables and name.startswith(RESERVED)]
     if reserved:
@@ -66,12 +67,14 @@ def check_columns(columns: list[str], specification: Specification) -> None:
 
 
 def is_ignored(name: str, columns: Sequence[str]) -> bool:
-    """Return whether a column needs no declaration: the index of pandas, or text after a last delimiter."""
+    """Return whether a column needs no declaration: the index of pandas, or the text after a final
+    delimiter.
+    """
     return re.fullmatch("__index_level_[0-9]+__", name) is not None or (name == "" and columns[-1] == "")
 
 
 def check_types(frame: DataFrame, specification: Specification) -> None:
-    """Compare the types of columns with the role and kind of their variables.
+    """Compare the types of columns with the roles and kinds of their variables.
 
     Raises
     ------
@@ -89,16 +92,18 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
             and variable.date is None
             and not isinstance(entry.dataType, _NUMERIC)
         ):
-            faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")
+            faults.append(f"{entry.name} is declared numeric but has type {entry.dataType.simpleString()}")
             no_numbers.append(entry.name)
         elif (
             variable.kind in ("ordinal", "hierarchical")
             and variable.bands is None
             and not isinstance(entry.dataType, _NAMED)
         ):
-            faults.append(f"{entry.name} is declared {variable.kind} and is {entry.dataType.simpleString()}")
+            faults.append(
+                f"{entry.name} is declared {variable.kind} but has type {entry.dataType.simpleString()}"
+            )
         elif variable.costs is not None and variable.bands is None and not isinstance(entry.dataType, _NAMED):
-            faults.append(f"{entry.name} has costs and is {entry.dataType.simpleString()}")
+            faults.append(f"{entry.name} has costs but has type {entry.dataType.simpleString()}")
     if faults:
         raise InputRejected(
             f"{input_label(specification)} has columns whose types do not fit: {'; '.join(faults)}. Change "
@@ -107,19 +112,21 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
 
 
 def _advice_on_folders(frame: DataFrame, names: list[str]) -> str:
-    """Return the remedy for columns that exist only as names of folders; empty without any."""
+    """Return the remedy for columns that exist only in folder names; an empty text if there are none."""
     first = next(iter(frame.inputFiles()), "")
     named = [name for name in names if f"/{quote(name)}=" in first or f"/{name}=" in first]
     if not named:
         return ""
     return (
-        f" Names of folders are text, so that 007 and 7 differ ({_listed(named)}): write a column that is a "
-        "number into the files instead."
+        f" Folder names are text, so that 007 and 7 differ ({_listed(named)}): write a column of numbers "
+        "into the files instead."
     )
 
 
 def is_number(variable: Variable) -> bool:
-    """Return whether the file must have numbers for a variable; bands are computed from numbers, too."""
+    """Return whether a variable's column must contain numbers; this includes variables whose bands are
+    computed from numbers.
+    """
     return variable.kind == "numeric" or variable.role in ("weight", "risk") or variable.bands is not None
 
 

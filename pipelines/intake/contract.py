@@ -1,4 +1,4 @@
-"""Define the contract of a release: the columns and types of the input, which published files must keep."""
+"""Contract of a release: the columns and types of the input, which the published files must have, too."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ class Contract:
 
     @property
     def names(self) -> list[str]:
-        """Published columns, in order."""
+        """Return the published columns in order."""
         return list(self.schema.names)
 
     @property
     def reader_order(self) -> list[str]:
-        """Published columns in the order in which readers return them: the partition column last."""
+        """Return the published columns in the order of readers: the partition column is last."""
         return [*self.file_schema.names, *([] if self.partition_by is None else [self.partition_by])]
 
     @property
     def file_schema(self) -> pa.Schema:
-        """Columns that the record files contain: all but the partition column."""
+        """Return the columns stored in the record files: all but the partition column."""
         return pa.schema([entry for entry in self.schema if entry.name != self.partition_by])
 
     @property
     def plain(self) -> pa.Schema:
-        """All columns, with dictionary types replaced by the types of their values."""
+        """Return all columns; dictionary types are replaced by the types of their values."""
         return pa.schema(
             [
                 pa.field(e.name, e.type.value_type if pa.types.is_dictionary(e.type) else e.type)
@@ -77,7 +77,7 @@ def contract_from_files(
     retyped: frozenset[str] = frozenset(),
     hidden: Sequence[str] = (),
 ) -> Contract:
-    """Return the contract with the types and dictionary categories that the input files declare.
+    """Build the contract from the types and dictionary categories that the input files declare.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def contract_from_files(
     foreign = [e.name for e in fields if isinstance(e.type, pa.BaseExtensionType)]
     if foreign:
         raise SchemaConflict(
-            f"has columns of extension types of another program: {', '.join(foreign)}, expected types that "
-            "Arrow defines. Write these columns with another type."
+            f"has columns of extension types of another program: {', '.join(foreign)}. Expected types that "
+            "Arrow defines: write these columns with another type."
         )
     ordered = [e.name for e in fields if pa.types.is_dictionary(e.type) and e.type.ordered]
     with_own_type = pa.schema([entry for entry in fields if entry.name not in retyped])
@@ -126,7 +126,9 @@ def contract_from_files(
 
 
 def _categories(paths: list[Path], name: str) -> list[object]:
-    """Return the ordered categories of a column: those of the first file, then new ones of later files."""
+    """Return the ordered categories of a column: those of the first file, followed by new ones of later
+    files.
+    """
     categories: dict[object, None] = {}
     for path in paths:
         with pq.ParquetFile(path) as file:

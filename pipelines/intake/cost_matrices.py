@@ -1,4 +1,4 @@
-"""Read the cost matrices of nominal variables: the cost of publishing one category for another."""
+"""Cost matrices of nominal variables: the cost of publishing one category in place of another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from microguard.sdc.errors import SdcError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: A person does not assign costs to more categories, and every task holds the matrix in memory.
+#: Maximum number of categories of a cost matrix. A person does not specify costs for more, and every task
+#: stores the matrix in memory.
 MOST_CATEGORIES = 1_000
 
 
@@ -33,7 +34,9 @@ def cost_matrices(specification: Specification) -> dict[str, CostMatrix]:
 
 
 def not_in_cost_matrix(frame: DataFrame, specification: Specification) -> Column:
-    """Return whether a recoded record has a value, not NULL, that the cost matrix of its variable lacks."""
+    """Return whether a recoded record has a value (not NULL) that its variable's cost matrix does not
+    contain.
+    """
     unknown = f.lit(False)
     for name, matrix in cost_matrices(specification).items():
         text = column(name).cast("string")
@@ -42,27 +45,29 @@ def not_in_cost_matrix(frame: DataFrame, specification: Specification) -> Column
 
 
 def _read(path: str, key: str) -> CostMatrix:
-    """Read a CSV whose header has the categories after a first name, with one line of costs per category."""
+    """Read a CSV whose header contains the categories after a first name, followed by one line of costs per
+    category.
+    """
     rows = code_rows(path, key, "the categories in its header and a line for each of them")
     categories = tuple(rows[0][1:]) if rows else ()
     if len(categories) > MOST_CATEGORIES:
         raise SpecificationError(
-            f"{key}: the file has {len(categories):,} categories, expected at most {MOST_CATEGORIES:,}. Give "
-            "a hierarchy instead."
+            f"{key}: found {len(categories):,} categories, expected at most {MOST_CATEGORIES:,}. Use a "
+            "hierarchy instead."
         )
     if any(len(row) != len(categories) + 1 for row in rows) or len(rows) != len(categories) + 1:
         raise SpecificationError(
-            f"{key}: the file has {len(categories)} categories in its header and {max(len(rows) - 1, 0)} "
-            "lines below, expected one line per category with a cost for each."
+            f"{key}: expected one line of costs for each category of the header, found {len(categories)} "
+            f"categories and {max(len(rows) - 1, 0)} lines. Complete the file."
         )
     if not all(categories) or tuple(row[0] for row in rows[1:]) != categories:
         raise SpecificationError(
             f"{key}: expected one line for each category of the header in the same order, found other "
-            "categories or another order. Sort the lines as the header."
+            "categories or another order. Sort the lines like the header."
         )
     try:
         return CostMatrix(categories, np.array([row[1:] for row in rows[1:]], dtype=np.float64))
-    except SdcError as error:  # some subclasses of it are also ValueErrors
+    except SdcError as error:  # caught first, because subclasses are also ValueErrors
         raise SpecificationError(f"{key}: {error}.") from None
     except ValueError:
         raise SpecificationError(

@@ -1,4 +1,4 @@
-"""Read CSV files as text. All files must have the same header, and no field may contain a line break."""
+"""CSV files read as text. All files must have the same header, and no field may contain a line break."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Patterns of names of Python codecs, each with the name that Java uses for the same encoding.
+#: Patterns of Python codec names, each with Java's name of the same encoding.
 _OF_JAVA = (
     (r"^utf-8-sig$", "UTF-8"),
     (r"^iso8859-", "ISO-8859-"),
@@ -28,7 +28,7 @@ _OF_JAVA = (
 
 
 def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFrame, list[str]]:
-    """Return all columns as text, and their names.
+    """Read all columns as text; return them and their names.
 
     The names are those of the header of the first file, which all files must share, or `input.columns`.
 
@@ -60,14 +60,14 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
         return frame, frame.columns
     lines = spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path)
     refuse_lake_tables(folders_and_links(lines.inputFiles()), input_label(specification), spark)
-    # Other columns are partition columns, which Spark derives from the names of folders.
+    # the remaining columns are partition columns, which Spark derives from folder names
     in_file = [name for name in lines.columns if re.fullmatch(r"_c[0-9]+", name)]
     first = lines.select(in_file).first()
     header = [] if first is None else ["" if name is None else name.removeprefix("\ufeff") for name in first]
     _check_header([*header, *[name for name in lines.columns if name not in in_file]], specification)
     _refuse_open_fields(spark, specification, delimiter)
     schema = t.StructType([t.StructField(name, t.StringType()) for name in header])
-    # With enforceSchema=False Spark compares the header of every file with the schema.
+    # with enforceSchema=False, Spark compares the header of every file with the schema
     reader = spark.read.options(**options, header=True, mode="FAILFAST", enforceSchema=False)
     frame = reader.schema(schema).csv(specification.input_path)
     _refuse_values_without_name(frame, header, specification)
@@ -77,7 +77,7 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
 def _at_positions(
     spark: SparkSession, specification: Specification, charset: str
 ) -> tuple[DataFrame, list[str]]:
-    """Cut the fields out of each line; a field with blanks only is missing."""
+    """Cut the fields out of each line by their positions; a field that contains only blanks is missing."""
     positions = specification.input.positions
     line = f.decode(f.col("value").cast("binary"), charset)
     lines = spark.read.text(specification.input_path).where(f.trim("value") != "")
@@ -96,20 +96,20 @@ def _at_positions(
 
 
 def _refuse_values_without_name(frame: DataFrame, header: list[str], specification: Specification) -> None:
-    """Refuse values after the last delimiter of lines: their column has no name."""
+    """Refuse values after the last delimiter of a line, because their column has no name."""
     if not header or header[-1] != "" or specification.input.unmentioned == "drop":
         return
     named = frame.toDF(*[f"c{position}" for position in range(len(frame.columns))])
     values = named.where(f.col(f"c{len(header) - 1}") != "").count()
     if values:
         raise InputRejected(
-            f"{input_label(specification)} has a last column without a name and {values} value(s) in it, "
-            'expected an empty one. Name the column in the header, or set input.unmentioned to "drop".'
+            f"{input_label(specification)}: expected an empty last column, because it has no name; found "
+            f'{values} value(s) in it. Name the column in the header, or set input.unmentioned to "drop".'
         )
 
 
 def java_charset(spark: SparkSession, encoding: str) -> str:
-    """Return Java's name of an encoding, also for names that only Python or IANA use (latin-1).
+    """Return Java's name of an encoding, also for names that only Python or IANA define (latin-1).
 
     A name that Java does not support is returned unchanged, and Spark refuses it when it reads.
     """
@@ -126,7 +126,7 @@ def java_charset(spark: SparkSession, encoding: str) -> str:
 
 
 def _delimiter_bytes(spark: SparkSession, specification: Specification, charset: str) -> bytes:
-    """Return the encoded delimiter, and refuse encodings whose lines cannot be split before decoding.
+    """Return the encoded delimiter; refuse encodings whose lines cannot be split before decoding.
 
     Spark splits a file at the bytes of ASCII line breaks and decodes each line afterwards. UTF-16, UTF-32 and
     EBCDIC write line breaks with other bytes. The bytes of characters of ISO 2022 include ASCII quotes.
@@ -141,7 +141,7 @@ def _delimiter_bytes(spark: SparkSession, specification: Specification, charset:
         if java.canEncode() and "2022" not in java.name():
             buffer = java.encode(structure + delimiter)
             encoded = bytes(buffer.array())[: buffer.limit()]
-    else:  # a small Java lacks charsets that Python has
+    else:  # some small Java runtimes lack charsets that Python has
         try:
             python = codecs.lookup(charset)
         except LookupError:
@@ -150,15 +150,14 @@ def _delimiter_bytes(spark: SparkSession, specification: Specification, charset:
     if encoded.startswith(structure.encode()):
         return encoded[len(structure) :]
     raise SpecificationError(
-        f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that writes line "
-        "breaks "
-        "and quotation marks as single ASCII bytes, such as utf-8 or windows-1252. Convert the "
+        "[input] encoding: expected an encoding that writes line breaks and quotation marks as single "
+        f"ASCII bytes, such as utf-8 or windows-1252; found {specification.input.encoding!r}. Convert the "
         'file to UTF-8 (iconv -t UTF-8) and set the key to "utf-8", or write the file as Parquet.'
     )
 
 
 def _refuse_open_fields(spark: SparkSession, specification: Specification, delimiter: bytes) -> None:
-    """Refuse fields with line breaks: the text after the break could be read as a separate record.
+    """Refuse fields with line breaks, because the text after the break could be read as a separate record.
 
     Lines are compared as bytes, one ISO-8859-1 character for each, because they are not decoded yet.
     """
@@ -171,8 +170,8 @@ def _refuse_open_fields(spark: SparkSession, specification: Specification, delim
     open_lines = lines.where((quotes % 2 == 1) & in_bytes.rlike(open_field)).count()
     if open_lines:
         raise InputRejected(
-            f"{input_label(specification)} has {open_lines} line(s) that end inside a quoted field, expected "
-            "fields without line breaks. Remove the line breaks, or write the file as Parquet."
+            f"{input_label(specification)}: expected fields without line breaks, found {open_lines} line(s) "
+            "that end inside a quoted field. Remove the line breaks, or write the file as Parquet."
         )
 
 
@@ -180,7 +179,7 @@ def _check_header(header: list[str], specification: Specification) -> None:
     known = sum(name in specification.variables for name in header)
     if len(set(header)) < len(header) and 2 * known >= len(specification.variables):
         raise InputRejected(
-            f"{input_label(specification)} has {len(header) - len(set(header))} column name(s) that occur "
-            "twice or are empty, expected distinct names. Rename these columns in the file."
+            f"{input_label(specification)}: expected distinct column names, found "
+            f"{len(header) - len(set(header))} that are repeated or empty. Rename these columns in the file."
         )
     check_columns(header, specification)

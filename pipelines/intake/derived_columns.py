@@ -1,4 +1,4 @@
-"""Compute derived columns from the protected columns, and count records that contradict them."""
+"""Derived columns, computed from the protected columns, and the count of records that contradict them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _FUNCTIONS = {"log": f.log, "log10": f.log10, "exp": f.exp, "sqrt": f.sqrt, "abs
 
 
 def with_derived(frame: DataFrame, specification: Specification, schema: pa.Schema) -> DataFrame:
-    """Replace the derived columns by their expressions of the other columns, in the types of the release.
+    """Replace the derived columns by their expressions, evaluated on the other columns, in the types of the
+    release.
 
     A value that cannot be computed (a logarithm of 0) is missing. Whole numbers are rounded half to even.
 
@@ -47,7 +48,7 @@ def _typed(value: Column, kind: t.DataType) -> Column:
     finite = f.when(f.abs(value) < float("inf"), value)
     if isinstance(kind, t.IntegralType):
         return f.rint(finite).try_cast(kind)
-    # 0.0 and -0.0 are equal in Spark and differ in a file
+    # 0.0 and -0.0 are equal in Spark but differ in a file
     return f.when(finite == 0, f.lit(0.0)).otherwise(finite).try_cast(kind)
 
 

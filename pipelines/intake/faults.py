@@ -1,4 +1,4 @@
-"""Translate errors of reading a file into messages that contain none of its values."""
+"""Translation of errors while reading a file into messages that contain none of its values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.schemas.specification.model import Specification
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-#: Scheme of an address -> the scheme that Spark's connector reads, and the package of the connector.
+#: For each scheme of an address: the scheme that Spark's connector reads, and the connector's package.
 _CONNECTORS = {
     "s3": ("s3a", "org.apache.hadoop:hadoop-aws"),
     "s3n": ("s3a", "org.apache.hadoop:hadoop-aws"),
@@ -22,24 +22,24 @@ _CONNECTORS = {
     "abfss": ("abfss", "org.apache.hadoop:hadoop-azure"),
     "wasbs": ("abfss", "org.apache.hadoop:hadoop-azure"),
 }
-#: Classes of Java errors about a path that exists and cannot be opened -> what to do.
+#: Remedies by class of Java errors about a path that exists but cannot be opened.
 _PATHS = {
     **dict.fromkeys(
         ("AccessControlException", "AccessDeniedException", "(Permission denied)"),
-        "this user may not read it. Give the user the right, or run as another one",
+        "this user has no permission to read it. Grant the permission, or run as another user",
     ),
     "InvalidPathException": (
-        "its path has characters that Java cannot name in the locale of this machine. Set LC_ALL to C.UTF-8, "
-        "or rename the path"
+        "its path contains characters that Java cannot represent in the locale of this machine. Set LC_ALL "
+        "to C.UTF-8, or rename the path"
     ),
 }
-#: Words in the errors of Hadoop without a connector; they name the scheme or class, but no record.
+#: Phrases in Hadoop's errors if a connector is missing; they contain the scheme or class, but no record.
 _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException", "UNSUPPORTED_FILE_SYSTEM")
 
 
 @contextmanager
 def translate_read_errors(specification: Specification) -> Iterator[None]:
-    """Translate an error of Spark about a file into a paragraph that contains none of its values.
+    """Translate Spark's error about a file into a paragraph that contains none of the file's values.
 
     An error that a failed machine caused is raised unchanged, and
     `pipelines.engine.failures.without_values_of_records` translates it.
@@ -62,19 +62,20 @@ def translate_read_errors(specification: Specification) -> Iterator[None]:
             wanted, package = _CONNECTORS[scheme]
             raise InputRejected(
                 f"{input_label(specification)}: expected a Spark with the connector for {scheme}://, found "
-                f"none. Give Spark the package {package} in the version of its Hadoop "
-                f"(spark.jars.packages, or its folder jars) and write the address with {wanted}://, or copy "
-                "the files to a folder."
+                f"none. Add the package {package} in the version of Spark's Hadoop (spark.jars.packages, or "
+                f"Spark's folder jars) and write the address with {wanted}://, or copy the files to a "
+                "folder."
             ) from None
         if "TABLE_OR_VIEW_NOT_FOUND" in condition:
             raise InputRejected(
                 f"{input_label(specification)} does not exist in the catalogue of Spark. Set input.table to "
-                "its whole name, and configure the catalogue for Spark (spark.sql.catalog.<name>)."
+                "its full name, and configure the catalogue in Spark (spark.sql.catalog.<name>)."
             ) from None
         if "CHARSET" in condition:
             raise SpecificationError(
-                f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that Java "
-                "supports. Use its name in Java, such as utf-8, windows-1252 or iso-8859-1."
+                "[input] encoding: expected an encoding that Java supports, found "
+                f"{specification.input.encoding!r}. Use its Java name, such as utf-8, windows-1252 or "
+                "iso-8859-1."
             ) from None
         for sign, remedy in _PATHS.items():
             if sign in str(error) or isinstance(error, PermissionError):
@@ -83,7 +84,9 @@ def translate_read_errors(specification: Specification) -> Iterator[None]:
 
 
 def _condition(error: Exception) -> str:
-    """Return the name of Spark's error condition; the text of a failed task would contain the faulty line."""
+    """Return the name of Spark's error condition; the text is not used, because for a failed task it contains
+    the faulty line.
+    """
     return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
 
 
@@ -91,26 +94,28 @@ def _paragraph(condition: str, specification: Specification) -> str:
     name = input_label(specification)
     if "PATH_NOT_FOUND" in condition:
         return (
-            f"{name} does not exist. Set input.path to a file, a directory or a glob; it is relative to the "
-            "specification."
+            f"{name} does not exist. Set input.path to a file, a directory or a glob; the path is relative "
+            "to the specification."
         )
     if "COLUMN_ALREADY_EXISTS" in condition:
-        return f"{name} has two columns of the same name. Rename one of them in the file."
+        return (
+            f"{name}: expected distinct column names, found two equal ones. Rename one of them in the file."
+        )
     if specification.input.format == "csv":
         return (
             f"{name} cannot be read as CSV: a line has another number of fields than the header, the files "
-            "have different headers, or the encoding is another one. Check input.delimiter, input.encoding "
-            "and the lines of the file (in a quoted field, a quotation mark is written twice, and a line "
-            "break is not supported)."
+            "have different headers, or input.encoding is not the encoding of the file. Check "
+            "input.delimiter, input.encoding and the lines of the file (in a quoted field, a quotation "
+            "mark is written twice, and a line break is not supported)."
         )
     return (
-        f"{name} cannot be read as Parquet: it is not a Parquet file, is truncated, or its files differ in "
-        "their columns. Check input.path and input.format."
+        f"{name} cannot be read as Parquet: it is not a Parquet file, is truncated, or its files have "
+        "different columns. Check input.path and input.format."
     )
 
 
 def input_label(specification: Specification) -> str:
-    """Return the name of the input in messages."""
+    """Return the name of the input for use in messages."""
     if specification.input.table is not None:
         return f"The input table {specification.input.table!r}"
     return f"The input {specification.input.path!r}"

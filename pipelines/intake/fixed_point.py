@@ -1,4 +1,4 @@
-"""Compute exact means and standard deviations by fixed-point sums, independent of the order of records."""
+"""Exact means and standard deviations by fixed-point sums, which do not depend on the order of records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-#: Bits of the fixed-point numbers below the largest magnitude, from which means and deviations are summed.
+#: Number of fixed-point bits below the largest magnitude; means and deviations are summed in this precision.
 FIXED_POINT_BITS = 30
 
 
@@ -31,12 +31,12 @@ class Scale:
 
     @property
     def divisor(self) -> float:
-        """Divisor for standardisation: the deviation, or 1 for a constant variable."""
+        """Return the divisor for standardisation: the standard deviation, or 1 for a constant variable."""
         return self.deviation if self.deviation > 0.0 else 1.0
 
 
 def fixed_point_columns(place: int, values: np.ndarray, magnitude: float) -> dict[str, pa.Array]:
-    """Return the integer columns whose sums `scales_from_sums` needs.
+    """Return the integer columns whose sums are the input of `scales_from_sums`.
 
     Each value is written as two integers of `FIXED_POINT_BITS` bits: a fixed-point number below the largest
     magnitude, and the remainder. Both, their squares and their products are summed exactly, products in two
@@ -66,7 +66,9 @@ def fixed_point_columns(place: int, values: np.ndarray, magnitude: float) -> dic
 
 
 def fixed_point_sums(number: int) -> dict[str, tuple[str, str]]:
-    """Return the sums of `fixed_point_columns` for a number of variables: column and aggregate, by result."""
+    """Return the column and aggregate of each sum of `fixed_point_columns`, by result name, for a number of
+    variables.
+    """
     sums: dict[str, tuple[str, str]] = {}
     for i in range(number):
         sums[f"__n{i}"] = (f"__s{i}", "count")
@@ -76,7 +78,9 @@ def fixed_point_sums(number: int) -> dict[str, tuple[str, str]]:
 
 
 def totals_from_fixed_point(parts: pa.Table, place: int, magnitude: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return number and total of the values of a variable in each part; NaN is the total of no value."""
+    """Return number and total of a variable's values in each part; the total is NaN if a part has no
+    value.
+    """
     count, whole, rest = (parts[f"__{key}{place}"].to_numpy().astype(np.float64) for key in ("n", "s", "r"))
     exponent = -_exponent(magnitude)
     total = np.ldexp(whole, exponent) + np.ldexp(rest, exponent - FIXED_POINT_BITS)
@@ -86,7 +90,9 @@ def totals_from_fixed_point(parts: pa.Table, place: int, magnitude: float) -> tu
 def scales_from_sums(
     parts: pa.Table, names: Sequence[str], magnitude: Mapping[str, float]
 ) -> dict[str, Scale]:
-    """Compute mean and scale of numeric variables from the `fixed_point_sums` of the parts, one row each."""
+    """Compute mean and scale of numeric variables from the `fixed_point_sums` of the parts, one row
+    per part.
+    """
     by_variable = {}
     for i, name in enumerate(names):
 
@@ -95,7 +101,7 @@ def scales_from_sums(
 
         n = total("n")
         whole, mixed, rest = ((total(f"h{at}_") << 30) + total(f"l{at}_") for at in range(3))
-        # All terms are integers, in units of the remainder.
+        # all terms are integers, in units of the remainder
         values = (total("s") << FIXED_POINT_BITS) + total("r")
         squares = (whole << 2 * FIXED_POINT_BITS) + (mixed << FIXED_POINT_BITS + 1) + rest
         variance = (n * squares - values * values) / (n * (n - 1)) if n > 1 else 0.0

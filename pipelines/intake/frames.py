@@ -1,4 +1,4 @@
-"""Write the records of a Spark data frame, or of a library that exports Arrow, to files once.
+"""Records of a DataFrame (Spark, or a library that exports Arrow), written to files once.
 
 Otherwise Spark would compute the plan of a frame again in each pass of a run.
 """
@@ -21,14 +21,15 @@ from pyspark.sql import SparkSession
 
 
 def is_spark_frame(frame: Any) -> bool:
-    """Return whether a frame is a DataFrame of Spark, classic or Connect."""
+    """Return whether a frame is a Spark DataFrame, classic or Connect."""
     return hasattr(frame, "sparkSession")
 
 
 def write_frame(
     spark: SparkSession, frame: Any, specification: Specification, staging: PrivatePlace
 ) -> Microdata:
-    """Write the declared columns of a frame to files, without identifiers, and return its records.
+    """Write the declared columns of a frame, without identifiers, to files and return the records read from
+    them.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ def write_frame(
     ]
     with translate_read_errors(specification):
         if is_spark_frame(frame):
-            # The types of the frame are checked, because a file may declare other types for the same values.
+            # the types of the frame are checked, because the written file may declare other types for the
+            # same values
             microdata_from_frame(frame, specification)
             staging.write(frame.select([column(name) for name in needed]), INPUT)
             microdata = microdata_from_frame(staging.read(spark, INPUT), specification, names)
@@ -65,7 +67,7 @@ def write_frame(
 
 
 def arrow_reader(frame: Any) -> pa.RecordBatchReader:
-    """Return a reader of the records of a frame that is not Spark's.
+    """Return a reader of the records of a frame that is not a Spark DataFrame.
 
     Raises
     ------
@@ -74,26 +76,30 @@ def arrow_reader(frame: Any) -> pa.RecordBatchReader:
     """
     if isinstance(frame, pd.DataFrame):
         if not frame.columns.is_unique:
-            raise InputRejected("The input has two columns of the same name. Rename one of them.")
+            raise InputRejected(
+                "The input: expected distinct column names, found two equal ones. Rename one of these "
+                "columns."
+            )
         try:
             return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False).to_reader()
         except (pa.ArrowException, OverflowError):
             raise InputRejected(
-                "The input has a column with values of several types, or of a type that Arrow does not know. "
-                "Convert each column to one type (text, number, boolean, date or time)."
+                "The input: expected one Arrow type for all values of a column, found several types or an "
+                "unknown one. Convert each column to one type (text, number, boolean, date or time)."
             ) from None
-    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):  # a lazy frame of polars
+    # a lazy polars frame must be computed first
+    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         try:
             frame = frame.collect()
-        except Exception as error:  # the text of the error may quote a value
+        except Exception as error:  # the text of the error is not shown, because it may quote a value
             raise InputRejected(
-                f"The input is a lazy frame of polars that cannot be computed ({type(error).__name__}). Call "
+                f"The input is a lazy polars frame that cannot be computed ({type(error).__name__}). Call "
                 "its collect() to see the cause, and pass the result."
             ) from None
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputRejected(
-            f"The input is a {type(frame).__module__.split('.')[0]} {type(frame).__name__}: expected a "
-            "DataFrame of Spark, pandas or polars, an Arrow table, or a DuckDB relation. Convert it to one, "
-            "or name the file by input.path and call microguard protect."
+            "The input: expected a DataFrame of Spark, pandas or polars, an Arrow table, or a DuckDB "
+            f"relation; found a {type(frame).__module__.split('.')[0]} {type(frame).__name__}. Convert it "
+            "to one of these, or name the file by input.path and call microguard protect."
         )
     return pa.RecordBatchReader.from_stream(frame)

@@ -1,4 +1,6 @@
-"""Find an input that is missing, empty or of another program's format before Spark starts."""
+"""Check of an input before Spark starts: it must exist, not be empty, and not be in another program's
+format.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,16 @@ _FORMATS = (
     (b"%PDF", "a PDF document", "Ask for the records as CSV or Parquet"),
     (b"SQLite format 3", "an SQLite database", _EXPORT.format("SQLite (.mode csv)")),
 )  # fmt: skip
-"""First bytes of a file, what it is, and what to do."""
+"""First bytes of files of other programs, with the name of the format and the remedy."""
 _TEXTUAL = frozenset({b"RDX", b"ORC", b"FEA1", b"ARROW1"})
-"""First bytes that text may have, too; such a file has control characters next to them."""
+"""First bytes that may also occur in text; a file of another program has control characters next to them."""
 _OLD_STATA = tuple(bytes((version, order)) for version in range(0x69, 0x74) for order in (1, 2))
 
 
 def foreign_format(file: Path) -> tuple[str, str] | None:
-    """Return the name of another program's format and the remedy; None for other and unreadable files."""
+    """Return the name of another program's format and the remedy; None for other files and unreadable
+    files.
+    """
     try:
         with open(file, "rb") as stream:
             begin = stream.read(64)
@@ -49,10 +53,11 @@ def foreign_format(file: Path) -> tuple[str, str] | None:
             with gzip.open(file) as inside:
                 begin = inside.read(64)
     except (OSError, EOFError, zlib.error):
-        return None  # the reader reports files that cannot be read
+        return None  # the error is reported when the records are read
     if not begin:
         return "an empty file", "Write the records again, or name another file"
-    binary = any(byte < 9 for byte in begin)  # else the header of a CSV could begin like such a file
+    # otherwise a CSV whose header begins with the same bytes would be refused
+    binary = any(byte < 9 for byte in begin)
     for mark, what, remedy in _FORMATS:
         if begin.startswith(mark) and (binary or mark not in _TEXTUAL):
             return what, remedy
@@ -69,7 +74,7 @@ def foreign_format(file: Path) -> tuple[str, str] | None:
 
 
 def require_input(specification: Specification) -> None:
-    """Refuse a local input that does not exist, is empty or is a file of another program.
+    """Refuse a local input that does not exist, is empty, or is in another program's format.
 
     Raises
     ------
@@ -81,8 +86,8 @@ def require_input(specification: Specification) -> None:
     place, label = Path(path), input_label(specification)
     if not place.exists() and not glob.glob(path, recursive=True):
         raise InputRejected(
-            f"{label} does not exist. Set input.path to a file, a directory or a glob; it is relative to the "
-            "specification."
+            f"{label} does not exist. Set input.path to a file, a directory or a glob; the path is relative "
+            "to the specification."
         )
     if not place.is_file():
         return

@@ -1,4 +1,4 @@
-"""Recognise Delta, Iceberg and Hudi tables: their files contain deleted and replaced rows, too.
+"""Recognition of Delta, Iceberg and Hudi tables, whose files also contain deleted and replaced rows.
 
 Only the log of the table defines which files belong to the current snapshot. The folder of a table is read by
 `pipelines.intake.snapshots`. Every other path of a user passes `refuse_lake_tables` first.
@@ -18,25 +18,25 @@ from microguard.schemas.errors import InputRejected
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-#: Globs relative to a folder that match if the folder is a table, with the format of the table.
+#: Globs, relative to a folder, that match if the folder is a table, and the format of this table.
 _MARKS = {
     "_delta_log": "a Delta table",
     "metadata/*.metadata.json": "an Iceberg table",
     ".hoodie/hoodie.properties": "a Hudi table",
 }
-#: Formats whose snapshots are read (`pipelines.intake.snapshots`), if the path is the folder of the table.
+#: Formats whose snapshots are read (`pipelines.intake.snapshots`) if the path is the table's own folder.
 _READABLE = {"delta": "_delta_log", "iceberg": "metadata/*.metadata.json"}
-#: Characters that make a path a glob for Hadoop and for Python.
+#: Characters that make a path a glob, in Hadoop and in Python.
 _GLOB = frozenset("*?[{")
-#: Scheme of an object store -> beginnings of the environment variables with its credentials.
+#: Prefixes of the environment variables that contain the credentials of an object store, by its scheme.
 _OF_S3 = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS")
 _CREDENTIALS = {"s3": _OF_S3, "s3a": _OF_S3, "gs": ("GOOGLE_",), "abfss": ("AZURE_",), "abfs": ("AZURE_",)}
-#: Function of a folder and a glob relative to it: whether the folder contains a match.
+#: Type of a function of a folder and a relative glob that returns whether the folder contains a match.
 _Contains = Callable[[str, str], bool]
 
 
 def refuse_lake_tables(paths: Iterable[str], named: str, spark: SparkSession | None = None) -> None:
-    """Refuse paths that are the folder of a table, are inside one, or are links to one.
+    """Refuse paths that are the folder of a table, are inside such a folder, or are links to one.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def refuse_lake_tables(paths: Iterable[str], named: str, spark: SparkSession | N
 
 
 def table_format(path: str, spark: SparkSession | None = None) -> str | None:
-    """Return ``delta`` or ``iceberg`` if a path is the folder of such a table itself, or a link to one.
+    """Return ``delta`` or ``iceberg`` if a path is the folder of such a table, or a link to one.
 
     The path of a metadata file of an Iceberg table (``.metadata.json``) names the table, too.
 
@@ -84,7 +84,7 @@ def table_format(path: str, spark: SparkSession | None = None) -> str | None:
     if spark is not None:
         try:
             return _kind(path, _listed_by_hadoop(spark))
-        except Py4JJavaError:  # no connector
+        except Py4JJavaError:  # Spark has no connector for this scheme
             if not _in_environment(path):
                 raise
     return _kind(path, _listed_by_store) if _in_environment(path) else None
@@ -95,13 +95,15 @@ def _kind(folder: str, contains: _Contains) -> str | None:
 
 
 def folders_and_links(files: Iterable[str]) -> set[str]:
-    """Return the folders of files, and also the files that are links, whose targets have to be checked."""
+    """Return the folders of files, and also the files that are links, because their targets must be
+    checked.
+    """
     here = {local_path(file) or file for file in files}
     return {os.path.dirname(file) for file in here} | {file for file in here if os.path.islink(file)}
 
 
 def local_path(path: str) -> str | None:
-    """Return the local path of an address or path, or None if it is on another file system."""
+    """Return the local path of an address or path; None if it is on another file system."""
     address = urlparse(path)
     if address.scheme == "file":
         return unquote(address.path)
@@ -111,7 +113,7 @@ def local_path(path: str) -> str | None:
 def _refuse(folders: Iterable[str], contains: _Contains, checked: set[str], named: str) -> None:
     for folder in folders:
         if folder in checked:
-            return  # the folders above it were also checked
+            return  # the folders above it were already checked
         checked.add(folder)
         for mark, table in _MARKS.items():
             if contains(folder, mark):
@@ -119,13 +121,13 @@ def _refuse(folders: Iterable[str], contains: _Contains, checked: set[str], name
                     f"{named} is {table}, or a part of one ({PurePosixPath(mark).parts[0]} found), expected "
                     "plain files. The files of a table also contain deleted and replaced rows, which would "
                     "be read as records. Export the current snapshot to a folder of Parquet files with the "
-                    "engine that writes the table, and name that folder. As input.path the folder of a "
-                    "Delta or Iceberg table itself is read as its snapshot."
+                    "engine that writes the table, and name that folder. If input.path is the folder of a "
+                    "Delta or Iceberg table itself, its snapshot is read."
                 )
 
 
 def _above(path: str) -> list[str]:
-    """Return the part of a path before its first glob character, and every folder above, deepest first."""
+    """Return the part of a path before its first glob character, and every folder above it, deepest first."""
     scheme, separator, rest = path.rpartition("://")
     parts = takewhile(lambda part: not _GLOB & set(part), rest.split("/"))
     steps = list(parts)
@@ -138,13 +140,13 @@ def _listed(folder: str, mark: str) -> bool:
 
 
 def _in_environment(path: str) -> bool:
-    """Return whether an address is in an object store whose credentials the environment has."""
+    """Return whether an address is in an object store whose credentials are in the environment."""
     prefixes = _CREDENTIALS.get(path.partition("://")[0], ())
     return any(name.startswith(prefixes) for name in os.environ) if prefixes else False
 
 
 def _listed_by_store(folder: str, mark: str) -> bool:
-    """Return whether a folder of an object store has a match; False if the store denies access."""
+    """Return whether a folder of an object store contains a match; False if the store denies access."""
     import obstore
     from obstore.exceptions import BaseError
     from obstore.store import from_url
@@ -163,14 +165,14 @@ def _listed_by_hadoop(spark: SparkSession) -> _Contains:
 
 
 def _matches(path: str, spark: SparkSession | None) -> list[str]:
-    """Return the paths that match a glob, and nothing for a path that is no glob."""
+    """Return the paths that match a glob; nothing if the path is not a glob."""
     if not _GLOB & set(path):
         return []
     return glob.glob(local_path(path) or "") if spark is None else _hadoop_glob(path, spark)
 
 
 def _hadoop_glob(path: str, spark: SparkSession) -> list[str]:
-    """Return the addresses that match a glob on a file system of Hadoop."""
+    """Return the addresses that match a glob on a Hadoop file system."""
     jvm, context = spark._jvm, spark.sparkContext._jsc
     assert jvm is not None
     assert context is not None

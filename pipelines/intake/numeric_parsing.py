@@ -1,4 +1,4 @@
-"""Find the variables whose values are magnitudes, and parse their values as numbers."""
+"""Variables whose values are magnitudes, and parsing of their values as numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Value of a text that cannot be parsed as a number.
+#: Result for a text that cannot be parsed as a number.
 NOT_A_NUMBER = float("inf")
-#: Pattern of text that consists of digits and the signs of numbers, dates and times.
+#: Pattern of text that consists only of digits and of the signs used in numbers, dates and times.
 _IN_DIGITS = r"^[-+]?[0-9][0-9 .,:/'T+-]*Z?$"
 _TIMES = (t.DateType, t.TimestampType, t.TimestampNTZType)
 _COUNTS = ("values", "numbers", "in_digits")
@@ -22,7 +22,7 @@ _COUNTS = ("values", "numbers", "in_digits")
 
 @dataclass(frozen=True)
 class Range:
-    """Types of the values of a column.
+    """Counts of numbers, dates and times among the values of a column, and their range.
 
     Attributes
     ----------
@@ -41,19 +41,25 @@ class Range:
 
     @property
     def mostly_numbers(self) -> bool:
-        """Whether most values are numbers: a mark such as "NA" does not turn the others into categories."""
+        """Return whether most values are numbers; a few marks such as "NA" do not make the column
+        categorical.
+        """
         return 2 * self.numbers > self.values
 
     @property
     def mostly_in_digits(self) -> bool:
-        """Whether most values are numbers, dates or times, which hardly two persons have in common."""
+        """Return whether most values are numbers, dates or times, which hardly ever are equal for two
+        persons.
+        """
         return 2 * self.in_digits > self.values
 
 
 def range_columns(
     frame: DataFrame, names: Sequence[str], specification: Specification
 ) -> dict[str, tuple[Column, str]]:
-    """Return columns and their aggregates ("min", "max", "sum"), from which `ranges_in` takes the ranges."""
+    """Return columns and their aggregates ("min", "max", "sum"), from which `ranges_in` computes the
+    ranges.
+    """
     numbers = possible_numbers(frame, names, specification)
     columns: dict[str, tuple[Column, str]] = {}
     for i, name in enumerate(_ranged(frame, names, specification)):
@@ -75,7 +81,7 @@ def ranges_in(
     names: Sequence[str],
     specification: Specification,
 ) -> dict[str, Range]:
-    """Combine the aggregates of `range_columns` of parts of the records.
+    """Combine the aggregates of `range_columns` over all parts of the records into ranges.
 
     Variables that cannot be numbers are left out.
 
@@ -95,7 +101,7 @@ def ranges_in(
 
 
 def ranges_of(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Range]:
-    """Compute the ranges of the variables of a frame that may be numbers, in one pass."""
+    """Compute in one pass the ranges of those variables of a frame that may be numbers."""
     columns = range_columns(frame, names, specification)
     sums = [getattr(f, aggregate)(values).alias(key) for key, (values, aggregate) in columns.items()]
     row = frame.agg(*sums).first() if sums else None
@@ -148,7 +154,7 @@ def possible_numbers(
 def readable_numbers(
     frame: DataFrame, names: Sequence[str], specification: Specification
 ) -> dict[str, Column]:
-    """Return every numeric, text, date and time variable as a double column, whatever its declared kind.
+    """Return every numeric, text, date and time variable as a double column, whatever kind it is declared as.
 
     A reader of published files can do arithmetic with values of any kind, so this ignores kinds, unlike
     `numeric_columns`. Texts that are not numbers become `NOT_A_NUMBER`. A caller that has some of the records
@@ -191,7 +197,7 @@ def digits_as_numbers(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple
 
 
 def _ranged(frame: DataFrame, names: Sequence[str], specification: Specification) -> list[str]:
-    """Return the variables whose values may be numbers, dates or times, by type and kind."""
+    """Return the variables whose values may be numbers, dates or times, by their type and kind."""
     kinds = (t.NumericType, t.StringType, *_TIMES)
     return [
         name

@@ -1,4 +1,4 @@
-"""Read Parquet files with Spark, even if Spark cannot read the type of a column that is not needed."""
+"""Parquet files read with Spark, also if Spark cannot read the type of a column that is not needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLAIN: dict[pa.DataType, t.DataType] = {
 
 
 def read_parquet(spark: SparkSession, specification: Specification) -> tuple[DataFrame, list[str]]:
-    """Return every column that Spark can read, and the names of all columns of the files.
+    """Read every column that Spark can read; return them and the names of all columns of the files.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def read_parquet(spark: SparkSession, specification: Specification) -> tuple[Dat
     """
     path, named = specification.input_path, input_label(specification)
     reader = spark.read.option("mergeSchema", False)
-    # With an empty schema Spark lists the files without opening them.
+    # with an empty schema, Spark lists the files without opening them
     files = sorted(reader.schema(t.StructType()).parquet(path).inputFiles())
     refuse_lake_tables(folders_and_links(files), named, spark)
     paths = [place for place in map(local_path, files) if place is not None]
@@ -75,12 +75,12 @@ def read_parquet(spark: SparkSession, specification: Specification) -> tuple[Dat
 
 
 def _refuse_other_files(paths: list[str], named: str) -> None:
-    """Refuse files that do not begin as Parquet does, and name the first of them."""
+    """Refuse files that do not begin like Parquet files, and name the first of them."""
     others = [Path(path) for path in paths if not _begins_as_parquet(path)]
     if 0 < len(others) < len(paths):
         what, _ = foreign_format(others[0]) or ("a file of another format", "")
         raise InputRejected(
-            f"{named} has {len(others)} file(s) that are not Parquet, expected only Parquet: the first, "
+            f"{named}: expected only Parquet files, found {len(others)} other file(s); the first, "
             f"{others[0].name!r}, is {what}. Move these files elsewhere, or write them again."
         )
 
@@ -91,7 +91,9 @@ def _begins_as_parquet(path: str) -> bool:
 
 
 def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.DataType]]:
-    """Return Spark's types of the readable columns, and the Arrow types of the columns it cannot read."""
+    """Return Spark's types of the readable columns, and Arrow's types of the columns that Spark
+    cannot read.
+    """
     readable: dict[str, t.DataType] = {}
     unreadable: dict[str, pa.DataType] = {}
     for path in paths:
@@ -107,7 +109,7 @@ def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.Dat
 
 
 def spark_type(kind: pa.DataType, physical: str = "") -> t.DataType | None:
-    """Return the type with which our session reads a column, or None if Spark cannot read it."""
+    """Return the type with which our session reads a column; None if Spark cannot read it."""
     if pa.types.is_timestamp(kind):
         if physical == "INT96":
             return t.TimestampType()

@@ -1,4 +1,4 @@
-"""Sum the records of each part of a file in tasks, from Arrow batches.
+"""Sums over the records of each part of a file, computed in tasks from Arrow batches.
 
 Ten variables need a hundred sums. Spark takes longer to compile such a query than to run it on a small file,
 and on a large file the query takes three times as long as the tasks.
@@ -24,7 +24,7 @@ from pyspark.sql import types as t
 _RECORDS = "records"
 #: Number of partial sums that a task stores before it adds them up.
 _HELD = 64
-#: Aggregates with which the results of parts are combined.
+#: Aggregates by which the results of parts are combined.
 _COMBINED = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
 
 
@@ -71,7 +71,9 @@ def part_sums(
 
 
 class _Sums:
-    """The work of a task on its records; `aggregates` maps a result to a column and its aggregate."""
+    """Sums that a task computes over its records; `aggregates` maps each result to a column and an
+    aggregate.
+    """
 
     def __init__(
         self,
@@ -112,7 +114,7 @@ class _Sums:
 
 
 def _with_totals(parts: pa.Table, magnitude: Mapping[str, float]) -> pa.Table:
-    """Add the unweighted sums of `totals_from_sums`, which follow from those of fixed-point numbers."""
+    """Add the unweighted sums of `totals_from_sums`, which are computed from the fixed-point sums."""
     for i, largest in enumerate(magnitude.values()):
         counts, totals = totals_from_fixed_point(parts, i, largest)
         parts = parts.append_column(f"n{i}", pa.array(counts)).append_column(f"s{i}", pa.array(totals))
@@ -125,7 +127,7 @@ def _weighted_sums(numbers: int, weights: int) -> dict[str, tuple[str, str]]:
 
 
 def _grouped(table: pa.Table, keys: Sequence[str], aggregates: Mapping[str, tuple[str, str]]) -> pa.Table:
-    """Group a table and name each aggregate by its key."""
+    """Group a table by its keys, and name each aggregate by its result."""
     asked = [([name] if name else [], aggregate) for name, aggregate in aggregates.values()]
     found = table.group_by(list(keys), use_threads=False).aggregate(asked)
     names = ["_".join([*columns, aggregate]) for columns, aggregate in asked]

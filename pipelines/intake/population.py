@@ -1,4 +1,4 @@
-"""Read the population counts of key combinations, if the specification gives a file of them.
+"""Population counts of key combinations, read from the file that the specification names.
 
 The counts are read and recoded like the input, so that both have the same values. Counts of combinations that
 recoding merges are summed.
@@ -20,8 +20,8 @@ HOLDERS = "__holders"
 
 
 def population(frame: DataFrame, specification: Specification) -> DataFrame | None:
-    """Return the key combinations (`Specification.population_key`) of the population, with their number
-    `HOLDERS`.
+    """Return the key combinations (`Specification.population_key`) of the population with their number of
+    units, `HOLDERS`.
 
     Parameters
     ----------
@@ -47,21 +47,23 @@ def population(frame: DataFrame, specification: Specification) -> DataFrame | No
     faulty = counts.where(~counted).count()
     if faulty:
         raise InputRejected(
-            f"[population] {source.path!r} has {faulty} line(s) without a count, expected a finite number of "
-            f"at least 0 in the column {source.count}. Correct these lines, or set population.count to the "
-            "column with the counts."
+            f"[population] {source.path!r}: found {faulty} line(s) without a count, expected a finite "
+            f"number of at least 0 in the column {source.count}. Correct these lines, or set "
+            "population.count to the column with the counts."
         )
     key, fits = [], f.col(UNREADABLE) == 0
     for name in specification.population_key:
         value = column(name).try_cast(frame.schema[name].dataType)
-        # A value that the type of the records cannot represent matches no record, so its line is dropped.
+        # a value that the type of the records cannot represent matches no record, so its line is dropped
         fits = fits & (value.isNotNull() | column(name).isNull())
         key.append(value.alias(name))
     return counts.where(fits).groupBy(*key).agg(f.sum(number).alias(HOLDERS))
 
 
 def _as_input(specification: Specification) -> Specification:
-    """Return a specification whose input is the file of counts, with the key and the count as variables."""
+    """Return a specification whose input is the file of counts, and whose variables are its key and its
+    count.
+    """
     population = specification.population
     assert population is not None
     source = specification.input.model_copy(

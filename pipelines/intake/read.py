@@ -1,4 +1,4 @@
-"""Read the microdata: only the columns that the specification names, and no identifiers.
+"""Microdata read from the input: only the columns that the specification names, and no identifiers.
 
 Columns keep the types of the file unless they are recoded. CSV text is not changed ("007" stays "007"); only
 numeric variables, bands and the weight become numbers. Messages contain nothing of the file except names of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Microdata:
-    """The original records without identifiers, and the contract for publishing them.
+    """Original records without identifiers, and the contract for publishing them.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Microdata:
 
     @property
     def published(self) -> list[str]:
-        """Published columns, in the order of the file."""
+        """Return the published columns in the order of the file."""
         return self.contract.names
 
 
@@ -108,8 +108,9 @@ def read(
             return _with_suite(microdata, suite, microdata.raw, declared)
         if specification.input.table is not None:
             raise InputRejected(
-                f"{input_label(specification)}: expected a verb that reads tables by name (protect, check), "
-                "found another. Export the table to a folder of Parquet files, and set input.path to it."
+                f"{input_label(specification)}: expected a verb that reads tables of Spark's catalogue "
+                "(protect, check), found another verb. Export the table to a folder of Parquet files, and "
+                "set input.path to it."
             )
         refuse_lake_tables([specification.input_path], input_label(specification), spark)
         raw, names = (
@@ -136,9 +137,9 @@ def _names_table_of_spark(specification: Specification) -> bool:
 
 
 def _names_snapshot(spark: SparkSession, specification: Specification) -> bool:
-    """Return whether the input is a Delta or Iceberg table, or the specification says so."""
+    """Return whether the input is a Delta or Iceberg table, or the specification declares it to be one."""
     source = specification.input
-    if source.format == "csv":  # a table is refused when its files are listed
+    if source.format == "csv":  # other tables are refused when their files are listed
         return False
     named = source.table is not None or source.version is not None or source.timestamp is not None
     return named or table_format(specification.input_path, spark) is not None
@@ -147,7 +148,9 @@ def _names_snapshot(spark: SparkSession, specification: Specification) -> bool:
 def _read_snapshot(
     spark: SparkSession, specification: Specification, declared: Specification, staging: PrivatePlace
 ) -> Microdata:
-    """Write the declared columns of a snapshot to files, without identifiers, and return its records."""
+    """Write the declared columns of a snapshot, without identifiers, to files and return the records read
+    from them.
+    """
     from microguard.pipelines.intake.snapshots import snapshot_of
     from microguard.pipelines.intake.written_input import INPUT, write_down
 
@@ -156,7 +159,7 @@ def _read_snapshot(
     _refuse_public(snapshot.files, specification)
     check_columns(names, declared)
     needed = _needed(names, declared)
-    # A later read of this run, of other columns or of a newer snapshot, must not replace these files.
+    # a later read in this run, of other columns or of a newer snapshot, must not replace these files
     content = hashlib.sha256(repr((snapshot.name, needed)).encode()).hexdigest()
     place = f"{INPUT}-{content[:8]}"
     raw = write_down(spark, snapshot.batches(needed), staging, place)
@@ -167,7 +170,9 @@ def _read_snapshot(
 def _read_table_of_spark(
     spark: SparkSession, specification: Specification, declared: Specification, staging: PrivatePlace
 ) -> Microdata:
-    """Write the declared columns of a table of Spark's catalogue to files, and return its records."""
+    """Write the declared columns of a table in Spark's catalogue to files and return the records read from
+    them.
+    """
     from microguard.pipelines.intake.written_input import INPUT
 
     source, reader = specification.input, spark.read
@@ -178,7 +183,7 @@ def _read_table_of_spark(
     _refuse_public(frame.inputFiles(), specification)
     names = frame.columns
     check_columns(names, declared)
-    # Every read gets files of its own: the table may have changed, and earlier frames read theirs later.
+    # every read writes its own files: the table may have changed since, and earlier frames still read theirs
     place = f"{INPUT}-{secrets.token_hex(4)}"
     staging.write(frame.select([column(name) for name in _needed(names, declared)]), place)
     microdata = _microdata(staging.read(spark, place), names, [], specification)
@@ -187,19 +192,19 @@ def _read_table_of_spark(
 
 
 def _needed(names: Sequence[str], declared: Specification) -> list[str]:
-    """Return the columns of a table that are written to files: the declared ones without identifiers."""
+    """Return those columns of a table that are written to files: the declared ones, without identifiers."""
     return [n for n in names if n in declared.variables and declared.variables[n].role != "identifier"]
 
 
 def _refuse_public(files: list[str], specification: Specification) -> None:
-    """Refuse an input path that reads files of the public area, also through a glob or a link."""
+    """Refuse an input path that reads files of the public area, directly or through a glob or a link."""
     places = [local_path(file) or file for file in files]
     exposed = sum(within(place, specification.public_area) for place in places)
     if exposed:
         raise SpecificationError(
-            f"[input] path: found {specification.input.path!r}, which reads {exposed} file(s) of the public "
-            "area, expected a path outside the public area. Readers can open original records in this area: "
-            "move them, or choose another publish.path."
+            f"[input] path: expected a path outside the public area, found {specification.input.path!r}, "
+            f"which reads {exposed} file(s) in it. Readers can open original records in this area: move "
+            "them, or choose another publish.path."
         )
 
 
@@ -209,7 +214,7 @@ def microdata_from_frame(
     names: Sequence[str] | None = None,
     files: Sequence[str] = (),
 ) -> Microdata:
-    """Return the records of a frame instead of those of `input.path`; the release keeps the frame's types.
+    """Return the records of a frame, used in place of `input.path`; the release has the types of the frame.
 
     Parameters
     ----------
@@ -226,7 +231,7 @@ def microdata_from_frame(
         If the agency's suite cannot be evaluated.
     """
     suite = agency_suite(specification)
-    # Like Parquet, a frame has types, and an empty text in it is not a missing value.
+    # a frame has types, like Parquet, so that an empty text in it is not a missing value
     source = specification.input.model_copy(update={"format": "parquet"})
     typed = specification.model_copy(update={"input": source})
     with translate_read_errors(specification):
@@ -238,7 +243,7 @@ def microdata_from_frame(
 def _microdata(
     raw: DataFrame, columns: list[str], files: list[str], specification: Specification
 ) -> Microdata:
-    """Select, type and recode the named columns; `columns` includes columns that Spark cannot read."""
+    """Select, type and recode the named columns; `columns` also includes columns that Spark cannot read."""
     check_columns(columns, specification)
     names = [
         name
@@ -266,7 +271,7 @@ def _microdata(
 def _with_suite(
     microdata: Microdata, suite: AgencySuite | None, raw: DataFrame, declared: Specification
 ) -> Microdata:
-    """Add the agency's suite and the records that it is evaluated on."""
+    """Add the agency's suite, and the records on which it is evaluated."""
     if suite is None:
         return microdata
     named = [each for each in raw.columns if each in declared.variables and each not in declared.identifiers]

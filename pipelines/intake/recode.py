@@ -1,4 +1,4 @@
-"""Recode variables right after reading, so that all later steps use the recoded values.
+"""Recodes of variables, applied right after reading, so that all later steps use the recoded values.
 
 The recodes are missing codes, top and bottom coding, rounding, bands of numbers and levels of a hierarchy of
 codes. Each is a column expression that depends on the specification alone, so the order of records has no
@@ -28,7 +28,9 @@ _RANGES: dict[type[t.DataType], int] = {t.ByteType: 7, t.ShortType: 15, t.Intege
 
 
 def list_recodes(specification: Specification) -> list[dict[str, Any]]:
-    """Return the recodes for the manifest: variables with their keys of the specification, without paths."""
+    """Return the recodes for the manifest: variables with their keys of the specification, without file
+    paths.
+    """
     listed = []
     for name in specification.published:
         recodes = dict(specification.variables[name].recodes)
@@ -40,7 +42,7 @@ def list_recodes(specification: Specification) -> list[dict[str, Any]]:
 
 
 def retyped(specification: Specification) -> frozenset[str]:
-    """Return the variables whose type recoding changes: years of dates, bands, and coarser codes."""
+    """Return the variables whose type is changed by recoding: years of dates, bands, and coarser codes."""
     return frozenset(
         name
         for name, variable in specification.variables.items()
@@ -51,7 +53,7 @@ def retyped(specification: Specification) -> frozenset[str]:
 
 
 def category_orders(specification: Specification) -> dict[str, Sequence[str]]:
-    """Return the recoded categories of each ordinal variable, lowest first."""
+    """Return the recoded categories of each ordinal variable, in ascending order."""
     orders: dict[str, Sequence[str]] = {}
     for name in specification.ordinal:
         variable = specification.variables[name]
@@ -60,7 +62,7 @@ def category_orders(specification: Specification) -> dict[str, Sequence[str]]:
 
 
 def hierarchy_paths(specification: Specification) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the path of each category of each hierarchical variable: the published code and its ancestors.
+    """Return for each category of each hierarchical variable its path: the published code and its ancestors.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def hierarchy_paths(specification: Specification) -> dict[str, dict[str, tuple[s
 
 
 def not_in_order(frame: DataFrame, specification: Specification) -> Column:
-    """Return whether a recoded record has a value, not NULL, that the order of its variable lacks."""
+    """Return whether a recoded record has a value (not NULL) that its variable's order does not contain."""
     unknown = f.lit(False)
     for name, order in category_orders(specification).items():
         text = column(name).cast("string")
@@ -86,7 +88,8 @@ def not_in_order(frame: DataFrame, specification: Specification) -> Column:
 
 
 def apply_recodes(frame: DataFrame, specification: Specification, unknown: str) -> DataFrame:
-    """Recode the records, and add the boolean column `unknown`: whether a hierarchy lacks one of the codes.
+    """Recode the records, and add the boolean column `unknown`: whether a hierarchy does not contain one of
+    the codes.
 
     Raises
     ------
@@ -114,7 +117,7 @@ def apply_recodes(frame: DataFrame, specification: Specification, unknown: str) 
 def null_missing_codes(
     name: str, value: Column, variable: Variable, kind: t.DataType, decimal: str
 ) -> Column:
-    """Return the value, or NULL if it is one of the missing codes of its variable.
+    """Return the value, or NULL if it is a missing code of its variable.
 
     A numeric code is also compared with text as a number, so that 97 matches "97", "97.0" and "97,0". A text
     code must be equal to the value.
@@ -134,7 +137,7 @@ def null_missing_codes(
 
 
 def missing_codes(name: str, variable: Variable, kind: str | None) -> tuple[list[str], list[float]]:
-    """Return the missing codes that are compared as text, and those that are compared as numbers.
+    """Return the missing codes that are compared as text, and the missing codes that are compared as numbers.
 
     Parameters
     ----------
@@ -168,7 +171,7 @@ def hierarchy(path: str, level: int, name: str) -> Mapping[str, str]:
 
 
 def _levels(path: str, level: int, name: str) -> list[list[str]]:
-    """Read and check the lines of a hierarchy; the result has no header."""
+    """Read and check the lines of a hierarchy; return them without the header."""
     key = f"[variables] {name}.hierarchy"
     rows = code_rows(path, key, "a header and one column per level")
     width = len(rows[0]) if rows else 0
@@ -195,14 +198,14 @@ def _levels(path: str, level: int, name: str) -> list[list[str]]:
     codes = {row[0] for row in rows[1:]}
     if len(codes) < len(rows) - 1:
         raise SpecificationError(
-            f"{key}: expected each code of level 1 in one line, found {len(rows) - 1 - len(codes)} repeated "
-            "line(s). Remove them."
+            f"{key}: expected each code of level 1 in only one line, found {len(rows) - 1 - len(codes)} "
+            "repeated line(s). Remove them."
         )
     return rows[1:]
 
 
 def coarser(text: Column, codes: Mapping[str, str]) -> Column:
-    """Map a code to its coarser code, with one comparison for each coarse code instead of each fine one.
+    """Map a code to its coarser code, with one comparison for each coarse code instead of each fine code.
 
     The codes are in the plan that Spark shows: pass those of a code file, not those that occur in records.
     """
@@ -221,8 +224,8 @@ def _number(name: str, variable: Variable, kind: t.DataType) -> Column:
         return value
     if not isinstance(kind, (*_WHOLE, *_FRACTIONAL)):
         raise InputRejected(
-            f"variables.{name}: expected a column of numbers for its recodes, found {kind.simpleString()}. "
-            "Remove the recodes, or write the column as numbers."
+            f"variables.{name}: expected a column of numbers for its recodes, found type "
+            f"{kind.simpleString()}. Remove the recodes, or write the column as numbers."
         )
     if variable.bands is not None:
         return _band(value, variable.bands)
@@ -232,7 +235,7 @@ def _number(name: str, variable: Variable, kind: t.DataType) -> Column:
     if top is not None and _reaches(name, "top_code", top, kind):
         limit = _limit(name, "top_code", top, kind)
         above = value > limit
-        if isinstance(kind, t.FloatType | t.DoubleType):  # to Spark NaN is larger than any number
+        if isinstance(kind, t.FloatType | t.DoubleType):  # in Spark, NaN is larger than any number
             above = above & ~f.isnan(value)
         value = f.when(above, limit).otherwise(value)
     if bottom is not None and _reaches(name, "bottom_code", bottom, kind):
@@ -258,7 +261,7 @@ def _band(value: Column, bands: tuple[float, ...]) -> Column:
 
 
 def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
-    """Round to multiples of `step`, half to even; integers are rounded exactly, by integer arithmetic."""
+    """Round to multiples of `step`, half to even; integers are rounded exactly by integer arithmetic."""
     _refuse_finer(name, "round_to", step, kind)
     if isinstance(kind, _WHOLE):
         if step == 1:
@@ -275,7 +278,7 @@ def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
 
 
 def _reaches(name: str, key: str, limit: float, kind: t.DataType) -> bool:
-    """Return whether values of a type can be beyond a limit; if all of them are, the limit is refused."""
+    """Return whether values of a type can exceed a limit; raise an error if all of them do."""
     if isinstance(kind, t.DecimalType):
         largest = 10.0 ** (kind.precision - kind.scale) - 10.0**-kind.scale
         smallest = -largest
@@ -287,8 +290,8 @@ def _reaches(name: str, key: str, limit: float, kind: t.DataType) -> bool:
     sign = 1 if key == "top_code" else -1
     if sign * limit < sign * inside:
         raise InputRejected(
-            f"variables.{name}.{key}: every value of the column's type is beyond {limit:g}. Set the key to a "
-            "limit that values can keep."
+            f"variables.{name}.{key}: expected a limit within the range of the column's type, found "
+            f"{limit:g}, which every value exceeds. Change the limit."
         )
     return sign * limit < sign * beyond
 
@@ -299,16 +302,16 @@ def _limit(name: str, key: str, limit: float, kind: t.DataType) -> Column:
 
 
 def _refuse_finer(name: str, key: str, number: float, kind: t.DataType) -> None:
-    """Refuse a limit or a step that values of the type cannot have."""
+    """Refuse a limit or a step that has more decimals than values of the type."""
     if isinstance(kind, _WHOLE) and number != int(number):
         raise InputRejected(
-            f"variables.{name}.{key}: expected a whole number, because the column has whole numbers "
-            "only, found a fraction. Set the key to a whole number."
+            f"variables.{name}.{key}: expected a whole number, because the column contains only whole "
+            "numbers; found a fraction. Set the key to a whole number."
         )
     if isinstance(kind, t.DecimalType) and _digits(number) > kind.scale:
         raise InputRejected(
-            f"variables.{name}.{key}: expected a number of at most {kind.scale} decimals, because the column "
-            f"has no more, found {number:g}. Round the key."
+            f"variables.{name}.{key}: expected at most {kind.scale} decimals, as many as the column has; "
+            f"found {number:g}. Round the key."
         )
 
 

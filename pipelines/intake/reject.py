@@ -1,4 +1,4 @@
-"""Flag rejected records with the first reason that applies, in one column expression."""
+"""Flags of rejected records: the first reason that applies, in one column expression."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Column with the reason for the rejection, NULL for an accepted record.
+#: Column that contains the reason for a rejection; NULL for an accepted record.
 REASON = "__reason"
 
-#: Larger absolute values would overflow sums of squares.
+#: Maximum absolute value; larger ones would overflow sums of squares.
 LARGEST_NUMBER = 1e150
 
-#: In a series that only grows, an earlier release contains the unit.
+#: Reason: an earlier release of a series that only grows contains the unit.
 PUBLISHED_BEFORE = "unit published before"
 
-#: The number would be readable with another decimal mark.
+#: Reason: the number would be readable with another decimal mark.
 DECIMAL_COMMA = "number with a decimal comma"
 
-#: The text would be readable in another encoding.
+#: Reason: the text would be readable in another encoding.
 OTHER_ENCODING = "text not in the declared encoding"
 
-#: Reasons in order of precedence.
+#: Reasons for rejection in order of precedence.
 REASONS = (
     DECIMAL_COMMA,
     "number not readable",
@@ -74,7 +74,7 @@ def not_positive(name: str) -> Column:
 
 
 def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
-    """Map each reason to its predicate on a record, which is never NULL."""
+    """Return for each reason its predicate on a record, which is never NULL."""
     numeric = [*specification.numeric, *specification.with_role("weight")]
     keys = specification.with_role("unit", "household", "region")
     tests = {"number not readable": _unreadable(NUMBER)}
@@ -133,7 +133,7 @@ def _without_repeated(frame: DataFrame, unit: str) -> DataFrame:
         .agg(f.count(f.lit(1)).alias("__times"))
         .where(f.col("__times") > 1)
     )
-    if repeated.limit(1).count() == 0:  # nearly always true, and avoids the join
+    if repeated.limit(1).count() == 0:  # nearly always true, in which case the join is not needed
         return frame
     joined = frame.join(repeated, column(unit) == f.col("__unit"), how="left")
     reason = f.when(f.col(REASON).isNull() & f.col("__times").isNotNull(), "unit repeated")

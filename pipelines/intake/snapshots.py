@@ -1,4 +1,4 @@
-"""Read a Delta or Iceberg table as one snapshot, by the library of its format.
+"""Delta or Iceberg table, read as one snapshot by the library of its format.
 
 The current snapshot is read, or the one that `input.version` or `input.timestamp` names. Deletion vectors,
 position deletes, renamed columns and partition values are applied by delta-rs and pyiceberg.
@@ -31,7 +31,7 @@ _METADATA = ".metadata.json"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One state of a table.
+    """One snapshot of a table.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Snapshot:
 
 
 def snapshot_of(specification: Specification, spark: SparkSession | None = None) -> Snapshot:
-    """Return the snapshot that `input.path`, or `input.table` of a catalogue, names.
+    """Return the snapshot that `input.path` names, or `input.table` in a catalogue.
 
     Parameters
     ----------
@@ -73,8 +73,9 @@ def snapshot_of(specification: Specification, spark: SparkSession | None = None)
     kind = table_format(place, spark)
     if kind is None:
         raise InputRejected(
-            f"{input_label(specification)} is no Delta or Iceberg table, which alone have versions. Remove "
-            "input.version and input.timestamp, or set input.path to the folder of the table."
+            f"{input_label(specification)}: expected a Delta or Iceberg table, because only these have "
+            "versions. Remove input.version and input.timestamp, or set input.path to the folder of the "
+            "table."
         )
     address = local_path(place) or place.replace("s3a://", "s3://", 1)
     with _readable(kind, specification):
@@ -82,7 +83,7 @@ def snapshot_of(specification: Specification, spark: SparkSession | None = None)
 
 
 def current_snapshot(path: str) -> Snapshot:
-    """Return the current snapshot of the table in a folder, for which there is no specification yet.
+    """Return the current snapshot of the table in a folder, for a caller without a specification.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def _delta(address: str, specification: Specification) -> Snapshot:
 
 
 def _load_delta_at(table: DeltaTable, specification: Specification) -> None:
-    """Load the version at `input.timestamp`.
+    """Load the version that was current at `input.timestamp`.
 
     delta-rs compares the dates of the log files, which copying a table changes, and returns the first version
     for an earlier time. We therefore require that the times in the log lead to the same version.
@@ -135,16 +136,16 @@ def _load_delta_at(table: DeltaTable, specification: Specification) -> None:
         raise _no_version(specification)
     if table.version() != newest - later:
         raise InputRejected(
-            f"{input_label(specification)} has one version at input.timestamp by the times in its log, and "
-            "another by the dates of the files of the log, as after copying a table. Set input.version "
-            "instead."
+            f"{input_label(specification)}: the times in the table's log and the dates of the log's files "
+            "give different versions at input.timestamp, as happens if a table was copied. Set "
+            "input.version instead."
         )
 
 
 def _as_declared(
     reader: pa.RecordBatchReader, declared: pa.Schema, kind: str, specification: Specification
 ) -> pa.RecordBatchReader:
-    """Return a reader with the types and order of columns that the table declares."""
+    """Return a reader whose columns have the types and the order that the table declares."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         with _readable(kind, specification):
@@ -180,7 +181,8 @@ def _of_iceberg(table: Table, specification: Specification) -> Snapshot:
 
 
 def _newest(folder: str) -> str:
-    """Return the metadata file of a table in a folder: that of its version hint, else the only one.
+    """Return the current metadata file of a table in a folder: the one in its version hint, otherwise the
+    only one.
 
     A commit that failed may have left the file with the highest number.
     """
@@ -188,7 +190,7 @@ def _newest(folder: str) -> str:
 
     hint = load_file_io(store_settings(), folder).new_input(f"{folder}/metadata/version-hint.text")
     if hint.exists():
-        return folder  # pyiceberg follows the hint
+        return folder  # pyiceberg itself uses the hint
     here = local_path(folder)
     if here is None:
         raise _Ambiguous
@@ -199,7 +201,7 @@ def _newest(folder: str) -> str:
 
 
 class _Ambiguous(Exception):
-    """Refuse an Iceberg table whose current metadata file only a catalogue knows."""
+    """Raised for an Iceberg table whose current metadata file is known only to a catalogue."""
 
 
 def _scan(table: Table, specification: Specification) -> DataScan:
@@ -224,23 +226,24 @@ def _instant(specification: Specification) -> datetime:
 def _no_version(specification: Specification) -> InputRejected:
     named = "version" if specification.input.version is not None else "timestamp"
     return InputRejected(
-        f"{input_label(specification)} has no snapshot for input.{named}: it never existed, or was removed "
-        "by maintenance of the table. Name another one, or remove it to read the current snapshot."
+        f"{input_label(specification)}: input.{named} names no existing snapshot; it never existed, or "
+        "maintenance of the table removed it. Name another one, or remove the key to read the current "
+        "snapshot."
     )
 
 
 @contextmanager
 def _readable(kind: str, specification: Specification) -> Iterator[None]:
-    """Translate every error of the two libraries; their texts may quote values of records."""
+    """Translate every error of the two libraries, because their texts may quote values of records."""
     try:
         yield
     except MicroguardError:
         raise
     except _Ambiguous:
         raise InputRejected(
-            f"{input_label(specification)} is an Iceberg table without version-hint.text: "
-            "its catalogue alone knows which metadata file is current. Set input.path to that file (it ends "
-            "in .metadata.json)."
+            f"{input_label(specification)}: expected version-hint.text in the folder of the Iceberg table, "
+            "found none; only its catalogue knows the current metadata file. Set input.path to that file "
+            "(its name ends in .metadata.json)."
         ) from None
     except Exception as error:
         if kind == "delta" and specification.input.version is not None and "version" in str(error).lower():

@@ -1,4 +1,4 @@
-"""Compute unweighted and weighted totals of numeric variables by region, the basis of means."""
+"""Unweighted and weighted totals of numeric variables by region, from which means are computed."""
 
 from __future__ import annotations
 

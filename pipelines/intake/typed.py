@@ -1,4 +1,4 @@
-"""Convert values to their types: missing marks become NULL, and numbers of a CSV are parsed.
+"""Conversion of values to their types: missing marks become NULL, and numbers of a CSV are parsed.
 
 A value that cannot be converted becomes NULL, and a bit of `UNREADABLE` records the cause.
 """
@@ -17,16 +17,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Column with the causes for which values of a record could not be read, as bits.
+#: Column that contains, as bits, the reasons for which values of a record could not be read.
 UNREADABLE = "__unreadable"
-#: Bits: a CSV field is not a number; a hierarchy lacks the code; text is not valid UTF-8; the order of the
-#: variable lacks the value; its cost matrix lacks the value; a CSV field is a number with a decimal comma.
+#: Bits: a CSV field is not a number; a hierarchy does not contain the code; text is not valid UTF-8; the
+#: order of the variable does not contain the value; its cost matrix does not contain the value; a CSV field
+#: is a number with a decimal comma.
 NUMBER, CODE, TEXT, ORDER, COSTS, COMMA = 1, 2, 4, 8, 16, 32
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
-#: Four digits that are no part of a longer number, unless month and day follow (20010203, 200102).
+#: Pattern of a year: four digits that are no part of a longer number, unless month and day follow (20010203,
+#: 200102).
 YEAR = "(?<![0-9])(1[6-9]|20|21)[0-9]{2}(?=((0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])?)?(?![0-9]))"
 _WITH_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _UNKNOWN = "__unknown_code"
@@ -35,7 +37,7 @@ _UNKNOWN = "__unknown_code"
 def typed_values(
     raw: DataFrame, names: list[str], specification: Specification, *, as_written: bool = False
 ) -> DataFrame:
-    """Select columns, replace missing marks by NULL, parse numbers of a CSV, and add `UNREADABLE`.
+    """Select columns, replace missing marks by NULL, parse the numbers of a CSV, and add `UNREADABLE`.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ def typed_values(
             value = values[entry.name]
             values[entry.name] = null_missing_codes(entry.name, value, variable, entry.dataType, decimal)
     written = {name: _point(f.trim(values[name]), specification) for name in numbers}
-    # The types of a series follow from its first update; the codes of one update do not decide them.
+    # the first update of a series determines its types; the codes in later updates do not change them
     lone = csv and not as_written and specification.publish.series == "single"
     codes = {name: values[name] for name in names if lone and _may_be_integers(specification.variables[name])}
     whole = _whole(raw, written, codes)
@@ -76,14 +78,16 @@ def typed_values(
     flags = f.when(unreadable, NUMBER).otherwise(0) + f.when(broken, TEXT).otherwise(0)
     flags = flags + f.when(comma, COMMA).otherwise(0)
     typed = raw.select(*[values[name].alias(name) for name in names], flags.alias(UNREADABLE))
-    # Text is parsed once, and the result is cached in Spark's encrypted scratch space for later passes. Spark
-    # looks up its cache by the plan, and an earlier run of this session may have read another file of the
-    # same name: so we remove a cached result first.
+    # Text is parsed once; later passes read the result from Spark's encrypted scratch space. Spark finds
+    # cached results by their plan, and an earlier run of this session may have read another file of the same
+    # name. Therefore a cached result is removed first.
     return typed.unpersist().persist(StorageLevel.DISK_ONLY) if csv else typed
 
 
 def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specification) -> set[str]:
-    """Return quasi-identifiers and regions of type binary, as Hive and Impala write text."""
+    """Return the quasi-identifiers and regions of type binary, the type in which Hive and Impala
+    write text.
+    """
     return {
         entry.name
         for entry in raw.select([column(name) for name in names]).schema
@@ -93,7 +97,9 @@ def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specif
 
 
 def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:
-    """Recode the records, and flag values that a hierarchy, order or cost matrix lacks in `UNREADABLE`."""
+    """Recode the records; flag values that a hierarchy, order or cost matrix does not contain in
+    `UNREADABLE`.
+    """
     recoded = _canonical_floats(apply_recodes(frame, specification, _UNKNOWN))
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
     flags = flags + f.when(not_in_order(recoded, specification), ORDER).otherwise(0)
@@ -105,7 +111,7 @@ def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:
 
 
 def _canonical_floats(frame: DataFrame) -> DataFrame:
-    """Replace -0.0 by 0.0, and every NaN by the NaN with one bit pattern.
+    """Replace -0.0 by 0.0, and every NaN by the NaN with one fixed bit pattern.
 
     Spark's grouping and hashes treat -0.0 and 0.0 as equal, and also all NaN. A reader who compares bits
     could distinguish them, and would find classes with fewer than k records.
@@ -145,7 +151,7 @@ def _point(number: Column, specification: Specification) -> Column:
         grouped = number.rlike(rf"^[+-]?[0-9]{{1,3}}(?:{group}[0-9]{{3}})+(?:{point}[0-9]*)?$")
         number = f.when(grouped, f.regexp_replace(number, group, "")).otherwise(number)
     if specification.input.decimal == ",":
-        # If the decimal mark is a comma, a point may separate thousands: the number is ambiguous.
+        # if the decimal mark is a comma, a point may separate thousands, so the number is ambiguous
         return f.when(number.contains("."), f.lit("unreadable")).otherwise(f.translate(number, ",", "."))
     return number
 
@@ -157,14 +163,14 @@ def number_in_text(text: Column, specification: Specification) -> Column:
 
 
 def _year(date: Column, csv: bool) -> Column:
-    """Return the year of a date as text of a CSV, else as an integer; missing if there is none."""
+    """Return the year of a date: as text in a CSV, otherwise as an integer; missing if there is none."""
     year = f.regexp_extract(date.cast("string"), YEAR, 0)
     year = f.when(year != "", year)
     return year if csv else year.cast(t.IntegerType())
 
 
 def _may_be_integers(variable: Variable) -> bool:
-    """Return whether codes of a CSV that are integers are published as integers.
+    """Return whether codes of a CSV that look like integers may be published as integers.
 
     They are text if the specification compares them with text.
     """
@@ -174,7 +180,7 @@ def _may_be_integers(variable: Variable) -> bool:
 
 
 def _whole(raw: DataFrame, written: dict[str, Column], codes: dict[str, Column]) -> set[str]:
-    """Return the CSV columns in which every number is an integer, or every code is one without its marks."""
+    """Return the CSV columns in which every number is an integer, or every code without its marks is one."""
     if not written and not codes:
         return set()
     patterns = [(name, number, _WHOLE) for name, number in written.items()]

@@ -1,4 +1,4 @@
-"""Compute keyed hashes of units, which link a unit across releases without storing its identifier."""
+"""Keyed hashes of units, which link a unit across releases without storing its identifier."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Columns of the unit's key and of a hash of the record's published columns.
+#: Columns with the keyed hash of the unit, and with a hash of the record's published columns.
 UNIT, ROW = "__unit", "__row"
 KEY_BYTES = 16
-#: Double precision cannot represent all integers above this one.
+#: Largest integer below which double precision represents all integers.
 LARGEST_WHOLE = 2.0**53
 
 
@@ -39,7 +39,7 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
 
 
 def keyed_hash(text: Column, secret: bytes) -> Column:
-    """Return the keyed hash of a text; the key is pickled with the task and not in a query plan."""
+    """Return the keyed hash of a text; the key is pickled with the task and is not part of a query plan."""
 
     def keyed(texts: pa.Array) -> pa.Array:
         return pa.array([unit_key(text, secret) for text in texts.to_pylist()], pa.binary())
@@ -49,7 +49,7 @@ def keyed_hash(text: Column, secret: bytes) -> Column:
 
 
 def unit_text(unit: str, frame: DataFrame) -> Column:
-    """Return the identifier of a unit as text that does not depend on its type: 7, 7.0 and "7" are equal.
+    """Return the identifier of a unit as a text that does not depend on its type: 7, 7.0 and "7" are equal.
 
     Some tools convert integer identifiers to floating point if one of them is missing, so the type can change
     between releases.

@@ -1,4 +1,4 @@
-"""Summarise the columns that protection does not change: their content, and the ranges of sensitive numbers.
+"""Summary of columns that protection does not change: their content, and the ranges of sensitive numbers.
 
 Content and ranges are the same before and after protection. They are computed once, by strata, in a pass over
 the original records that has another purpose.
@@ -37,7 +37,7 @@ class UntouchedColumns:
 def untouched_columns(
     frame: DataFrame, names: list[str], specification: Specification
 ) -> dict[str, tuple[Column, str]]:
-    """Return columns and their aggregates, from which `untouched_from_sums` computes the summary."""
+    """Return the columns and aggregates from which `untouched_from_sums` computes the summary."""
     content = {name: (half, "sum") for name, half in hash_halves(names).items()}
     return content | range_columns(frame, _sensitive(frame, specification), specification)
 
@@ -45,7 +45,9 @@ def untouched_columns(
 def untouched_from_sums(
     parts: pa.Table, frame: DataFrame, names: list[str], specification: Specification
 ) -> UntouchedColumns:
-    """Combine the aggregates of `untouched_columns` of strata; ``records`` has their numbers of records."""
+    """Combine the aggregates of `untouched_columns` over strata; ``records`` contains their numbers of
+    records.
+    """
     totals = {name: sum(filter(None, parts[name].to_pylist())) for name in hash_halves(names)}
     totals[ROWS] = sum(parts["records"].to_pylist())
     values = {name: parts[name].to_pylist() for name in parts.column_names if name.startswith("__")}

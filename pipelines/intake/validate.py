@@ -1,4 +1,4 @@
-"""Validate the original records: compute all counts in one aggregation, and remove records that do not fit.
+"""Validation of the original records: all counts in one aggregation, and removal of records that do not fit.
 
 Rejected records are counted by reason, and no value of them is stored. `pipelines.gate.expectations` compares
 the counts with the requirements.
@@ -35,7 +35,7 @@ from microguard.schemas.specification.sections import Group
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
-#: Column of the missing pattern: bit i is set if the i-th numeric quasi-identifier is missing.
+#: Column of the missing pattern; bit i is set if the i-th numeric quasi-identifier is missing.
 PATTERN = "__pattern"
 REGION = "region"
 _OF_STRATA = (REGION, PATTERN, "records")
@@ -44,7 +44,7 @@ Rejects = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True)
 class ValidatedInput:
-    """The original records that passed validation, and the statistics that were computed from them.
+    """Original records that passed validation, and statistics computed from them.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class ValidatedInput:
 
     @property
     def domains(self) -> dict[str, int]:
-        """Estimated number of distinct values of each nominal quasi-identifier; missing counts as a value."""
+        """Estimate the distinct values of each nominal quasi-identifier, including missing ones."""
         return {key.variable: int(value) for key, value in self.metrics.items() if key.metric == "domain"}
 
 
@@ -170,7 +170,7 @@ def validate(
 
 
 def _population(frame: DataFrame, specification: Specification) -> DataFrame | None:
-    """Return the counts of the population, if the specification names a file of them."""
+    """Return the counts of the population if the specification names a file of them; otherwise None."""
     if specification.population is None:
         return None
     from microguard.pipelines.intake.population import population
@@ -179,7 +179,7 @@ def _population(frame: DataFrame, specification: Specification) -> DataFrame | N
 
 
 def require_unchanged(microdata: Microdata, specification: Specification, validated: ValidatedInput) -> None:
-    """Refuse an input whose records changed after they were validated.
+    """Refuse an input whose records changed after validation.
 
     Otherwise the ledger and the source fingerprint would describe other records than the published ones, and
     the differencing checks of later releases would compare the wrong records.
@@ -194,8 +194,8 @@ def require_unchanged(microdata: Microdata, specification: Specification, valida
         assert row is not None
     if _fingerprint(row, microdata, specification) != validated.fingerprint:
         raise ProtectionFailed(
-            "Input: expected the records that were validated, found other records. The input changed during "
-            "the run, or returns other records each time it is read. Nothing was published. Start the run "
+            "Input: expected the records that were validated, found other records. The input changed "
+            "during the run, or its records differ each time it is read. Nothing was published. Run this "
             "again when the input no longer changes."
         )
 
@@ -206,7 +206,7 @@ def pattern_mask(group: Group, specification: Specification) -> int:
 
 
 def merge_strata(strata: pa.Table, mask: int) -> pa.Table:
-    """Merge strata whose missing patterns agree in the bits of `mask`, and sum their record counts."""
+    """Merge strata whose missing patterns agree in the bits of `mask`, and add up their record counts."""
     of_clustering = strata.set_column(
         strata.column_names.index(PATTERN),
         PATTERN,
@@ -216,7 +216,7 @@ def merge_strata(strata: pa.Table, mask: int) -> pa.Table:
 
 
 def missing_pattern(specification: Specification) -> Column:
-    """Return the column `PATTERN`: 0 unless records are clustered by missing pattern."""
+    """Return the column `PATTERN`; it is 0 unless records are clustered by missing pattern."""
     pattern = f.lit(0).cast("bigint")
     if specification.missing.numeric == "own_cluster":
         for i, name in enumerate(specification.numeric):
@@ -227,7 +227,7 @@ def missing_pattern(specification: Specification) -> Column:
 
 
 def _weighing(specification: Specification) -> list[str]:
-    """Return the name of the weight as a list; the list is empty without a weight."""
+    """Return a list with the name of the weight; an empty list without a weight."""
     return [] if specification.weight is None else [specification.weight]
 
 
@@ -236,7 +236,7 @@ def _names(microdata: Microdata) -> list[str]:
 
 
 def _content(microdata: Microdata) -> list[Column]:
-    """Return the aggregates of the fingerprint.
+    """Return the aggregates that form the fingerprint of the records.
 
     Row hashes are summed in two halves of 32 bits, because a sum of 2^31 whole hashes overflows.
     """
@@ -250,7 +250,7 @@ def _content(microdata: Microdata) -> list[Column]:
 
 
 def _metrics(microdata: Microdata, specification: Specification) -> list[Column]:
-    """Return all aggregates over the records, so that one pass over the file computes them.
+    """Return all aggregates over the records, so that they are computed in one pass over the file.
 
     The number of categories is estimated by HyperLogLog++, whose registers are maxima: the estimate does not
     depend on the partitioning.
@@ -285,7 +285,7 @@ def _named(row: Row, microdata: Microdata, specification: Specification) -> dict
     metrics: dict[MetricKey, float] = {
         MetricKey("records_rejected"): row["records"] - row["accepted"],
     }
-    # The reader has refused inputs that lack a column or have another type, so both metrics are met.
+    # both metrics are met, because the reader has refused inputs with missing columns or other types
     for name, variable in specification.variables.items():
         metrics[MetricKey("present", name)] = 1
         if variable.role != "identifier":
@@ -311,7 +311,7 @@ def _magnitude(row: Row, specification: Specification) -> dict[str, float]:
 def _parts(
     accepted: DataFrame, others: list[str], magnitude: Mapping[str, float], specification: Specification
 ) -> pa.Table:
-    """Compute the record count of each stratum and the sums for scales, totals and summary, in one pass."""
+    """Compute in one pass the record count of each stratum and the sums for scales, totals and summary."""
     keys = {PATTERN: f.col(PATTERN)}
     if specification.region is not None:
         keys = {REGION: column(specification.region), **keys}
@@ -324,7 +324,7 @@ def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
 
 
 def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
-    """Count the units (what k counts) by region and by the bits `mask` of the pattern: column ``units``."""
+    """Count the units that k counts by region and by the pattern's bits in `mask`: column ``units``."""
     of_clustering = merge_strata(strata, mask)
     if specification.counted is None:
         return of_clustering.rename_columns(
@@ -338,7 +338,7 @@ def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Spec
 
 
 def _small(regions: pa.Table, specification: Specification) -> pa.Array:
-    """Return the regions with fewer than k units, if the specification suppresses them; else none."""
+    """Return the regions with fewer than k units if the specification suppresses them; otherwise none."""
     if specification.region is None or specification.blocking.small_regions != "suppress":
         return pa.array([])
     return regions.filter(pc.less(regions["units"], specification.release.k))[REGION].combine_chunks()
@@ -355,7 +355,7 @@ def _smallest(
     small: pa.Array,
     specification: Specification,
 ) -> dict[MetricKey, float]:
-    """Count the units of the smallest region, and the missing patterns with fewer than k units."""
+    """Return the units of the smallest region, and the number of patterns with fewer than k units."""
     rare: list[int] = []
     for group in specification.clusterings:
         mask = pattern_mask(group, specification)
@@ -375,7 +375,7 @@ def _smallest(
 
 
 def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -> str:
-    """Hash the recoded records and the hierarchies and cost matrices that define distances."""
+    """Return a hash of the recoded records and of the hierarchies and cost matrices that define distances."""
     layout = sorted(
         (entry.name, entry.dataType.simpleString())
         for entry in microdata.frame.schema

@@ -1,4 +1,4 @@
-"""Write the records of the input once, as private Parquet files of the run.
+"""Records of the input, written once as private Parquet files of the run.
 
 Every pass of the run then reads the same typed and recoded records, by tasks, and the source is read once. A
 table snapshot and a data frame are written unchanged, before their values are typed.
@@ -24,16 +24,16 @@ from pyspark.sql import types as t
 if TYPE_CHECKING:
     from microguard.pipelines.intake.read import Microdata
 
-#: Names of the frames in the staging area: a source as it is, and the typed and recoded records.
+#: Names of two frames in the staging area: the unchanged source, and the typed and recoded records.
 INPUT, RECORDS = "input", "records"
-#: Number of records in a file, after which the next file begins.
+#: Number of records after which the next file begins.
 ROWS = 500_000
 
 
 def write_down(
     spark: SparkSession, records: pa.RecordBatchReader, staging: PrivatePlace, name: str = INPUT
 ) -> DataFrame:
-    """Write all records, and return the frame that reads them.
+    """Write all records to files, and return the frame that reads them.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def write_down(
 
 
 def write_records(microdata: Microdata, specification: Specification, staging: PrivatePlace) -> Microdata:
-    """Write the typed and recoded records of the input, and return them with a frame that reads the files.
+    """Write the typed and recoded records of the input; return them with a frame that reads the written
+    files.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def write_records(microdata: Microdata, specification: Specification, staging: P
 
 
 class PrivatePlace(Protocol):
-    """The methods of a staging area that this module needs (`pipelines.publication.staging.staging_area`)."""
+    """Methods of a staging area that this module needs (`pipelines.publication.staging.staging_area`)."""
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
         """Write the files of a frame with Spark."""
@@ -93,14 +94,14 @@ class PrivatePlace(Protocol):
         """Write one Parquet file."""
 
     def commit_parts(self, name: str, parts: Sequence[Any], schema: t.StructType) -> None:
-        """Combine the files to a frame."""
+        """Combine the written files to a frame."""
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
-        """Read the frame."""
+        """Read the frame from its files."""
 
 
 class _File:
-    """One file of the frame, which takes batches until it has enough records."""
+    """One file of the frame; batches are appended until it has enough records."""
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         self.schema, self.batches = schema, batches
@@ -116,5 +117,5 @@ class _File:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type with which Parquet stores a type that exists only in memory."""
+    """Return the Parquet type in which a type that exists only in memory is stored."""
     return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)

@@ -1,4 +1,4 @@
-"""Combine the reports of the tasks about their blocks, and convert them to a table for the evidence."""
+"""Reports of the tasks about their blocks, combined and converted to a table for the evidence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.schemas.errors import ProtectionFailed, SpecificationError
 from microguard.sdc.measures.moments import Moments
 
-#: Scope of a lower bound in a report: the blocks or the whole file.
+#: Scopes of a lower bound in a report: the blocks, or the whole file.
 OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"
-#: Number of the most frequent reasons of failed blocks that an error states.
+#: Number of reasons of failed blocks that an error states, the most frequent first.
 NAMED_REASONS = 3
 
 
@@ -46,20 +46,22 @@ class BlockReports:
 
     @property
     def of_file(self) -> dict[str, Any] | None:
-        """Return the report with a bound for the whole file, or None."""
+        """Return the report with a bound for the whole file; None if there is none."""
         return self.whole_file or next(
             (each for each in self.blocks if each.get("bound_of") == OF_FILE), None
         )
 
     @property
     def records(self) -> int:
-        """Return the number of records covered by the proofs; a release with another number has no proof."""
+        """Return the number of records covered by the proofs; a release with another number of records has no
+        proof.
+        """
         parts = self.blocks if self.whole_file is None else [self.whole_file]
         return sum(report["records"] for report in parts)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Return the reports of the blocks, and the report of the whole file if there is one."""
+        """Return the reports of the blocks, followed by the report of the whole file if there is one."""
         return self.blocks if self.whole_file is None else [*self.blocks, self.whole_file]
 
 
@@ -78,8 +80,8 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
     unsupported = next((report for report in blocks if report["status"] == "unsupported"), None)
     if unsupported is not None:
         raise SpecificationError(
-            f"The method cannot do what the specification asks for. {unsupported['why']}. Choose another "
-            "method.algorithm or method.effort, or leave both at their defaults."
+            f"The method does not support the specification. {unsupported['why']}. Choose another "
+            "method.algorithm or method.effort, or use the defaults of both."
         )
     failed = [report for report in blocks if report["status"] == "failed"]
     if failed:
@@ -97,10 +99,10 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
     elsewhere = [report for report in blocks if report.get("software", here) != here]
     if elsewhere:
         raise ProtectionFailed(
-            f"{len(elsewhere)} of {len(blocks)} blocks were computed by other versions than this run names: "
-            f"expected {here}, found {elsewhere[0]['software']}. Other versions may give other values, so "
-            "that the release could not be made again. Install the same versions on all machines, and call "
-            "this again. Nothing was published."
+            f"{len(elsewhere)} of {len(blocks)} blocks were computed by other versions than those of this "
+            f"run: expected {here}, found {elsewhere[0]['software']}. Other versions may compute other "
+            "values, so that the release could not be reproduced. Install the same versions on all "
+            "machines, and run this again. Nothing was published."
         )
     parts = [report for report in parsed if "moments" in report]
     moments = Moments.none(numeric)
@@ -149,7 +151,9 @@ def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
 
 
 def _bound(report: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the scope of the lower bound, or the reason why there is none: a heuristic, or no time."""
+    """Return the scope of the lower bound, or the reason why there is none: a heuristic, or the time
+    limit.
+    """
     if report.get("lower_bound") is not None:
         return {"bound_of": report.get("bound_of", OF_BLOCK), "unproved": None}
     return {"bound_of": None, "unproved": "time" if report.get("stopped_by") == "time" else "heuristic"}

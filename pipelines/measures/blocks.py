@@ -1,4 +1,4 @@
-"""Summarise the blocks: sizes, computing time, proved gaps and algorithms."""
+"""Summary of the blocks: sizes, computing time, proved gaps and algorithms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_BINS, FEWEST_BINS, VALUES_PER_BIN = 30, 5, 4
 
 @dataclass(frozen=True)
 class Histogram:
-    """A histogram: (bins + 1,) edges, (bins,) counts."""
+    """Histogram: (bins + 1,) edges, (bins,) counts."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -26,7 +26,9 @@ class Histogram:
 
 @dataclass(frozen=True)
 class OfAlgorithm:
-    """Blocks that one algorithm solved; `fallback` counts those for which another algorithm had failed."""
+    """Blocks solved by one algorithm; `fallback` counts those for which another algorithm had failed
+    before.
+    """
 
     algorithm: str
     blocks: int
@@ -37,7 +39,7 @@ class OfAlgorithm:
 
 @dataclass(frozen=True)
 class Certified:
-    """Proved bounds of a clustering of records by microaggregation.
+    """Proved bounds of the microaggregation of one clustering.
 
     Attributes
     ----------
@@ -116,13 +118,13 @@ def _histogram(values: Sequence[float]) -> Histogram:
 
 
 class BlocksMeasure(Measure[Comparison, Blocks]):
-    """Summarise the blocks: sizes, computing time, proved gaps and algorithms."""
+    """Summary of the blocks: sizes, computing time, proved gaps and algorithms."""
 
     name = "blocks"
     section = Blocks
 
     def compute(self, comparison: Comparison) -> Blocks | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         reports = [report for parts in comparison.reports.values() for report in parts.blocks]
         if not reports:
             return None
@@ -151,7 +153,7 @@ class BlocksMeasure(Measure[Comparison, Blocks]):
     def plots(self, section: Blocks, k: int) -> dict[str, Any]:
         """Draw the section."""
         if sum(section.records.counts) < FEWEST_DRAWN:
-            return {}  # the table shows the same information
+            return {}  # no plot, because the table shows the same information
         panels = {"records": section.records, "seconds": section.seconds}
         if section.gaps is not None:
             panels["gap, percent"] = section.gaps

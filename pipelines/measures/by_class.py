@@ -1,4 +1,4 @@
-"""Apply a function to complete equivalence classes: after one shuffle a task has all records of its classes.
+"""Functions of complete equivalence classes: a shuffle brings all records of a class into one task.
 
 This is for statistics that need all records of a class, not only sums over the records. Classes are compared
 by a 64-bit hash: with ten million records, two classes collide once in a million runs.
@@ -16,13 +16,13 @@ from microguard.pipelines.engine.row_hash import content_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Maximum number of records that one task has in memory.
+#: Maximum number of records that one task holds in memory.
 TASK_RECORDS = 1_000_000
 CLASS, WEIGHT = "class", "weight"
 
 
 def class_hash(names: Sequence[str], *of: Column) -> Column:
-    """Return the column `CLASS`: a hash of the named columns and of those in `of`."""
+    """Return the column `CLASS`: a hash of the named columns and of the columns in `of`."""
     return f.xxhash64(*of, *content_of(names)).alias(CLASS)
 
 
@@ -32,7 +32,7 @@ def by_class(
     work: Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]],
     schema: str,
 ) -> DataFrame:
-    """Apply a function to the records of each task.
+    """Apply a function to the records of each task, which contain complete classes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compare the errors of the release with those of cell keys on the same control tables.
+"""Errors of the release compared with those of cell keys, on the same control tables.
 
 The comparison helps to choose between publishing records and publishing tables. Noise by cell keys protects
 tables only. If nobody needs the records, its errors may be smaller than those of tables of protected records.
@@ -22,7 +22,7 @@ from microguard.sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTab
 
 @dataclass(frozen=True)
 class CellErrorsBeside:
-    """Errors of the cells of some tables under one method of publication, with the original counts.
+    """Errors of the cells of some tables under one publication method, with the original counts.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class DimensionBeside:
 
 @dataclass(frozen=True)
 class CellKeysBeside:
-    """Errors of tables of the protected records, and the errors that cell keys would cause.
+    """Errors of tables of the protected records, next to the errors that cell keys would cause.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class CellKeysBeside:
 def cell_keys_beside(
     before: Mapping[Table, pa.Table], errors: tuple[TableErrors, ...], k: int
 ) -> CellKeysBeside | None:
-    """Return the comparison by dimension; None without tables.
+    """Return the comparison by dimension; None if there are no tables.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ def _family(parts: list[TableErrors], before: Mapping[Table, pa.Table], noise: N
 
 
 class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
-    """Compute the errors that cell keys would cause in the same control tables."""
+    """Errors that cell keys would cause in the same control tables."""
 
     name = "cell_keys"
     section = CellKeysBeside
 
     def compute(self, comparison: Comparison) -> CellKeysBeside | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         return cell_keys_beside(
             comparison.tables_before, comparison.table_errors, comparison.specification.release.k
         )
@@ -135,6 +135,6 @@ class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
         better = [name for name, each in whole.items() if each.cell_keys.chi2 < each.records.chi2]
         if better:
             yield (
-                f"Cell keys, for tables alone, would have less chi-square in dimension {', '.join(better)} "
-                "than tables of these records."
+                "Cell keys, which protect tables only, would have a lower chi-square in dimension "
+                f"{', '.join(better)} than tables of these records."
             )

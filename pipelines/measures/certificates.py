@@ -1,4 +1,4 @@
-"""Compare the chi-square of the control tables with its proved lower bound.
+"""Chi-square of the control tables compared with its proved lower bound.
 
 With every method, a published cell has 0 or at least k records. This gives a lower bound for every release
 with nominal quasi-identifiers. Frequency methods prove tighter bounds, which are in their reports.
@@ -19,15 +19,16 @@ from microguard.schemas.specification.sections import Group
 from microguard.sdc.nominal.bounds import free_bound
 from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objective
 
-#: Name of the step that stands for the protection as a whole.
+#: Name of the step that represents the protection as a whole.
 WHOLE = "whole"
-#: Maximum gap that the page states: a bound with a larger gap says little about the protection.
+#: Maximum gap that the page states; a bound with a larger gap contains little information about the
+#: protection.
 LARGEST_TOLD = 0.5
 
 
 @dataclass(frozen=True)
 class Proved:
-    """One objective and its lower bound.
+    """One objective and its proved lower bound.
 
     Attributes
     ----------
@@ -65,13 +66,15 @@ class Proved:
 
 
 def _whole(chi2: float, bound: float, optimal: bool) -> Proved:
-    """Return the certificate of the whole file; the gap of a proved optimum is 0."""
+    """Return the certificate of the whole file; a proved optimum has gap 0."""
     gap = 0.0 if optimal else 1.0 - bound / chi2
     return Proved(WHOLE, "chi-square", chi2, bound, gap, optimal, OF_FILE, None)
 
 
 def _steps(reports: BlockReports, chi2: float, largest_error: float | None) -> Iterator[Proved]:
-    """Return the certificates of the method's steps over all blocks, with those of the whole file."""
+    """Return the certificates of the method's steps over all blocks, together with those of the whole
+    file.
+    """
     steps = [step for report in reports.blocks for step in report.get("certificates", ())]
     given = OF_FILE if reports.whole_file is None else OF_BLOCK
     for name in dict.fromkeys(step["step"] for step in steps if step["step"] != WHOLE):
@@ -82,7 +85,7 @@ def _steps(reports: BlockReports, chi2: float, largest_error: float | None) -> I
 
 
 def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
-    """Sum a step over the blocks; for the largest error, return the maximum."""
+    """Sum the certificates of a step over the blocks; for the largest error, take the maximum."""
     objective = parts[0]["objective"]
     total = max if objective == "largest error above its allowance" else math.fsum
     value = total([part["value"] for part in parts])
@@ -97,7 +100,9 @@ def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
 
 
 def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
-    """Return the bound valid for every method: each cell below k becomes 0 or k, whichever costs less."""
+    """Return the bound that is valid for every method: each cell below k becomes 0 or k, whichever costs
+    less.
+    """
     specification = comparison.specification
     known = {*group.variables, specification.region}
     tables = [table for table in comparison.tables_before if set(table) <= known]
@@ -122,13 +127,13 @@ def _largest_error(comparison: Comparison, group: Group) -> float | None:
 
 
 class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
-    """Compare the chi-square of the control tables with its proved lower bound."""
+    """Chi-square of the control tables compared with its proved lower bound."""
 
     name = "certificates"
     section = dict[str, tuple[Proved, ...]]
 
     def compute(self, comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         section = {}
         for group in comparison.specification.clusterings:
             reports = comparison.reports.get(group.name)
@@ -138,7 +143,9 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
                 largest = _largest_error(comparison, group)
                 section[group.name] = (proof, *_steps(reports, proof.value, largest))
             elif comparison.specification.strategy(group) == "other":
-                continue  # a bound on all k-anonymous protections is not a bound on this protection
+                # a bound on all k-anonymous protections is no bound on this protection, which has weaker
+                # conditions
+                continue
             elif set(group.variables) & set(comparison.specification.nominal):
                 free = _by_clusters(comparison, group)
                 if free is not None:
@@ -150,4 +157,4 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
         for proofs in section.values():
             gap = proofs[0].gap
             if gap is not None and gap <= LARGEST_TOLD:
-                yield f"No protection whatever has a chi-square that is lower by more than {100 * gap:.2g} %."
+                yield f"No other protection can reduce chi-square by more than {100 * gap:.2g} %."

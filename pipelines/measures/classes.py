@@ -1,4 +1,4 @@
-"""Compute the statistics of all equivalence classes of a file in one pass.
+"""Statistics of all equivalence classes of a file, computed in one pass.
 
 A class contains the records that are equal in some variables. After one shuffle a task has every record of
 its classes in memory (`pipelines.measures.by_class`). The task counts the records and returns one row.
@@ -29,22 +29,23 @@ from pyspark.sql import functions as f
 if TYPE_CHECKING:
     from microguard.pipelines.measures.households import Households
 
-#: Significant decimals of sums: Spark determines the order of summation.
+#: Significant decimals of sums; more would depend on Spark's order of summation.
 DIGITS = 9
 
-#: Code of a missing value among hashes of values.
+#: Code of a missing value among the hashes of values.
 MISSING = -(1 << 63)
-#: Minimum number of distinct values in a task that has no class with values.
+#: Minimum number of distinct values reported by a task in which no class has values.
 NO_CLASS = (1 << 63) - 1
 _COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
 _HOLDER = "holder"
-#: Relative difference, of the number and of its range, below which two sensitive numbers count as one value.
+#: Maximum relative difference, of the number and of its range, between sensitive numbers that count as one
+#: value.
 CLOSE = 0.01
 
 
 @dataclass(frozen=True)
 class Risk:
-    """Count the combinations of some variables.
+    """Risk counts of the combinations of some variables.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class Homogeneity:
 
 @dataclass(frozen=True)
 class Classes:
-    """Statistics of the classes of a file.
+    """Statistics of the equivalence classes of a file.
 
     Attributes
     ----------
@@ -134,7 +135,7 @@ def classes_of(
     whole: DataFrame | None = None,
     household: str | None = None,
 ) -> Classes:
-    """Compute the statistics of the classes of a frame.
+    """Compute the statistics of the equivalence classes of a frame.
 
     NULL, NaN and -0.0 count as one value each (-0.0 as 0.0). All spellings of a sensitive text are one value,
     and NULL is no value. Classes are compared by hashes; the guarantee is counted on the written files
@@ -210,7 +211,7 @@ def close_within(ranges: Mapping[str, Range], names: Collection[str]) -> dict[st
 
 @dataclass(frozen=True)
 class _Look:
-    """Compute the statistics of the classes of one task as one row."""
+    """Statistics of the classes of one task, computed as one row."""
 
     k: int
     further: int
@@ -266,7 +267,7 @@ class _Look:
 
 
 def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
-    """Count the distinct units of each class, (m,)."""
+    """Count the distinct units in each class, (m,)."""
     order = np.lexsort((holder, place))
     classes, holders = place[order], holder[order]
     fresh = np.concatenate([[True], (classes[1:] != classes[:-1]) | (holders[1:] != holders[:-1])])
@@ -274,7 +275,9 @@ def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
 
 
 def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
-    """Count records whose hash occurs once, or for one unit only: repeated records of a unit count as one."""
+    """Count the records whose hash occurs only once, or for one unit only (repeated records of a unit count
+    as one).
+    """
     if holder is not None:
         _, place, members = np.unique(hashes, return_inverse=True, return_counts=True)
         return int(members[_holders(place, holder) == 1].sum())
@@ -286,8 +289,8 @@ def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
 def _given_away(
     place: np.ndarray, value: np.ndarray, share: np.ndarray, classes_of_task: int
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Return the classes with at most one value of a sensitive variable, (m,), and the statistics of all
-    classes.
+    """Return for each class whether a sensitive variable has at most one value in it, (m,), and the
+    statistics of all classes.
 
     A missing value is not a value. Classes without records, whose values are withheld, are not included in
     either result.
@@ -315,7 +318,7 @@ def _given_away(
 
 
 def _close_together(place: np.ndarray, number: np.ndarray, close: float) -> np.ndarray:
-    """Return the classes whose known numbers are `CLOSE` to each other, (m,) bool."""
+    """Return for each class whether its known numbers are `CLOSE` to each other, (m,) bool."""
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     least, most = (each.reduceat(number[order], starts) for each in (np.fmin, np.fmax))
@@ -324,7 +327,7 @@ def _close_together(place: np.ndarray, number: np.ndarray, close: float) -> np.n
 
 
 def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> Classes:
-    """Combine the rows of all tasks."""
+    """Combine the rows of all tasks into the statistics of the file."""
     counts = {name: sum(line[name] for line in lines) for name in _COUNTS}
     shown = [[line for line in lines if line[f"distinct{i}"] < NO_CLASS] for i in range(len(sensitive))]
     return Classes(

@@ -1,4 +1,4 @@
-"""Count the suppressed or generalised values, and compare the cost with its proved lower bound."""
+"""Suppressed or generalised values, and their cost compared with the proved lower bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 @dataclass(frozen=True)
 class CoarsenedVariable:
-    """One quasi-identifier.
+    """Suppressed or generalised values of one quasi-identifier.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class CoarsenedVariable:
 
 @dataclass(frozen=True)
 class Coarsening:
-    """Information that the records lost.
+    """Information that the records lost by suppression and generalisation.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class Coarsening:
 
 
 class CoarseningMeasure(Measure[Comparison, Coarsening]):
-    """Count suppressed values by variable, with cost and bound."""
+    """Suppressed values by variable, with their cost and its lower bound."""
 
     name = "coarsening"
     section = Coarsening
 
     def compute(self, comparison: Comparison) -> Coarsening | None:
-        """Compute the section from the records before and after."""
+        """Compute the section from the records before and after protection."""
         specification, before = comparison.specification, comparison.records_before
         if before is None:
             return None

@@ -1,4 +1,4 @@
-"""The original and the protected records of a release, which all measures of records compare."""
+"""Original and protected records of a release, which all measures of records compare."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from microguard.sdc.measures.moments import Moments
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Column of the sampled records in `Comparison.sums`.
+#: Column that contains the sampled records in `Comparison.sums`.
 _PAIRS = "pairs"
 
 
@@ -63,22 +63,23 @@ class Comparison:
 
     @property
     def records_before(self) -> DataFrame | None:
-        """Originals of the published records; None if earlier releases published some of them."""
+        """Return the originals of the published records; None if earlier releases published some of them."""
         return self.screened.frame if self.drawn is None else None
 
     @property
     def keys(self) -> list[str]:
-        """The region, if any, which is part of every key combination."""
+        """Return the region, if any, which is part of every key combination."""
         return [] if self.specification.region is None else [self.specification.region]
 
     @property
     def joint_keys(self) -> list[str]:
-        """The region and all quasi-identifiers."""
+        """Return the region and all quasi-identifiers."""
         return [*self.keys, *self.specification.quasi_identifiers]
 
     @cached_property
     def moments(self) -> Mapping[str, Moments]:
-        """Moments of the numeric variables of each clustering, summed over all records of its blocks.
+        """Return the moments of the numeric variables of each clustering, summed over all records of its
+        blocks.
 
         For a method without blocks, these are the moments of the sampled records (`pairs`).
         """
@@ -92,13 +93,13 @@ class Comparison:
         return {WHOLE: Moments.from_values(before, after)}
 
     def scales_of(self, clustering: str) -> dict[str, Scale]:
-        """Scales of the numeric variables of a clustering."""
+        """Return the scales of the numeric variables of a clustering."""
         group = next(group for group in self.specification.clusterings if group.name == clustering)
         return {name: self.scales[name] for name in group.variables if name in self.scales}
 
     @cached_property
     def classes_before(self) -> Classes:
-        """Classes of the original records on the region and all quasi-identifiers."""
+        """Return the classes of the original records on the region and all quasi-identifiers."""
         if WHOLE in self.exposure.classes:
             return self.exposure.classes[WHOLE]
         frame, records = self.screened.frame, self.screened.remaining
@@ -107,7 +108,9 @@ class Comparison:
 
     @cached_property
     def classes_after(self) -> Classes:
-        """Classes of the protected records; `alone` counts unique records for each entry of `joins`."""
+        """Return the classes of the protected records; `alone` counts unique records for each entry of
+        `joins`.
+        """
         specification, household = self.specification, self.specification.household
         return classes_of(
             self.protected,
@@ -124,17 +127,19 @@ class Comparison:
 
     @cached_property
     def sensitive_numbers(self) -> Mapping[str, Column]:
-        """Sensitive variables whose values are numbers, as double columns."""
+        """Return the sensitive variables whose values are numbers, as double columns."""
         return numeric_columns(self.protected, self.specification.sensitive, self.specification, self._ranges)
 
     @property
     def seldom_shared(self) -> tuple[str, ...]:
-        """Sensitive variables with numbers, dates or times, which few persons share."""
+        """Return the sensitive variables with numbers, dates or times, whose values few persons share."""
         return tuple(name for name, each in self._ranges.items() if each.mostly_in_digits)
 
     @cached_property
     def _ranges(self) -> Mapping[str, Range]:
-        """Ranges of sensitive values; computed again if earlier releases published some of the records."""
+        """Return the ranges of sensitive values; compute them again if earlier releases published some of the
+        records.
+        """
         known = self.screened.untouched.ranges if self.drawn is None else None
         if known is not None:
             return known
@@ -146,7 +151,9 @@ class Comparison:
 
     @cached_property
     def pairs(self) -> Pairs | None:
-        """Sampled records before and after protection; None if their original values are not stored."""
+        """Return sampled records before and after protection; None if their original values are not
+        stored.
+        """
         specification, records = self.specification, self.screened.remaining
         if self.drawn is not None:
             return pairs_of(self.drawn, specification, records)
@@ -170,23 +177,21 @@ class Comparison:
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:
-        """The control tables of the original records, unweighted and weighted."""
+        """Return the control tables of the original records, unweighted and weighted."""
         return self._tables_of(self.screened.frame)
 
     @cached_property
     def tables_after(self) -> Mapping[Table, pa.Table]:
-        """The control tables of the protected records; their frequencies are published."""
+        """Return the control tables of the protected records; their frequencies are published."""
         return self._tables_of(self.protected)
 
     @cached_property
     def table_errors(self) -> tuple[TableErrors, ...]:
-        """Errors of each control table."""
+        """Return the errors of each control table."""
         return table_errors(self.tables_before, self.tables_after, self.specification.region)
 
     def summary_of_protected(self, columns: Mapping[str, Column], summary: Summary) -> dict[int, pa.Table]:
-        """Compute a summary of the protected records (`in_one_pass`); compute `tables_after` in the same
-        pass.
-        """
+        """Compute a summary of the protected records (`in_one_pass`), and `tables_after` in the same pass."""
         specification = self.specification
         tabulation = Tabulation.of(self.protected, specification.control_tables, specification.weights)
         known = "tables_after" in vars(self)
@@ -202,18 +207,22 @@ class Comparison:
 
 
 def joined_columns(specification: Specification) -> tuple[str, ...]:
-    """Return unmodified columns by which an attacker may identify a record; sensitive ones are left out."""
+    """Return the unmodified columns by which an attacker may identify a record; sensitive ones are
+    excluded.
+    """
     known = {specification.region, *specification.sensitive}
     return tuple(name for name in specification.published_as_it_is if name not in known)
 
 
 def known_sensitive(specification: Specification) -> tuple[str, ...]:
-    """Return sensitive variables from which an attacker may infer another one; () for a single variable."""
+    """Return the sensitive variables from which an attacker may infer another one; () for a single
+    variable.
+    """
     return specification.sensitive if len(specification.sensitive) > 1 else ()
 
 
 def joins(specification: Specification) -> list[tuple[str, ...]]:
-    """Return the sets of columns that are joined with the protected variables, one after the other.
+    """Return the sets of columns that are joined with the protected variables, one set after the other.
 
     The sets are each single column of `joined_columns`, all of these together (no column if groups of
     variables are joined), and each sensitive variable if there are several.

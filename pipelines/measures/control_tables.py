@@ -1,4 +1,4 @@
-"""Compute chi-square and errors of the control tables, for the whole file and by region."""
+"""Chi-square and errors of the control tables, for the whole file and by region."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MORE = "raise method.effort, lower release.k, protect fewer variables together, 
 
 
 def _whole(section: tuple[TableErrors, ...]) -> tuple[TableErrors, ...]:
-    """Return the tables of the whole file."""
+    """Return the tables of the whole file, without those by region."""
     return tuple(table for table in section if not table.by_region)
 
 
@@ -32,7 +32,9 @@ def _chi2_per_cell(tables: tuple[TableErrors, ...]) -> float:
 
 
 def _metrics(section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
-    """Return chi-square per cell, separately by region because many small cells lower the mean."""
+    """Return chi-square per cell, separately for tables by region, because many small cells lower the
+    mean.
+    """
     metrics: dict[MetricKey, float] = {MetricKey("chi2_per_cell"): _chi2_per_cell(_whole(section))}
     if _regional(section):
         metrics[MetricKey("chi2_per_cell_by_region")] = _chi2_per_cell(_regional(section))
@@ -71,7 +73,7 @@ class TablesMeasure(Measure[Comparison, tuple[TableErrors, ...]]):
     section = tuple[TableErrors, ...]
 
     def compute(self, comparison: Comparison) -> tuple[TableErrors, ...] | None:
-        """Return the errors of all tables."""
+        """Compute the errors of all tables."""
         return comparison.table_errors
 
     def metrics(self, section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
@@ -92,7 +94,7 @@ class TablesMeasure(Measure[Comparison, tuple[TableErrors, ...]]):
 
 
 class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
-    """Errors of all tables of a dimension, for the whole file or by region."""
+    """Errors of all tables of one dimension, for the whole file or by region."""
 
     section = dict[str, DimensionErrors]
 
@@ -100,7 +102,7 @@ class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
         self.name, self.by_region = name, by_region
 
     def compute(self, comparison: Comparison) -> dict[str, DimensionErrors] | None:
-        """Return the errors by dimension; None without tables."""
+        """Compute the errors by dimension; return None without tables."""
         part = _regional if self.by_region else _whole
         return by_dimension(part(comparison.table_errors)) or None
 
@@ -118,19 +120,19 @@ class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
         return _limits_by_dimension(specification, self.by_region)
 
     def plots(self, section: Mapping[str, DimensionErrors], k: int) -> dict[str, Any]:
-        """Draw the errors; if there are few, only the table shows them."""
+        """Draw the errors as plots; if there are few errors, the table suffices."""
         errors = {dimension: part.errors for dimension, part in section.items()}
         if sum(map(len, errors.values())) < FEWEST_DRAWN:
             return {}
         return {"errors": plots.error_plot(errors)}
 
     def headline(self, section: Mapping[str, DimensionErrors], k: int) -> Iterator[str]:
-        """Return the largest error of each dimension in a sentence."""
+        """Return a sentence with the largest error of each dimension."""
         where = " of a region" if self.by_region else ""
         for dimension, part in section.items():
             error = part.max_absolute_error
             variables = "one variable" if dimension == "1" else f"{dimension} variables"
-            yield f"Counts{where} by {variables} are off by at most {error:,}."
+            yield f"Counts{where} by {variables} have errors of at most {error:,}."
 
 
 BY_DIMENSION = ErrorsByDimension("by_dimension", by_region=False)

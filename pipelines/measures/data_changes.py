@@ -1,4 +1,4 @@
-"""Measure changes by protection: number of records, size, and whether the files can be distinguished.
+"""Changes by protection: number of records, size, and whether the files can be distinguished.
 
 The sampled records are compared (`pipelines.measures.pairs`); Hellinger distances use the whole file.
 """
@@ -19,7 +19,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.sdc.utility.changes import changes, hellinger, il1s
 from microguard.sdc.utility.propensity import propensity
 
-#: Number of the most frequent categories of a variable that get an indicator in the propensity model.
+#: Number of the most frequent categories of a variable for which the propensity model has an indicator.
 MOST_CATEGORIES = 20
 #: Minimum number of records for each coefficient of the propensity model.
 FEWEST_FOR_SCORES = 10
@@ -69,7 +69,7 @@ def _frame(pairs: Pairs, before: bool) -> pd.DataFrame:
 
 
 def _values(pairs: Pairs) -> dict[str, int]:
-    """Count the original values of each variable; missing values do not count."""
+    """Count the original values of each variable; missing values are not counted."""
     numbers = {
         name: len(np.unique(each[~np.isnan(each)]))
         for name, each in zip(pairs.numeric, pairs.numbers_before.T, strict=True)
@@ -96,7 +96,7 @@ def _hellinger(comparison: Comparison) -> dict[str, float]:
 
 
 def _scores(pairs: Pairs) -> tuple[float, float] | None:
-    """Return error and ratio of the propensity scores from a model with main effects."""
+    """Return error and ratio of the propensity scores, from a model with main effects."""
     numbers = np.vstack([pairs.numbers_before, pairs.numbers_after])
     means = np.nanmean(numbers, axis=0) if numbers.size else 0.0
     columns = [np.where(np.isnan(numbers), means, numbers)]
@@ -112,13 +112,13 @@ def _scores(pairs: Pairs) -> tuple[float, float] | None:
 
 
 class ChangedMeasure(Measure[Comparison, Changed]):
-    """Measure how protection changed the records."""
+    """Changes of the records by protection."""
 
     name = "changed"
     section = Changed
 
     def compute(self, comparison: Comparison) -> Changed | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         pairs = comparison.pairs
         if pairs is None:
             return None
@@ -137,8 +137,8 @@ class ChangedMeasure(Measure[Comparison, Changed]):
         )
 
     def metrics(self, section: Changed, comparison: Comparison) -> Mapping[MetricKey, float]:
-        """Return for each quasi-identifier whether it varies in the sample although no sampled record
-        changed.
+        """Return for each quasi-identifier whether no sampled record changed although it varies in the
+        sample.
         """
         if comparison.pairs is None or not comparison.specification.perturbed:
             return {}
@@ -149,7 +149,7 @@ class ChangedMeasure(Measure[Comparison, Changed]):
         }
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Require that a perturbation changed each variable that varies."""
+        """Require that a perturbation changed every variable that varies."""
         for name in specification.quasi_identifiers if specification.perturbed else ():
             yield Requirement(MetricKey("left_unchanged", name), PERTURB_MORE, at_most=0.0)
 

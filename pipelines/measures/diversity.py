@@ -1,4 +1,4 @@
-"""Compute the smallest number of distinct values of each sensitive variable in a cluster (l-diversity).
+"""Smallest number of distinct values of each sensitive variable in any cluster (l-diversity).
 
 With one clustering, the values are counted in the published classes. With several clusterings, clusters are
 not classes, and the counts come from the reports of the blocks.
@@ -15,18 +15,18 @@ from microguard.schemas.specification.model import Specification
 
 
 class DiversityMeasure(Measure[Comparison, dict[str, int]]):
-    """Compute the smallest number of distinct values of each sensitive variable in a cluster."""
+    """Smallest number of distinct values of each sensitive variable in any cluster."""
 
     name = "diversity"
     on_page = False
     section = dict[str, int]
 
     def compute(self, comparison: Comparison) -> dict[str, int] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         specification = comparison.specification
         if specification.method.min_diversity == 1:
             return None
-        if len(specification.clusterings) == 1:  # in a register, classes of earlier releases are included
+        if len(specification.clusterings) == 1:  # in a register, the classes of earlier releases are included
             return {name: part.least_distinct for name, part in comparison.classes_after.homogeneity.items()}
         reports = [report["diversity"] for parts in comparison.reports.values() for report in parts.blocks]
         return {name: min(report[name] for report in reports) for name in specification.sensitive}

@@ -1,4 +1,4 @@
-"""Count the clusters whose published mean discloses a contributor, by numeric quasi-identifier.
+"""Clusters whose published mean discloses a contributor, by numeric quasi-identifier.
 
 The (n, k) rule counts clusters whose total is dominated by few contributors. The p % rule
 (`sdc.clusters.p_percent`) forbids totals from which the second largest contributor can compute the largest
@@ -17,14 +17,14 @@ from microguard.pipelines.measures.measure import Measure
 from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 
-#: Default dominance rule, counted even without a limit of the gate: one contributor above 85 percent of the
-#: total.
+#: Default dominance rule, which is counted even without a limit of the gate: one contributor has more than 85
+#: percent of the total.
 USUAL_DOMINANCE = (1, 85.0)
 
 
 @dataclass(frozen=True)
 class Dominance:
-    """Disclosure by the cluster totals of one variable.
+    """Disclosure through the cluster totals of one variable.
 
     Attributes
     ----------
@@ -57,19 +57,19 @@ def dominance_rule(specification: Specification) -> tuple[int, float]:
 
 
 ONE_VALUE = (
-    "whoever finds the class of a person knows this number: raise release.k, coarsen the number, or raise "
-    "quality.max_of_one_value"
+    "anyone who finds the class of a person knows this number: raise release.k, coarsen the number, or "
+    "raise quality.max_of_one_value"
 )
 
 
 class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
-    """Count the clusters whose published mean discloses a contributor."""
+    """Clusters whose published mean discloses a contributor."""
 
     name = "dominance"
     section = dict[str, Dominance]
 
     def compute(self, comparison: Comparison) -> dict[str, Dominance] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         n, k = dominance_rule(comparison.specification)
         section = {}
         for name, reports in comparison.reports.items():
@@ -114,8 +114,9 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
                 largest = f"its {part.n} largest contributors exceed"
             yield (
                 share,
-                f"In {100 * share:.3g} % of the clusters {largest} {part.k:g} % of the total of {name}, the "
-                "most of any variable: who is in such a cluster can estimate them closely.",
+                f"In {100 * share:.3g} % of the clusters {largest} {part.k:g} % of the total of {name}, "
+                "the highest share of any variable: members of such a cluster can estimate their values "
+                "closely.",
             )
         alike, name = max(
             ((part.of_one_value or 0) / max(part.records or 0, 1), name) for name, part in section.items()
@@ -123,6 +124,7 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
         if alike:
             yield (
                 alike,
-                f"{100 * alike:.3g} % of the records are in clusters that have one value of {name}, the most "
-                "of any variable: whoever finds the class of such a record knows the value but for rounding.",
+                f"{100 * alike:.3g} % of the records are in clusters that have one value of {name}, the "
+                "highest share of any variable: anyone who finds the class of such a record knows the "
+                "value up to rounding.",
             )

@@ -1,4 +1,4 @@
-"""Count the records that break each edit rule, before and after protection."""
+"""Records that violate each edit rule, before and after protection."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from microguard.pipelines.measures.rules import violations
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """Records that break one rule, before and after protection."""
+    """Numbers of records that violate one rule, before and after protection."""
 
     before: int
     after: int
 
 
 class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
-    """Count the records that break each edit rule, before and after protection."""
+    """Records that violate each edit rule, before and after protection."""
 
     name = "edit_rules"
     on_page = False
     section = dict[str, BrokenRule]
 
     def compute(self, comparison: Comparison) -> dict[str, BrokenRule] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         rules = comparison.specification.edit_rules
         if not rules:
             return None
@@ -37,4 +37,7 @@ class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
     def headline(self, section: Mapping[str, BrokenRule], k: int) -> Iterator[str]:
         """Return the sentences that the approver must read first."""
         for name, rule in section.items():
-            yield f"The edit rule {name} is broken by {rule.after:,} records, and was by {rule.before:,}."
+            yield (
+                f"The edit rule {name} is violated by {rule.after:,} records, before protection by "
+                f"{rule.before:,}."
+            )

@@ -1,4 +1,4 @@
-"""Count control table cells emptied by protection, by original size, and changes of small counts."""
+"""Control table cells that protection emptied, by original size, and changes of small counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Vanished:
 
 
 class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
-    """Count cells that protection empties, in tables of the whole file or by region."""
+    """Cells that protection emptied, in tables of the whole file or by region."""
 
     section = dict[str, Vanished]
 
@@ -51,7 +51,7 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
         self.name, self.by_region = name, by_region
 
     def compute(self, comparison: Comparison) -> dict[str, Vanished] | None:
-        """Count the emptied cells by dimension; None without tables."""
+        """Count the emptied cells by dimension; return None without tables."""
         before, after = comparison.tables_before, comparison.tables_after
         region, k = comparison.specification.region, comparison.specification.release.k
         tables = [table for table in before if (region in table) == self.by_region]
@@ -72,7 +72,7 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
         return section or None
 
     def metrics(self, section: Mapping[str, Vanished], comparison: Comparison) -> dict[MetricKey, float]:
-        """Return the number of emptied cells that had k records or more."""
+        """Return the number of emptied cells that contained k or more records."""
         return {
             MetricKey(self.name, dimension=int(dimension)): part.of_k_or_more
             for dimension, part in section.items()
@@ -91,12 +91,15 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
                 yield Requirement(MetricKey(self.name, dimension=dimension), MORE, at_most=limit)
 
     def headline(self, section: Mapping[str, Vanished], k: int) -> Iterator[str]:
-        """Return a sentence with the number of emptied cells that had k records or more."""
+        """Return a sentence with the number of emptied cells that contained k or more records."""
         where = " of a region" if self.by_region else ""
         for dimension, part in section.items():
             if part.of_k_or_more:
                 cells = "Categories" if dimension == "1" else f"Cells of dimension {dimension}"
-                yield f"{cells}{where} that held k records or more and are empty now: {part.of_k_or_more:,}."
+                yield (
+                    f"{cells}{where} that contained k or more records and are empty now: "
+                    f"{part.of_k_or_more:,}."
+                )
 
 
 VANISHED = VanishedMeasure("vanished", by_region=False)

@@ -1,4 +1,4 @@
-"""Compare totals, means and quantiles before and after protection, weighted and unweighted, by region.
+"""Totals, means and quantiles before and after protection, weighted and unweighted, by region.
 
 Totals and means use the whole file, in one aggregation; quantiles use the sampled records. Which totals stay
 exact is computed here, not assumed.
@@ -20,13 +20,13 @@ from microguard.sdc.clusters.representatives import MEANS
 from microguard.sdc.utility.estimates import estimates, relative_changes
 from pyspark.sql import types as t
 
-#: Relative change of a total up to which it counts as exact: Spark determines the order of summation.
+#: Maximum relative change of a total that counts as exact, because Spark determines the order of summation.
 EXACT = 1e-9
-#: Largest relative change that is reported; also used for a total of 0.
+#: Largest relative change that is reported; it is also used if the original total is 0.
 LARGEST_CHANGE = 1e6
 #: Significant digits of sums.
 DIGITS = 10
-#: Decimals of a shift in standard deviations: more decimals would disclose the value of a record.
+#: Decimals of a shift in standard deviations; more decimals would disclose the value of a record.
 SHIFT_DECIMALS = 2
 
 
@@ -87,13 +87,15 @@ class EstimatesOfVariable:
 
     @property
     def by_weight(self) -> dict[str, Estimated]:
-        """Return the estimates by weight, starting with the weight of the method."""
+        """Return the estimates by weight; those with the method's weight come first."""
         first = {} if self.weighted is None else {self.weight or "weight": self.weighted}
         return {**first, **self.further}
 
 
 def _step(comparison: Comparison, name: str) -> float:
-    """Return the unit to which means are rounded: that of their type, or a share of the deviation."""
+    """Return the unit to which means are rounded: that of their type, or a share of the standard
+    deviation.
+    """
     kind = comparison.protected.schema[name].dataType
     unit = 1.0 if isinstance(kind, t.IntegralType) else 0.0
     if isinstance(kind, t.DecimalType):
@@ -102,11 +104,13 @@ def _step(comparison: Comparison, name: str) -> float:
 
 
 def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the totals before and after, for all regions of both files; NaN if a file has no records."""
+    """Return the totals before and after protection, for all regions of both files; NaN if a file has no
+    records of a region.
+    """
     specification, before = comparison.specification, comparison.screened.totals
     names, weights = specification.numeric, specification.weights
     after = totals_from_sums(comparison.sums, REGION, names, weights)
-    # in a register, all units of a region may wait, or be published in an earlier region
+    # in a register, all units of a region may be pending, or published in an earlier region
     either = before.index.union(after.index)
     return before.reindex(either), after.reindex(either)
 
@@ -119,7 +123,7 @@ def _estimated(
     shifts: tuple[float, ...],
     step: float | None,
 ) -> Estimated:
-    """Return the estimates of the variable at a position; `prefix` names its weight in the totals."""
+    """Return the estimates of the variable at a position; `prefix` identifies its weight in the totals."""
     counts, totals = (
         [np.nan_to_num(each[f"{prefix}{what}{place}"].to_numpy(np.float64)) for each in (before, after)]
         for what in "ns"
@@ -152,7 +156,7 @@ def _rounded(value: float) -> float:
 
 
 def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, ...]:
-    """Return the quantile shifts of the sample, with the weight of the method if `weighted`."""
+    """Return the quantile shifts of the sample; with `weighted`, use the weight of the method."""
     pairs, deviation = comparison.pairs, comparison.scales[name].divisor
     if pairs is None or (weighted and pairs.weights is None):
         return ()
@@ -169,13 +173,13 @@ def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, .
 
 
 class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
-    """Compare totals, means and quantiles before and after protection."""
+    """Totals, means and quantiles before and after protection."""
 
     name = "estimates"
     section = dict[str, EstimatesOfVariable]
 
     def compute(self, comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         specification = comparison.specification
         names, weights = specification.numeric, specification.weights
         if not names:
@@ -221,6 +225,6 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
                 name = max(moved, key=lambda each: moved[each])
                 where = " in one region" if parts[name].regions > 1 else ""
                 yield (
-                    f"Of the {which}, that of {name}{where} is off by {100 * moved[name]:.3g} %: the largest "
-                    "such change."
+                    f"Among the {which}, that of {name}{where} has the largest change: "
+                    f"{100 * moved[name]:.3g} %."
                 )

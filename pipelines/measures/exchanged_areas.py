@@ -1,4 +1,4 @@
-"""Count the changes by a swap of areas, and how often an attacker's claim is right.
+"""Changes by a swap of areas, and how often an attacker's claim is right.
 
 The attacker sees a record that is unique by area and risk variables, and claims that such a person lives
 there.
@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 
 @dataclass(frozen=True)
 class Level:
-    """One level of the geography.
+    """Changes at one level of the geography.
 
     Attributes
     ----------
@@ -51,19 +51,19 @@ class Level:
 
 @dataclass(frozen=True)
 class ExchangedAreas:
-    """All levels, in the order of their exchange: the finest level of the geography last."""
+    """Changes at all levels, in the order of their exchange: the finest level of the geography is last."""
 
     levels: tuple[Level, ...]
 
 
 class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
-    """Count right claims about unique records, and changed counts, by level of the geography."""
+    """Right claims about unique records, and changed counts, by level of the geography."""
 
     name = "exchanged_areas"
     section = ExchangedAreas
 
     def compute(self, comparison: Comparison) -> ExchangedAreas | None:
-        """Compute the section from the records before and after."""
+        """Compute the section from the records before and after the swap."""
         specification, before = comparison.specification, comparison.records_before
         parameters = specification.method.method_parameters(method_row("records", "swapping"))
         if before is None or not isinstance(parameters, SwappingParameters):
@@ -83,7 +83,7 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         return ExchangedAreas(found)
 
     def headline(self, section: ExchangedAreas, k: int) -> Iterator[str]:
-        """Return the changes by the exchange at the finest level."""
+        """Return a sentence about the changes at the finest level."""
         finest = section.levels[-1]
         yield (
             f"At least {finest.moved:,} records changed their {finest.area}: chi-square of its counts by "
@@ -96,13 +96,13 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         share = finest.right / finest.uniques if finest.uniques else 0.0
         yield (
             share,
-            f"Whoever claims that a record which is unique by {finest.area} and the risk variables is of "
+            f"The claim that a record which is unique by {finest.area} and the risk variables belongs to "
             f"that area is right in {100 * share:.3g} % of the cases.",
         )
 
 
 def at_risk_by_value(parameters: SwappingParameters, areas: Sequence[str]) -> Column:
-    """Return whether a record's supplied risk at a level reaches the threshold; missing risks count as
+    """Return whether a record's supplied risk at a level reaches the threshold; a missing risk counts as
     reaching it.
     """
     values = parameters.risk_values
@@ -142,7 +142,7 @@ def _level(
 
 
 def _counts(before: DataFrame, after: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the number of records of each combination before and after."""
+    """Return the number of records of each combination before and after the swap."""
     files = before.select(*map(column, names), f.lit(1).alias("before"), f.lit(0).alias("after")).unionAll(
         after.select(*map(column, names), f.lit(0).alias("before"), f.lit(1).alias("after"))
     )

@@ -1,4 +1,4 @@
-"""Compute the risk before protection, and find columns that determine a protected variable."""
+"""Risk before protection, and columns that determine a protected variable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute frequency tables of a frame, also weighted ones, in one job for any number of records.
+"""Frequency tables of a frame, also weighted ones, computed in one job for any number of records.
 
 A task counts the cells of its records table by table, on codes of their values; further tasks sum the cells.
 Grouping the records in Spark for each table would cost ten times as much.
@@ -18,19 +18,21 @@ from microguard.schemas.specification.consistency import FREQUENCY
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Number of records that a task counts at once.
+#: Number of records that a task counts at a time.
 AT_ONCE = 500_000
 
 
 def weighted_by(position: int) -> str:
-    """Name the column of counts weighted by the weight at a position; no variable has such a name."""
+    """Return the name of the column of counts weighted by the weight at a position; no variable has such a
+    name.
+    """
     return f"__weighted{position}"
 
 
 def frequency_tables(
     frame: DataFrame, tables: Sequence[tuple[str, ...]], weights: Sequence[str] = ()
 ) -> dict[tuple[str, ...], pa.Table]:
-    """Count the records of each cell that is not empty.
+    """Count the records of each non-empty cell.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def frequency_tables(
 
 @dataclass(frozen=True)
 class Tabulation:
-    """Frequency tables of the records of a frame as a summary of one pass.
+    """Frequency tables of the records of a frame, as a summary that one pass computes.
 
     Attributes
     ----------
@@ -75,7 +77,7 @@ class Tabulation:
     def of(
         cls, frame: DataFrame, tables: Sequence[tuple[str, ...]], weights: Sequence[str] = ()
     ) -> Tabulation:
-        """Return the summary for the arguments of `frequency_tables`."""
+        """Build the summary for the arguments of `frequency_tables`."""
         names = list(dict.fromkeys(name for table in tables for name in table))
         aliases = {name: f"v{position}" for position, name in enumerate(names)}
         columns = {alias: column(name) for name, alias in aliases.items()}
@@ -86,16 +88,18 @@ class Tabulation:
 
     @property
     def requests(self) -> list[tuple[Mapping[str, Column], Summary]]:
-        """Return the results of `in_one_pass`; nothing without tables."""
+        """Return the summaries to request from `in_one_pass`; none without tables."""
         return [(self.columns, self._counting)] if self.tables else []
 
     def tables_in(self, parts: Mapping[int, pa.Table]) -> dict[tuple[str, ...], pa.Table]:
-        """Return the cells of each table from the combined parts, keyed by the position of their set."""
+        """Return the cells of each table from the combined parts; parts are keyed by the position of the
+        table's variables.
+        """
         found = {}
         for table in self.tables:
             position = self.sets.index(frozenset(table))
             cells = parts.get(position, self._counting.schema_of(position).empty_table())
-            # Arrow could interpret a column name as a path
+            # renamed, because Arrow could interpret a column name as a path
             ordered = cells.sort_by([(self.aliases[name], "ascending") for name in table])
             columns = {name: ordered[self.aliases[name]] for name in table}
             further = (FREQUENCY, *self._counting.weighted)
@@ -111,7 +115,7 @@ class Tabulation:
 
 @dataclass(frozen=True)
 class _Counting:
-    """Count the cells of each table; a `Summary` whose keys are the positions of the tables.
+    """Counts of the cells of each table; a `Summary` whose keys are the positions of the tables.
 
     Attributes
     ----------
@@ -127,11 +131,11 @@ class _Counting:
     schema: pa.Schema
 
     def begin(self) -> _TaskCounts:
-        """Return the counts of no records."""
+        """Return the empty counts, before any records are added."""
         return _TaskCounts(self)
 
     def combined(self, parts: pa.Table) -> pa.Table:
-        """Sum the cells of one table."""
+        """Sum the cells of one table over its parts."""
         counts = [FREQUENCY, *self.weighted]
         keys = [name for name in parts.column_names if name not in counts]
         summed = parts.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in counts])
@@ -148,7 +152,7 @@ class _Counting:
 
 
 class _TaskCounts:
-    """Count the cells of the records of one task, some records at a time."""
+    """Counts of the cells over the records of one task, some records at a time."""
 
     def __init__(self, counting: _Counting) -> None:
         self._counting = counting
@@ -156,13 +160,13 @@ class _TaskCounts:
         self._cells: list[tuple[int, pa.Table]] = []
 
     def add(self, records: pa.Table) -> None:
-        """Add some records."""
+        """Add some records to the counts."""
         self._waiting.append(records)
         if sum(map(len, self._waiting)) >= AT_ONCE:
             self._count()
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
-        """Return the cells of each part of the records."""
+        """Return the cells of each table for the added records."""
         self._count()
         yield from self._cells
 
@@ -188,13 +192,13 @@ class _TaskCounts:
 
 
 def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, int]:
-    """Return the code of each value, (n,), NULL included, and the number of codes."""
+    """Return the code of each value, including NULL, (n,), and the number of codes."""
     coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
     return np.asarray(coded.indices, np.int64), len(coded.dictionary)
 
 
 def _cells(codes: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, int]:
-    """Return the cell of each record, (n,), and an upper bound of the number of cells, about `AT_ONCE` at
+    """Return the cell of each record, (n,), and an upper bound on the number of cells, about `AT_ONCE` at
     most.
     """
     cell, cells = codes[0]

@@ -1,4 +1,4 @@
-"""Compute how much the published classes disclose of each sensitive variable (attribute disclosure)."""
+"""Disclosure of each sensitive variable by the published classes (attribute disclosure)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement, 
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
-    "set method.min_diversity to 2 or more, raise release.k, coarsen the variable, raise the limit, or have "
-    "a steward accept it by name in quality.accept"
+    "set method.min_diversity to 2 or more, raise release.k, coarsen the variable, raise the limit, or "
+    "have a steward accept it by name in quality.accept"
 )
 
 
 class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
-    """Compute how much the published classes disclose of each sensitive variable."""
+    """Disclosure of each sensitive variable by the published classes."""
 
     name = "homogeneity"
     section = dict[str, Homogeneity]
 
     def compute(self, comparison: Comparison) -> dict[str, Homogeneity] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         return dict(comparison.classes_after.homogeneity) or None
 
     def metrics(self, section: Mapping[str, Homogeneity], comparison: Comparison) -> dict[MetricKey, float]:
@@ -56,4 +56,4 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
         for name, part in section.items():
             share = part.homogeneous / part.records if part.records else 0.0
             cases = f"{100 * share:.3g} % of the cases"
-            yield share, f"Whoever finds a person's class learns {name} for certain in {cases}."
+            yield share, f"Anyone who finds a person's class learns {name} with certainty in {cases}."

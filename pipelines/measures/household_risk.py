@@ -1,4 +1,4 @@
-"""Compute the risk that a household is identified through one of its members.
+"""Risk that a household is identified through one of its members.
 
 An intruder who identifies one member has identified the whole household, so the risk of a household is the
 probability of identifying any of its records (Hundepool et al. 2012, section 3.3.4). The risk is exact, over
@@ -37,13 +37,15 @@ class HouseholdRisk:
 
 
 class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
-    """Compute the risk that a household is identified through one of its members."""
+    """Risk that a household is identified through one of its members."""
 
     name = "household_risk"
     section = HouseholdRisk
 
     def compute(self, comparison: Comparison) -> HouseholdRisk | None:
-        """Compute the risk; None without households, and for a register, which stores no original records."""
+        """Compute the risk; return None without households, and for a register, which stores no original
+        records.
+        """
         household = comparison.specification.household
         if household is None or household not in comparison.protected.columns:
             return None
@@ -61,7 +63,8 @@ class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
         )
         yield (
             after,
-            "Whoever knows the protected variables of everybody would be expected to find "
+            "An intruder who knows the protected variables of everybody is expected to find "
             f"{100 * after:.3g} % of the households through one of their members "
-            f"({section.expected_after:,.0f} of {section.households:,}); before, {100 * before:.3g} %.",
+            f"({section.expected_after:,.0f} of {section.households:,}); before protection, "
+            f"{100 * before:.3g} %.",
         )

@@ -1,4 +1,4 @@
-"""Combine the risks of the records of each household, together with the statistics of classes.
+"""Risks of the records of each household, combined in the same pass as the statistics of classes.
 
 An intruder who identifies one member has identified the whole household, so the risk of a household is the
 probability of identifying any of its records (Hundepool et al. 2012, section 3.3.4). The risk is exact, over
@@ -41,7 +41,8 @@ class Households:
 
 
 def by_class_and_household(frame: DataFrame, records: int, work: Work, schema: str) -> list[Row]:
-    """Return the rows of `by_class` for a frame with the column `HOUSEHOLD`, and rows for `households_in`.
+    """Return the rows of `by_class` for a frame with the column `HOUSEHOLD`, and additional rows for
+    `households_in`.
 
     The records of a household are in several classes. A second shuffle sums one number for each household and
     task; the rows of `work` pass through this shuffle unchanged.
@@ -57,7 +58,7 @@ def by_class_and_household(frame: DataFrame, records: int, work: Work, schema: s
 
 
 def split(rows: Sequence[Row]) -> tuple[list[Row], Households]:
-    """Separate the rows of `by_class_and_household` into rows of classes and the risk of households."""
+    """Separate the rows of `by_class_and_household` into the rows of classes and the risk of households."""
     found = [row for row in rows if row[_IS_HOUSEHOLD]]
     risk = Households(
         sum(row[_FOUND[0]] for row in found),
@@ -69,7 +70,7 @@ def split(rows: Sequence[Row]) -> tuple[list[Row], Households]:
 
 @dataclass(frozen=True)
 class _WithMissed:
-    """Return the row of a function, followed by a row for each household of the task.
+    """Function that returns the row of another function, followed by a row for each household of the task.
 
     The household row has the logarithm of the probability that none of the household's records is identified.
     """
@@ -82,7 +83,8 @@ class _WithMissed:
         risk = 1.0 / members
         if WEIGHT in columns:
             risk = class_risk(members, np.bincount(place, columns[WEIGHT]))
-        with np.errstate(divide="ignore"):  # the household is identified with certainty: minus infinity
+        # the household is identified with certainty, so the logarithm is minus infinity
+        with np.errstate(divide="ignore"):
             missed = np.log1p(-risk)[place]
         households, home = np.unique(columns[HOUSEHOLD], return_inverse=True)
         rows = {name: _padded(values, len(households), after=True) for name, values in line.items()}
@@ -95,7 +97,7 @@ class _WithMissed:
 
 
 def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Return the rows of classes unchanged, and one row with complete households and their risks."""
+    """Return the rows of classes unchanged, and one row with the complete households and their risks."""
     of_household = columns[_IS_HOUSEHOLD].astype(bool)
     _, home = np.unique(columns[CLASS][of_household], return_inverse=True)
     risk = -np.expm1(np.bincount(home, columns[_MISSED][of_household]))
@@ -111,6 +113,6 @@ def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
 
 
 def _padded(values: np.ndarray, rows: int, after: bool = False) -> np.ndarray:
-    """Return values with `count` zeros before or after them."""
+    """Return the values padded with `count` zeros before or after them."""
     zeros = np.zeros(rows, values.dtype)
     return np.concatenate([values, zeros] if after else [zeros, values])

@@ -1,4 +1,4 @@
-"""Compute the sum of the individual risks of re-identification, with sampling weights if any.
+"""Sum of the individual risks of re-identification, with sampling weights if there are any.
 
 The individual risk is the expected reciprocal of the number of population units that a class represents
 (Benedetti and Franconi 1998). Without weights, each of the n units of a class has the risk 1/n, so that the
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 
-#: Decimals of sums: Spark determines the order of summation.
+#: Decimals of sums; more would depend on Spark's order of summation.
 DIGITS = 9
 
 
 @dataclass(frozen=True)
 class IndividualRisk:
-    """Risk on the region and all quasi-identifiers together.
+    """Individual risk on the region and all quasi-identifiers together.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class IndividualRisk:
 
 
 class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
-    """Compute the sum of the individual risks of re-identification, with sampling weights if any."""
+    """Sum of the individual risks of re-identification, with sampling weights if there are any."""
 
     name = "individual_risk"
     section = IndividualRisk
 
     def compute(self, comparison: Comparison) -> IndividualRisk:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         specification, both = comparison.specification, (comparison.classes_before, comparison.classes_after)
         if specification.weight is None and not specification.groups:
             expected = [float(each.risk.classes) for each in both]
@@ -69,8 +69,8 @@ class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
         )
         yield (
             after,
-            "Whoever knows the protected variables of everybody would be expected to identify "
-            f"{100 * after:.3g} % of the records ({section.expected_after:,.0f} of {section.records:,}"
-            f"{', the sampling taken into account' if section.weighted else ''}); before, "
-            f"{100 * before:.3g} %.",
+            "An intruder who knows the protected variables of everybody is expected to identify "
+            f"{100 * after:.3g} % of the records ({section.expected_after:,.0f} of "
+            f"{section.records:,}{', the sampling taken into account' if section.weighted else ''}); "
+            f"before protection, {100 * before:.3g} %.",
         )

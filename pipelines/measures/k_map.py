@@ -1,4 +1,4 @@
-"""Count records whose combination occurs fewer than k times in the population (k-map).
+"""Records whose combination occurs fewer than k times in the population (k-map).
 
 An attacker who searches the person of a record in a register of the population chooses among all persons with
 the combination, also those who are not in the file (Sweeney 2002; El Emam and Dankar 2008). The counts are
@@ -21,13 +21,13 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-REMEDY = "coarsen what the population is counted by, raise k, or raise the limit"
+REMEDY = "coarsen the variables by which the population is counted, raise k, or raise the limit"
 FILE, RECORDS = "file", "records"
 
 
 @dataclass(frozen=True)
 class Held:
-    """Records of one file by the population count of their combination.
+    """Numbers of records of one file by the population count of their combination.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Held:
 
 @dataclass(frozen=True)
 class KMap:
-    """Counts of both files against the population.
+    """Counts of both files, original and protected, against the population.
 
     Attributes
     ----------
@@ -103,13 +103,13 @@ def _held(row: Mapping[str, float | None]) -> Held:
 
 
 class KMapMeasure(Measure[Comparison, KMap]):
-    """Count records whose combination occurs fewer than k times in the population (k-map)."""
+    """Records whose combination occurs fewer than k times in the population (k-map)."""
 
     name = "k_map"
     section = KMap
 
     def compute(self, comparison: Comparison) -> KMap | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         screened, specification = comparison.screened, comparison.specification
         if screened.population is None:
             return None
@@ -133,7 +133,7 @@ class KMapMeasure(Measure[Comparison, KMap]):
         share = section.after.rare / max(section.after.records, 1)
         yield (
             share,
-            f"Whoever has a register of the population with {', '.join(section.variables)} is left with "
-            f"fewer than {k} candidates for {100 * share:.3g} % of the records; before, for "
+            f"An intruder with a register of the population that contains {', '.join(section.variables)} "
+            f"has fewer than {k} candidates for {100 * share:.3g} % of the records; before protection, for "
             f"{100 * section.before.rare / max(section.before.records, 1):.3g} %.",
         )

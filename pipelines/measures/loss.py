@@ -1,4 +1,4 @@
-"""Compute the information loss of the numeric quasi-identifiers on the published values, and its bounds.
+"""Information loss of the numeric quasi-identifiers, computed from the published values, and its bounds.
 
 The tasks have computed sums over records for each block, in units that all blocks share. Here the sums are
 added in the order of the blocks, so that the result does not depend on which task finished first.
@@ -23,7 +23,8 @@ MORE = "raise method.effort, lower release.k, protect fewer variables together, 
 
 @dataclass(frozen=True)
 class Loss:
-    """Loss of one clustering in standardised units; weights of variables do not enter SSE and SST.
+    """Information loss of one clustering in standardised units; the weights of variables do not affect SSE
+    and SST.
 
     Attributes
     ----------
@@ -55,7 +56,9 @@ class Loss:
 
 
 def _total(comparison: Comparison, reports: BlockReports | None, name: str) -> float | None:
-    """Sum a number over the blocks; None if a block lacks it, or a record is in no block."""
+    """Sum a number over the blocks; return None if a block does not have it, or if a record is in no
+    block.
+    """
     if reports is None:
         return None
     numbers = [report[name] for report in reports.blocks if report.get(name) is not None]
@@ -69,13 +72,13 @@ def _information_loss(section: Mapping[str, Loss]) -> float:
 
 
 class LossMeasure(Measure[Comparison, dict[str, Loss]]):
-    """Compute the information loss of the numeric quasi-identifiers, and its proved bounds."""
+    """Information loss of the numeric quasi-identifiers, and its proved bounds."""
 
     name = "loss"
     section = dict[str, Loss]
 
     def compute(self, comparison: Comparison) -> dict[str, Loss] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         section = {}
         groups = {group.name: group for group in comparison.specification.clusterings}
         for name, moments in comparison.moments.items():

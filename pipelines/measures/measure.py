@@ -1,4 +1,4 @@
-"""A measure: one typed section of the evidence, with its limits, plots and sentences.
+"""Measure: one typed section of the evidence, with its limits, plots and sentences.
 
 A measure computes its section, names the numbers that the gate may limit and those that a steward may
 disclose, and draws plots. To add a measure, add a module with a subclass of `Measure`, a row in
@@ -41,7 +41,7 @@ class Measure(ABC, Generic[C, S]):
 
     @abstractmethod
     def compute(self, comparison: C) -> S | None:
-        """Compute the section; None if the measure does not apply, so that the section is left out."""
+        """Compute the section; return None if the measure does not apply, so that the section is omitted."""
 
     def metrics(self, section: S, comparison: C) -> Mapping[MetricKey, float]:
         """Return the numbers that the gate may limit."""
@@ -70,7 +70,7 @@ class Measure(ABC, Generic[C, S]):
 
 @dataclass(frozen=True)
 class Measured:
-    """All measures of one release.
+    """All measures of one release, computed.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Measured:
 
 
 def compute_all(measures: Iterable[Measure[C, Any]], comparison: C) -> Measured:
-    """Compute measures in their order."""
+    """Compute several measures in their order."""
     sections: dict[str, Any] = {}
     metrics: dict[MetricKey, float] = {}
     disclosable: dict[str, float] = {}

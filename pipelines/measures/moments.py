@@ -1,4 +1,4 @@
-"""Compare means, variances and correlations of the numeric quasi-identifiers."""
+"""Means, variances and correlations of the numeric quasi-identifiers, before and after protection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.sdc.measures.impact import Impact, impact
 
-#: Minimum number of variables for which correlations are drawn: with two, the plot would have one point.
+#: Minimum number of variables for a plot of correlations; with two, it would have one point.
 FEWEST_FOR_PLOT = 3
 
 
@@ -44,13 +44,13 @@ def _matrix(values: np.ndarray) -> list[list[float | None]]:
 
 
 class MomentsMeasure(Measure[Comparison, dict[str, MeanAndVariance]]):
-    """Compare means, variances and correlations of the numeric quasi-identifiers."""
+    """Means and variances of the numeric quasi-identifiers, before and after protection."""
 
     name = "moments"
     section = dict[str, MeanAndVariance]
 
     def compute(self, comparison: Comparison) -> dict[str, MeanAndVariance] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         section = {}
         for name, moments in comparison.moments.items():
             scales = comparison.scales_of(name)
@@ -71,13 +71,13 @@ class MomentsMeasure(Measure[Comparison, dict[str, MeanAndVariance]]):
 
 
 class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
-    """Compare means, variances and correlations of the numeric quasi-identifiers."""
+    """Correlations of the numeric quasi-identifiers, before and after protection."""
 
     name = "correlations"
     section = dict[str, Correlations]
 
     def compute(self, comparison: Comparison) -> dict[str, Correlations] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         section = {}
         for name, moments in comparison.moments.items():
             scales = comparison.scales_of(name)

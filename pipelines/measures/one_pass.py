@@ -1,4 +1,4 @@
-"""Compute several summaries of a frame in one pass over its records.
+"""Several summaries of a frame, computed in one pass over its records.
 
 A task adds the records that it reads to every summary, and returns the parts of each summary by key. A
 shuffle groups the parts by key, and a second task combines the parts of a key. The driver receives combined
@@ -28,33 +28,33 @@ _PART = t.StructType(
 
 
 class TaskSummary(Protocol):
-    """A summary of the records that one task has read."""
+    """Summary of the records that one task has read so far."""
 
     def add(self, records: pa.Table) -> None:
-        """Add some records."""
+        """Add some records to the summary."""
         ...
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
-        """Return the parts, each with its key; a key may have several parts."""
+        """Return the parts of the summary, each with its key; a key may have several parts."""
         ...
 
 
 class Summary(Protocol):
-    """A statistic of records that tasks compute; a summary can be pickled."""
+    """Statistic of records that tasks compute; it can be pickled."""
 
     def begin(self) -> TaskSummary:
-        """Return the summary of no records."""
+        """Return the empty summary, before any records are added."""
         ...
 
     def combined(self, parts: pa.Table) -> pa.Table:
-        """Combine the parts of one key, which arrive in any order."""
+        """Combine the parts of one key, which may arrive in any order."""
         ...
 
 
 def in_one_pass(
     frame: DataFrame, summaries: Sequence[tuple[Mapping[str, Column], Summary]]
 ) -> list[dict[int, pa.Table]]:
-    """Compute summaries of the records of a frame.
+    """Compute several summaries of the records of a frame in one pass.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sample records with their values before and after protection.
+"""Sample of records with their values before and after protection.
 
 Records have no key while they are protected. A hash of their content selects about `SAMPLED` of them,
 independently of their order. Perturbative methods number equal records and sample by the key of a record
@@ -22,16 +22,16 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Column with the original quasi-identifiers of a sampled record; NULL for all other records.
+#: Column that contains the original quasi-identifiers of a sampled record; NULL for all other records.
 ORIGINAL = "__original"
-#: Size of the sample, with which shares have an error of about one percent.
+#: Size of the sample; shares estimated from it have an error of about one percent.
 SAMPLED = 2_000
 _PLACES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sampled records, (n,) each, ordered by content.
+    """Sampled records, (n,) each, sorted by content.
 
     Attributes
     ----------
@@ -70,7 +70,9 @@ class Pairs:
 def with_originals(
     frame: DataFrame, specification: Specification, records: int, *identity: Column
 ) -> DataFrame:
-    """Return the records to protect with the column `ORIGINAL`, drawn by their content or by `identity`."""
+    """Return the records to protect with the column `ORIGINAL`; the sample is drawn by their content or by
+    `identity`.
+    """
     values = [column(name).alias(f"v{i}") for i, name in enumerate(specification.quasi_identifiers)]
     return frame.withColumn(
         ORIGINAL, f.when(_drawn(frame, specification, records, *identity), f.struct(*values))
@@ -78,25 +80,29 @@ def with_originals(
 
 
 def drawn_of(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
-    """Return the columns of the sampled records: `UNIT`, the key of the published record, and `ORIGINAL`."""
+    """Return the columns of the sampled records: `UNIT` (the key of the published record) and `ORIGINAL`."""
     drawn = frame.where(_drawn(frame, specification, records))
     return with_originals(drawn, specification, 0).select(UNIT, ORIGINAL)
 
 
 def _drawn(frame: DataFrame, specification: Specification, records: int, *identity: Column) -> Column:
-    """Return whether a record is in the sample."""
+    """Return for each record whether it is in the sample."""
     published = [name for name in frame.columns if name in specification.published]
     place = f.pmod(f.xxhash64(f.lit("pairs"), *(identity or content_of(published))), f.lit(_PLACES))
     return place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
 
 
 def drawn_order(frame: DataFrame) -> list[Column]:
-    """Return the last sort keys of records: equal published values may have different originals."""
+    """Return additional sort keys for the sample, because records with equal published values may have
+    different originals.
+    """
     return [f.col(ORIGINAL)] if ORIGINAL in frame.columns else []
 
 
 def pairs_of(protected: DataFrame, specification: Specification, records: int) -> Pairs | None:
-    """Collect the sampled records; None if there are none, or if the frame has no column `ORIGINAL`."""
+    """Collect the sampled records; return None if there are none, or if the frame has no column
+    `ORIGINAL`.
+    """
     if ORIGINAL not in protected.columns:
         return None
     drawn = protected.where(f.col(ORIGINAL).isNotNull()).select(*pair_columns(specification))
@@ -104,7 +110,7 @@ def pairs_of(protected: DataFrame, specification: Specification, records: int) -
 
 
 def pair_columns(specification: Specification) -> list[Column]:
-    """Return the columns of a sampled record from which `pairs_from` builds the pairs."""
+    """Return the columns of a sampled record, from which `pairs_from` builds the pairs."""
     names = specification.quasi_identifiers
     kinds = _kinds(specification)
     before = [f.col(ORIGINAL)[f"v{i}"].cast(kind).alias(f"b{i}") for i, kind in enumerate(kinds)]
@@ -115,7 +121,7 @@ def pair_columns(specification: Specification) -> list[Column]:
 
 
 def pairs_from(drawn: pa.Table, specification: Specification, records: int) -> Pairs | None:
-    """Return the pairs from the `pair_columns` of sampled records; None without sampled records."""
+    """Build the pairs from the `pair_columns` of sampled records; return None without sampled records."""
     if len(drawn) == 0:
         return None
     names = specification.quasi_identifiers
@@ -149,7 +155,7 @@ def _columns(columns: list[np.ndarray], rows: int, kind: type) -> np.ndarray:
 
 
 def _coded(before: pd.Series, after: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return codes in the order of the values, missing ones last, and the value of each code."""
+    """Return codes in the order of the values (missing values last), and the value of each code."""
     codes, values = pd.factorize(pd.concat([before, after]), sort=True)
     absent = len(values)
     codes = np.where(codes < 0, absent, codes).astype(np.int64)

@@ -1,5 +1,4 @@
-"""Compute distance-based record linkage and interval disclosure, for an intruder who has the original
-records.
+"""Distance-based record linkage and interval disclosure, for an intruder who has the original records.
 
 For each sampled original record, one pass over all protected records of its region finds the nearest one
 (Domingo-Ferrer and Torra 2001; Mateo-Sanz, Sebe and Domingo-Ferrer 2004).
@@ -20,15 +19,15 @@ from microguard.pipelines.measures.pairs import Pairs
 from microguard.sdc.risk.linkage import Points, inside_interval, nearer_and_tied
 from pyspark.sql import functions as f
 
-#: Half-length of the disclosure interval in standard deviations.
+#: Half-length of the disclosure interval, in standard deviations.
 WIDTH = 0.1
-#: Number of the most frequent categories that are distinguished; all rarer categories count as one.
+#: Number of the most frequent categories that are distinguished; all rarer categories count as one category.
 MOST_CATEGORIES = 20
 
 
 @dataclass(frozen=True)
 class RecordLinkage:
-    """Sampled records that are linked, or whose value is in the disclosure interval.
+    """Shares of sampled records that are linked correctly, or whose value is in the disclosure interval.
 
     Attributes
     ----------
@@ -51,7 +50,7 @@ class RecordLinkage:
 
 @dataclass(frozen=True)
 class _Measure:
-    """The distance between records: numbers in standard deviations, a mismatch of categories counts 1.
+    """Distance between records: numbers in standard deviations; a mismatch of categories counts 1.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class _Measure:
     regions: list[str]
 
     def points(self, numbers: list[pa.Array], nominal: list[pa.Array], regions: pa.Array) -> Points:
-        """Return the columns of records, (n,) each; a missing number becomes the mean."""
+        """Return the columns of records as points, (n,) each; a missing number is replaced by the mean."""
         columns = [np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in numbers]
         codes = [_places_in(column, known) for column, known in zip(nominal, self.categories, strict=True)]
         where = _places_in(regions, self.regions)
@@ -81,7 +80,9 @@ class _Measure:
 
 
 def _places_in(values: pa.Array, known: Sequence[str | None]) -> np.ndarray:
-    """Return the position of each value among the known values; for unknown values their number."""
+    """Return the position of each value among the known values; for an unknown value, the number of known
+    values.
+    """
     places = pc.index_in(values, value_set=pa.array(known, pa.string()))
     return pc.fill_null(places, len(known)).to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -122,7 +123,8 @@ def _points(pairs: Pairs, measure: _Measure, before: bool) -> Points:
 
 @dataclass(frozen=True)
 class _Linkage:
-    """A `Summary` with one key: `nearer_and_tied` of the sampled records among all records of one pass.
+    """`Summary` with a single key: `nearer_and_tied` of the sampled records among all records that one pass
+    reads.
 
     Attributes
     ----------
@@ -142,24 +144,26 @@ class _Linkage:
     nominal: int
 
     def begin(self) -> _TaskLinkage:
-        """Return the result for no records."""
+        """Return the empty result, before any records are added."""
         return _TaskLinkage(self)
 
     def combined(self, parts: pa.Table) -> pa.Table:
-        """Combine the results of tasks."""
+        """Combine the results of several tasks."""
         found = parts.group_by("at", use_threads=False).aggregate([("nearer", "any"), ("tied", "sum")])
         return found.sort_by("at")
 
 
 class _TaskLinkage:
-    """The numbers of nearer and tied records among the records that one task has read."""
+    """Numbers of nearer and tied records for each sampled record, among the records that one task has
+    read.
+    """
 
     def __init__(self, linkage: _Linkage) -> None:
         self._linkage, n = linkage, len(linkage.own_distance)
         self._nearer, self._tied = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
 
     def add(self, records: pa.Table) -> None:
-        """Compare some records with the sampled records for which no nearer record was found yet."""
+        """Compare a batch with the sampled records that still have no nearer record than their own."""
         linkage, columns = self._linkage, [each.combine_chunks() for each in records.columns]
         p, q = linkage.numbers, linkage.nominal
         places = linkage.measure.points(columns[:p], columns[p : p + q], columns[-1])
@@ -168,7 +172,7 @@ class _TaskLinkage:
         self._nearer[left], self._tied[left] = closer, self._tied[left] + alike
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
-        """Return the result for each sampled record."""
+        """Return the result of the task for each sampled record."""
         at = np.arange(len(self._tied))
         yield 0, pa.table({"at": at, "nearer": self._nearer, "tied": self._tied})
 
@@ -176,7 +180,7 @@ class _TaskLinkage:
 def _among_all(
     comparison: Comparison, pairs: Pairs, measure: _Measure, before: Points, own_distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `nearer_and_tied` of the sampled records among all protected ones."""
+    """Return `nearer_and_tied` of the sampled records among all protected records."""
     region = comparison.specification.region
     columns = {f"x{i}": column(name).cast("double") for i, name in enumerate(pairs.numeric)}
     columns |= {f"c{i}": column(name).cast("string") for i, name in enumerate(pairs.nominal)}
@@ -187,13 +191,13 @@ def _among_all(
 
 
 class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
-    """Compute distance-based record linkage and interval disclosure."""
+    """Distance-based record linkage and interval disclosure."""
 
     name = "record_linkage"
     section = RecordLinkage
 
     def compute(self, comparison: Comparison) -> RecordLinkage | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         pairs = comparison.pairs
         if pairs is None:
             return None
@@ -215,6 +219,6 @@ class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
         """Return the shares of records that attackers identify or infer, with sentences."""
         yield (
             section.linked,
-            "Whoever holds the original records and takes the nearest published one finds the right one in "
-            f"{100 * section.linked:.3g} % of the cases; 1/k is {100 / k:.3g} %.",
+            "An intruder who has the original records and matches each with the nearest published one is "
+            f"right in {100 * section.linked:.3g} % of the cases; 1/k is {100 / k:.3g} %.",
         )

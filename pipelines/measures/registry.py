@@ -1,4 +1,4 @@
-"""The measures of a release by its content, in page order; to add one, add a row here and its module.
+"""Measures of a release by its content, in page order. To add a measure, add its module and a row here.
 
 A row names the module of a measure, which is imported only if a release has that measure. A run of numeric
 records therefore imports no table measures, and a page imports only the measures of its evidence.
@@ -22,7 +22,7 @@ _RECORDS, _TABLES = "microguard.pipelines.measures", "microguard.pipelines.table
 
 @dataclass(frozen=True)
 class Row:
-    """One measure.
+    """One row of the registry: a measure.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ MEASURES: dict[str, tuple[Row, ...]] = {
 
 
 def measures_of(content: str, names: Collection[str] | None = None) -> tuple[Measure[Any, Any], ...]:
-    """Import the measures of a content, in the order of the page.
+    """Import the measures for a content (records or tables), in the order of the page.
 
     Parameters
     ----------

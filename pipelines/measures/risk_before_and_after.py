@@ -1,4 +1,4 @@
-"""Count equivalence classes before and after protection, by clustering and over all groups."""
+"""Equivalence classes before and after protection, by clustering and over all groups."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ JOINTLY = "jointly"
 
 @dataclass(frozen=True)
 class RiskBeforeAndAfter:
-    """Risk of one clustering's combinations with the region, before and after protection."""
+    """Risk of one clustering's combinations (with the region), before and after protection."""
 
     before: Risk
     after: Risk
 
 
 class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
-    """Count equivalence classes before and after protection, by clustering and over all groups."""
+    """Equivalence classes before and after protection, by clustering and over all groups."""
 
     name = "risk"
     section = dict[str, RiskBeforeAndAfter]
 
     def compute(self, comparison: Comparison) -> dict[str, RiskBeforeAndAfter]:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         specification, jointly = comparison.specification, comparison.classes_after.risk
         if not specification.groups:
             return {WHOLE: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}
@@ -50,6 +50,6 @@ class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
         for name, part in section.items():
             of = "" if name == WHOLE else f" of {name}"
             yield (
-                f"Before, {part.before.uniques:,} combinations{of} were held by one alone; now each is "
-                f"shared by at least {part.after.smallest:,}."
+                f"Before protection, {part.before.uniques:,} combinations{of} had a single record; now each "
+                f"has at least {part.after.smallest:,}."
             )

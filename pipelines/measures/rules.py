@@ -1,4 +1,4 @@
-"""Count the records of a frame that violate each edit rule, in one pass."""
+"""Records of a frame that violate each edit rule, counted in one pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _COMPARED = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def violations(frame: DataFrame, rules: Mapping[str, Rule]) -> dict[str, int]:
-    """Count the records that violate each rule: its condition is true and its consequence is not.
+    """Count the records that violate each rule, which means that its condition is true and its consequence is
+    not.
 
     A comparison with a missing value is neither true nor false, as in SQL, and is not a violation.
     """
@@ -38,7 +39,7 @@ def violations(frame: DataFrame, rules: Mapping[str, Rule]) -> dict[str, int]:
 
 
 def broken(rule: Rule) -> Column:
-    """Return whether a record violates a rule; never NULL."""
+    """Return for each record whether it violates a rule; never NULL."""
     not_then = ~_expression(rule.then)
     both = not_then if rule.given is None else _expression(rule.given) & not_then
     return f.coalesce(both, f.lit(False))
@@ -61,7 +62,9 @@ def _expression(condition: Condition) -> Column:
 
 
 def _comparable(variable: Variable, other: Variable | str | float) -> tuple[Column, Column]:
-    """Cast both sides to text or number, the type of one of them; text that is not a number is missing."""
+    """Cast both sides of a comparison to a common type, text or number; text that is not a number becomes
+    missing.
+    """
     value = column(variable.name)
     if isinstance(other, Variable):
         return value, column(other.name)

@@ -1,4 +1,4 @@
-"""Find special uniques before and after: records that few variables identify (SUDA2).
+"""Special uniques before and after protection: records that few variables identify (SUDA2).
 
 The search (Elliot, Manning and Ford 2002) uses the sampled records, the region and the nominal variables.
 """
@@ -12,8 +12,8 @@ from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.sdc.risk.suda2 import suda2
 
-#: Maximum size of the sets of variables that are searched; the smaller one if there are more than `MANY`
-#: variables.
+#: Maximum size of the sets of variables that are searched; the smaller one applies if there are more than
+#: `MANY` variables.
 LARGEST_SET, LARGEST_SET_OF_MANY, MANY = 3, 2, 20
 
 
@@ -44,13 +44,13 @@ class SpecialUniques:
 
 
 class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
-    """Find special uniques before and after: records that few variables identify (SUDA2)."""
+    """Special uniques before and after protection: records that few variables identify (SUDA2)."""
 
     name = "special_uniques"
     section = SpecialUniques
 
     def compute(self, comparison: Comparison) -> SpecialUniques | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         pairs, region = comparison.pairs, comparison.specification.region
         if pairs is None:
             return None

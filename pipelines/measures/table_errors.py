@@ -1,4 +1,4 @@
-"""Compute the errors of control tables, by table and by dimension."""
+"""Errors of control tables, by table and by dimension."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Table = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CellErrors:
-    """Errors of the cells of tables.
+    """Errors of the cells of some tables.
 
     Chi-square is summed over the cells with an original count. A cell that was empty before protection and is
     not afterwards is a false positive; these have a separate chi-square, with denominator 1.
@@ -67,12 +67,12 @@ class DimensionErrors(CellErrors):
 def table_errors(
     before: Mapping[Table, pa.Table], after: Mapping[Table, pa.Table], region: str | None = None
 ) -> tuple[TableErrors, ...]:
-    """Compute the errors of each control table, in order; `region` is the region column, if any."""
+    """Compute the errors of each control table, in the given order; `region` is the region column, if any."""
     return tuple(_one_table(table, before[table], after[table], region) for table in before)
 
 
 def by_dimension(tables: tuple[TableErrors, ...]) -> dict[str, DimensionErrors]:
-    """Return sums and maxima over the tables of each dimension."""
+    """Return the sums and maxima of errors over the tables of each dimension."""
     sums = {}
     for dimension in sorted({table.dimension for table in tables}):
         parts = [table for table in tables if table.dimension == dimension]
@@ -114,7 +114,7 @@ def _one_table(table: Table, before: pa.Table, after: pa.Table, region: str | No
 def aligned(
     table: Table, before: pa.Table, after: pa.Table, counted: str = FREQUENCY
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Align the counts of two tables by cell, in column `counted`; NULL is a value."""
+    """Align the counts of two tables by cell, in column `counted`; NULL counts as a value."""
     names = [f"v{position}" for position in range(len(table))]
     parts = []
     for cells, columns in ((before, ("old", "new")), (after, ("new", "old"))):

@@ -1,4 +1,4 @@
-"""Count records that are unique on the protected variables joined with unchanged columns.
+"""Records that are unique on the protected variables joined with unchanged columns.
 
 The attacker of this measure searches for sensitive values and knows the other columns. If there are several
 sensitive variables, an attacker may know one of them and search for the others. Hardly two persons have the
@@ -24,15 +24,16 @@ REMEDY = (
     "raise the limit, or have a steward accept it by name in quality.accept"
 )
 NUMBER = (
-    "whoever knows this number or date of a person reads the other sensitive variables: round it or put it "
-    f"into bands before the run, or {REMEDY}"
+    "anyone who knows this number or date of a person learns the other sensitive variables: round it or "
+    f"recode it into bands before the run, or {REMEDY}"
 )
 GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 
 
 @dataclass(frozen=True)
 class Uniques:
-    """Records unique on the protected variables joined with one column, by column, and with all columns.
+    """Records that are unique on the protected variables joined with one unchanged column, by column, and
+    with all of them.
 
     `by_sensitive`: the same for each sensitive variable, if there are several; `numbers`: the sensitive
     variables with numbers, dates or times, to which the limit applies.
@@ -46,13 +47,13 @@ class Uniques:
 
 
 class UniquesMeasure(Measure[Comparison, Uniques]):
-    """Count records that are unique on the protected variables joined with published columns."""
+    """Records that are unique on the protected variables joined with published columns."""
 
     name = "uniques_published"
     section = Uniques
 
     def compute(self, comparison: Comparison) -> Uniques | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         specification, counts = comparison.specification, comparison.classes_after.alone
         alone = dict(zip(joins(specification), counts, strict=True))
         if not alone:
@@ -102,13 +103,13 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
         share = section.jointly / section.records if section.records else 0.0
         yield (
             share,
-            "Whoever knows the protected variables and every other published column but the sensitive ones "
-            f"finds one record alone in {100 * share:.3g} % of the cases.",
+            "An intruder who knows the protected variables and every other published column except the "
+            f"sensitive ones identifies a single record in {100 * share:.3g} % of the cases.",
         )
         for name, found in section.by_sensitive.items():
             share = found / section.records if section.records else 0.0
             yield (
                 share,
-                f"Whoever knows the protected variables and {name} reads the other sensitive variables of "
-                f"one record alone in {100 * share:.3g} % of the cases.",
+                f"An intruder who knows the protected variables and {name} identifies a single record and "
+                f"learns its other sensitive variables in {100 * share:.3g} % of the cases.",
             )

@@ -1,4 +1,4 @@
-"""Compute the errors of control tables weighted by the sampling weights.
+"""Errors of control tables that are weighted by the sampling weights.
 
 Users of a sample estimate population counts: the estimate for a cell is the sum of the weights of its
 records. A record that is published in another cell moves its weight there, so that a weighted count can have
@@ -17,15 +17,17 @@ from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.table_errors import Table, aligned
 from microguard.schemas.specification.consistency import FREQUENCY
 
-#: Relative change of a weighted count that counts as 0: Spark determines the order of summation.
+#: Maximum relative change of a weighted count that counts as 0, because Spark determines the order of
+#: summation.
 EXACT = 1e-9
-#: Significant digits of an error: with all digits, the error of a cell with one record would be its weight.
+#: Significant digits of an error. With all digits, the error of a cell with one record would disclose its
+#: weight.
 DIGITS = 3
 
 
 @dataclass(frozen=True)
 class CountErrors:
-    """Errors of the counts of cells (protected minus original), rounded to `DIGITS` digits.
+    """Errors of the counts of cells (protected minus original), rounded to `DIGITS` significant digits.
 
     Attributes
     ----------
@@ -63,7 +65,7 @@ class WeightedErrors:
 
 
 def _errors(comparison: Comparison, tables: list[Table], counted: str) -> tuple[CountErrors, int]:
-    """Compute the errors of one column of counts over all cells of some tables, and the number of cells."""
+    """Return the errors of one column of counts over all cells of some tables, and the number of cells."""
     pairs = [
         aligned(table, comparison.tables_before[table], comparison.tables_after[table], counted)
         for table in tables
@@ -81,13 +83,13 @@ def _mean(values: np.ndarray) -> float:
 
 
 class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
-    """Compute the errors of control tables weighted by the sampling weights."""
+    """Errors of control tables that are weighted by the sampling weights."""
 
     name = "weighted_tables"
     section = dict[str, WeightedErrors]
 
     def compute(self, comparison: Comparison) -> dict[str, WeightedErrors] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         weights, region = comparison.specification.weights, comparison.specification.region
         families: dict[tuple[bool, int], list[Table]] = {}
         for table in comparison.tables_before if weights else ():
@@ -113,7 +115,7 @@ class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
         for dimension, part in section.items():
             for name, errors in part.weighted.items() if not part.by_region else ():
                 yield (
-                    f"Weighted by {name}, a cell of a table of dimension {dimension} is off by "
-                    f"{errors.largest:,.6g} at the most; in the mean over the cells by {errors.mean:,.6g}, "
-                    f"and by {100 * errors.mean_relative:.3g} % of the cell's own count."
+                    f"Weighted by {name}, the error of a cell in a table of dimension {dimension} is at "
+                    f"most {errors.largest:,.6g}; its mean over the cells is {errors.mean:,.6g}, which is "
+                    f"{100 * errors.mean_relative:.3g} % of the cell's own count."
                 )

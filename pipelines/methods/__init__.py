@@ -1,1 +1,3 @@
-"""Adapters of the methods: guarantees and calls. The method registry is `schemas.method_registry`."""
+"""Adapters of the methods, with guarantees and calls. The registry of methods is
+`schemas.method_registry`.
+"""

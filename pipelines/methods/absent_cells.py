@@ -1,4 +1,4 @@
-"""Statements for readers about cells that a table does not list."""
+"""Statements for readers about cells that a table does not contain."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 
 ABSENT = (
-    "A cell that does not occur had no contributor, or fewer than {least} who contribute nothing; no cell is "
-    "added."
+    "A cell that is not listed had no contributor, or fewer than {least} contributors who contribute "
+    "nothing; no cell is added."
 )
 COUNTS_ZEROS = (
-    "A zero is no evidence of absence, nor is a code that is not listed: small counts are published as 0 "
-    "too, and codes of nothing but zeros are left out.",
-    "No cell of 0 is listed, whether nobody was there or a small count was published as 0.",
+    "Neither a zero nor an unlisted code proves that there was nobody: small counts may also be published "
+    "as 0, and codes that have only zeros are omitted.",
+    "Cells of 0 are not listed, whether nobody was there or a small count was published as 0.",
 )
 #: Statement for counts whose published zeros are true zeros, because small counts are suppressed.
 TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero is a true one."
 
 
 def absent_cells(specification: Specification, table: Table) -> str:
-    """Return the statement for readers about the meaning of absent cells."""
+    """Return the statement for readers about the meaning of cells that are not listed."""
     if table.counts and table.suppressed:
         return TRUE_ZEROS
     if table.counts and table.levels == "secret":

@@ -1,4 +1,6 @@
-"""Controlled tabular adjustment: move sensitive cells to safe values, and adjust others at least cost."""
+"""Controlled tabular adjustment: move sensitive cells to safe values, and adjust all others at the least
+cost.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ class ControlledTabularAdjustment(TableMethod):
     """Tables by controlled tabular adjustment: every total is the sum of its parts."""
 
     def guarantee(self) -> AdditiveTable:
-        """Promise additivity, and that sensitive cells keep their distance or small counts are drawn."""
+        """Promise additive tables, and sensitive cells far enough from their true values or randomly drawn
+        small counts.
+        """
         table = table_of(self.specification)
         drawn = table.counts and table.levels == "secret"
         preserved = table.preserve.model_dump(exclude_none=True)

@@ -13,10 +13,12 @@ from microguard.schemas.specification.table_input import table_of
 
 
 class CellKeys(TableMethod):
-    """Tables with noise: totals do not add up."""
+    """Tables with noise, whose totals are not the sums of their parts."""
 
     def guarantee(self) -> TableGuarantee:
-        """Promise noise within a limit and no small count; for amounts, noise by their scale."""
+        """Promise noise within a limit and no small count; for amounts, promise noise within limits by their
+        scale.
+        """
         table = table_of(self.specification)
         if not table.counts:
             from microguard.pipelines.tables.cell_keys.amounts import guarantee_of_amounts

@@ -16,14 +16,14 @@ from microguard.schemas.specification.sections import Group
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-#: Text that stands for a missing value in a key; text files never contain it in a value.
+#: Text that represents a missing value in a key; text files never contain it in a value.
 MISSING = "\x1e"
-#: Columns of a key combination with its region and its number of records.
+#: Columns of a key combination: its region and its number of records.
 REGION, RECORDS = "__region", "__records"
 
 
 class Coarsening(RecordMethod):
-    """A method that replaces values of quasi-identifiers by coarser or missing ones."""
+    """Method that replaces values of quasi-identifiers by coarser or missing ones."""
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
         """Promise k-anonymity of the quasi-identifiers."""
@@ -34,17 +34,17 @@ class Coarsening(RecordMethod):
 
     @property
     def missing(self) -> str:
-        """How k-anonymity counts a missing value."""
+        """Return how k-anonymity counts a missing value."""
         return CATEGORY
 
     @property
     def group(self) -> Group:
-        """The single group of all quasi-identifiers; the specification refuses several groups."""
+        """Return the single group of all quasi-identifiers; the specification refuses several groups."""
         (group,) = self.specification.clusterings
         return group
 
     def keys(self) -> dict[str, Column]:
-        """Return the region and the quasi-identifiers as texts, named as key columns."""
+        """Return the region and the quasi-identifiers as text, under the names of key columns."""
         region = self.specification.region
         keys = {REGION: f.lit("") if region is None else _text(region)}
         return keys | {f"__c{j}": _text(name) for j, name in enumerate(self.group.variables)}

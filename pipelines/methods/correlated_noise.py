@@ -1,4 +1,4 @@
-"""Correlated noise on Spark: one aggregation computes the correlations, and each record is perturbed
+"""Correlated noise on Spark: one aggregation computes the correlations, then each record is perturbed
 separately.
 """
 
@@ -22,7 +22,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Unit of which standardised values are integer multiples, so that sums are exact in any order.
+#: Unit of standardised values, which are rounded to integer multiples of it, so that sums are exact in any
+#: order.
 STEP = 2.0**-20
 #: Number of published digits of the noise's standard deviation.
 DIGITS = 3
@@ -31,17 +32,17 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 53}
 
 
 class CorrelatedNoise(Perturbation):
-    """Add normal noise to numeric variables, with the same correlations as the variables."""
+    """Normal noise for numeric variables, with the same correlations as the variables themselves."""
 
     limits = (
-        "Normal noise was added to values: a number may be outside its range, below 0 for example, and sums "
-        "of parts no longer add up to published totals.",
+        "Normal noise was added to values: a number may be outside its valid range, for example below 0, "
+        "and sums of parts no longer equal published totals.",
     )
 
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
     ) -> DataFrame:
-        """Add noise to each quasi-identifier; missing values stay missing, integers stay integers."""
+        """Add noise to each quasi-identifier; missing values remain missing, integers remain integers."""
         names, parameters = self.specification.quasi_identifiers, self.parameters
         assert isinstance(parameters, CorrelatedNoiseParameters)
         means = np.array([screened.scales[name].mean for name in names])
@@ -50,8 +51,8 @@ class CorrelatedNoise(Perturbation):
         sums = _sums(keyed, names, means, deviations)
         lower = factor(definite(_correlations(sums, deviations > 0)))
         # Two releases with equal draws but different covariances would disclose the values, because they give
-        # two equations. Only exact sums are hashed, because the last bit of derived numbers could depend on
-        # the machine.
+        # two equations; so the draws depend on the sums. Only exact sums are hashed, because the last bit of
+        # derived numbers could depend on the machine.
         noise = repr((parameters, means.tolist(), deviations.tolist(), sums))
         secret = hmac.digest(secret, noise.encode(), "sha256")
         kinds = [keyed.schema[name].dataType for name in names]
@@ -82,18 +83,20 @@ class CorrelatedNoise(Perturbation):
 
 
 def _digits(kind: t.DataType, deviation: float) -> int | None:
-    """Return the number of published decimals; None for a constant variable, which is not changed."""
+    """Return the number of published decimals; None for a constant variable, which remains unchanged."""
     if deviation == 0:
         return None
     return 0 if kind.simpleString() in _BITS else DIGITS - 1 - floor(log10(deviation))
 
 
 def largest(kind: t.DataType) -> float:
-    """Return the largest number of a type that double precision holds; infinite for floating point."""
+    """Return the largest number of a type that double precision represents; infinity for floating point
+    types.
+    """
     if isinstance(kind, t.DecimalType):
         limit = Decimal(10) ** (kind.precision - kind.scale)
         most = float(limit - Decimal(10) ** -kind.scale)
-        # Spark converts the shortest decimal text of a double.
+        # Spark converts the shortest decimal text that represents a double
         return most if Decimal(repr(most)) < limit else float(np.nextafter(most, 0.0))
     bits = _BITS.get(kind.simpleString())
     return np.inf if bits is None else 2.0 ** (bits - 1) - 1
@@ -102,7 +105,8 @@ def largest(kind: t.DataType) -> float:
 def _sums(
     frame: DataFrame, names: tuple[str, ...], means: np.ndarray, deviations: np.ndarray
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return for each pair of variables the number of complete records, and the sum of products in `STEP`^2.
+    """Return for each pair of variables the number of complete records and the sum of products, in units of
+    `STEP`^2.
 
     Pairs with a constant variable are left out.
     """
@@ -125,7 +129,7 @@ def _sums(
 
 
 def _correlations(sums: Mapping[tuple[int, int], tuple[int, int]], varies: np.ndarray) -> np.ndarray:
-    """Return the correlations of the variables over complete records; 0 for a constant variable."""
+    """Return the correlations of the variables over the complete records; 0 for a constant variable."""
     matrix = np.diag(varies.astype(np.float64))
     for (i, j), (present, products) in sums.items():
         if present > 1:

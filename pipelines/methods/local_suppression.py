@@ -1,4 +1,4 @@
-"""Local suppression on Spark: key combinations are counted once, and each region is solved in one task.
+"""Local suppression on Spark: key combinations are counted once, then each region is solved in one task.
 
 Tasks read only the counts of combinations. A keyed draw on the content of the records selects which records
 of a combination lose their values. The selection therefore depends neither on the order of records nor on
@@ -28,24 +28,27 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 _REPORT, _RANK, _DRAW = "__report", "__rank", "__draw"
-#: Columns with the patterns of a combination, and with the rank of the last record that has each pattern.
+#: Columns with the patterns of a combination, and with the rank of the last record that receives each
+#: pattern.
 _PATTERNS, _LAST = "__patterns", "__last"
-#: Name of the protected records in the work folder.
+#: Name of the protected records in the staging area.
 _TARGET = "suppressed"
 
 
 class LocalSuppressionMethod(Coarsening):
-    """Replace values of quasi-identifiers by missing ones until each combination has k records."""
+    """Local suppression: replace values of quasi-identifiers by missing ones until each combination has k
+    records.
+    """
 
     limits = (
-        "Values were suppressed because their combination is rare: what is missing is not missing at random, "
-        "and statistics of complete records are biased against rare combinations.",
+        "Values were suppressed because their combination is rare. They are therefore not missing at "
+        "random, and statistics of complete records are biased against rare combinations.",
         "A missing value of a quasi-identifier may be suppressed, or missing in the source.",
     )
 
     @property
     def missing(self) -> str:
-        """How k-anonymity counts a missing value."""
+        """Return how k-anonymity counts a missing value."""
         assert isinstance(self.parameters, LocalSuppressionParameters)
         return self.parameters.missing
 
@@ -65,7 +68,7 @@ class LocalSuppressionMethod(Coarsening):
         return protected, {self.group.name: reports}
 
     def _patterns(self, frame: DataFrame) -> DataFrame:
-        """Return the patterns of the combinations that lose values, and a report for each region."""
+        """Return the patterns of the combinations with suppressed values, and a report for each region."""
         specification, missing, group = self.specification, self.missing, self.group
         k, effort, m = specification.release.k, specification.method.effort, len(group.variables)
         weights = np.array([specification.variables[name].variable_weight for name in group.variables])
@@ -123,7 +126,7 @@ class LocalSuppressionMethod(Coarsening):
         return apply_in_arrow(counts, [REGION], solve, schema)
 
     def _published(self, frame: DataFrame, found: DataFrame, secret: bytes) -> DataFrame:
-        """Return the records with the values that their patterns suppress missing."""
+        """Return the records; values that their pattern suppresses are missing."""
         names, keys = frame.columns, self.keys()
         content = f.to_json(f.struct(*[column(name) for name in names]), {"ignoreNullFields": "false"})
         patterns = found.where(f.col(_REPORT).isNull()).drop(_REPORT)
@@ -146,7 +149,7 @@ class LocalSuppressionMethod(Coarsening):
 
 
 def _reports(found: DataFrame) -> BlockReports:
-    """Collect the reports of the regions, in the order of their names."""
+    """Collect the reports of the regions in the order of the regions' names."""
     rows = found.where(f.col(_REPORT).isNotNull()).select(REGION, _REPORT).collect()
     parsed = [json.loads(report) for _, report in sorted((row[0], row[1]) for row in rows)]
     return collected([json.dumps({"block": i, **report}) for i, report in enumerate(parsed)], 0)

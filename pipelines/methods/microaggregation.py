@@ -19,9 +19,9 @@ class Microaggregation(RecordMethod):
     """Clusters of at least k records, or frequencies of key combinations that are 0 or at least k."""
 
     limits = (
-        "Microaggregation shrinks variances, and totals of these records (weighted ones, where means are "
-        "weighted) may be those of the original ones: a total that must be protected in a table must not "
-        "come from the same microdata.",
+        "Microaggregation reduces variances. Totals of these records (weighted ones, if means are "
+        "weighted) may equal the original totals: a total that must be protected in a table must not be "
+        "published from the same microdata.",
         "Medians and medoids publish true values.",
         "A zero in a protected table is not evidence of absence.",
     )
@@ -45,7 +45,7 @@ class Microaggregation(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Protect one clustering after the other; the records are written to files once for each."""
+        """Protect one clustering after the other; each time, the records are written to files."""
         specification, reports = self.specification, {}
         for group in specification.clusterings:
             if specification.strategy(group) == "microaggregation":
@@ -58,7 +58,7 @@ class Microaggregation(RecordMethod):
                 frame, reports[group.name] = protect_by_microaggregation(
                     job, frame, strata, pattern, group, screened.scales, screened, release_id
                 )
-            else:  # a run imports only the strategies that it needs
+            else:  # imported here, so that a run imports only the strategies that it needs
                 from microguard.pipelines.records.protect_by_frequency import protect_by_frequency
 
                 frame, reports[group.name] = protect_by_frequency(job, frame, group, release_id)

@@ -1,4 +1,4 @@
-"""Common parts of perturbations: a key for each record, draws that depend on the key, records written once.
+"""Common parts of perturbation methods: a key for each record, draws that depend on it, records written once.
 
 A draw depends on the agency's key and the content of a record, so that neither the order of rows nor
 partitions, cores or retries change it. Records with equal content are numbered, so that each has its own
@@ -27,25 +27,25 @@ from microguard.pipelines.method import RecordMethod
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-#: Column with the key of a record, 16 bytes.
+#: Column with the key of a record (16 bytes).
 RECORD = "__record"
 Written = Callable[[DataFrame, str], DataFrame]
-#: Name of the protected records in the work folder.
+#: Name of the protected records in the staging area.
 _TARGET = "protected"
 
 
 class Perturbation(RecordMethod):
-    """A method that changes quasi-identifiers at random and gives no formal guarantee."""
+    """Method that changes quasi-identifiers at random and gives no formal guarantee."""
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
-        """State that there is no formal promise."""
+        """Return the statement that there is no formal promise."""
         return (MeasuredOnly(self.specification.quasi_identifiers),)
 
     @abstractmethod
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
     ) -> DataFrame:
-        """Return the records with perturbed quasi-identifiers, and any further columns.
+        """Return the records with perturbed quasi-identifiers and any additional columns.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Perturbation(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Perturb the records, and write them to files once."""
+        """Perturb the records and write them to files once."""
         place = job.areas.staging_area(release_id, "resume")
         context = f"perturbation {self.specification.method.name}".encode()
         secret = hmac.digest(job.areas.key(), context, "sha256")
@@ -82,7 +82,9 @@ class Perturbation(RecordMethod):
 
 
 def content_and_number(frame: DataFrame, published: Sequence[str]) -> Column:
-    """Return the published content of a record as text, and its number among records with equal content."""
+    """Return the published content of a record as text, and its number among the records with equal
+    content.
+    """
     content = f.to_json(
         f.struct(*[column(name) for name in published if name in frame.columns]),
         {"ignoreNullFields": "false"},
@@ -92,12 +94,14 @@ def content_and_number(frame: DataFrame, published: Sequence[str]) -> Column:
 
 
 def with_record_key(frame: DataFrame, published: Sequence[str], secret: bytes) -> DataFrame:
-    """Add `RECORD`, a keyed hash of the content and number of each record."""
+    """Add `RECORD`, a keyed hash of each record's content and number."""
     return frame.withColumn(RECORD, keyed_hash(content_and_number(frame, published), secret))
 
 
 def uniforms(records: pa.Array, secret: bytes, context: str) -> np.ndarray:
-    """Return a keyed number in [0, 1) for each record and context, (n,) multiples of 2^-53."""
+    """Return a number in [0, 1) for each record and context, derived from the key, (n,) multiples of
+    2^-53.
+    """
     derived = hmac.digest(secret, context.encode(), "sha256")
     digests = b"".join(
         hashlib.blake2b(each, key=derived, digest_size=8).digest() for each in records.to_pylist()

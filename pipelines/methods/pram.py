@@ -1,4 +1,4 @@
-"""PRAM on Spark: one aggregation counts the categories, and each record is perturbed separately."""
+"""PRAM on Spark: one aggregation counts the categories, then each record is perturbed separately."""
 
 from __future__ import annotations
 
@@ -20,26 +20,30 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Maximum number of categories of a variable: the size of a matrix is the square of this number.
+#: Maximum number of categories of a variable, because the size of the matrix is its square.
 MOST_CATEGORIES = 2_000
 _MOVED = "__moved"
 
 
 class Pram(Perturbation):
-    """Change values of nominal variables at random to other categories (post-randomisation)."""
+    """Post-randomisation: values of nominal variables change at random to other categories."""
 
     limits = (
-        "Values were moved between categories by transition probabilities. Tables of several variables are "
-        "nearer to independence than those of the original records, and single records may be impossible.",
+        "Values were changed to other categories at random, by transition probabilities. In tables of "
+        "several variables, the variables are less dependent than in the original records, and single "
+        "records may be impossible.",
     )
 
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
     ) -> DataFrame:
-        """Change the values of each quasi-identifier by a transition matrix; missing values stay missing."""
+        """Change the values of each quasi-identifier by a transition matrix; missing values remain
+        missing.
+        """
         names = self.specification.quasi_identifiers
         categories = _categories(keyed, names)
-        # With equal draws, two releases with different matrices would exclude categories of each record.
+        # the draws depend on the matrix, because two releases with equal draws and different matrices would
+        # exclude categories
         secret = hmac.digest(secret, repr((self.parameters, categories)).encode(), "sha256")
         matrices = {name: self._matrix(name, counts) for name, counts in categories.items()}
         known = {name: pa.array(list(counts), pa.string()) for name, counts in categories.items()}
@@ -80,13 +84,13 @@ class Pram(Perturbation):
             return free_matrix(list(counts), given)
         except InvalidParameter as error:
             raise InputRejected(
-                f"method.parameters.transitions of {name}: expected categories that occur in the file, found "
-                "one that does not. Correct the transition, or leave it out."
+                f"method.parameters.transitions of {name}: expected categories that occur in the file, "
+                "found another one. Correct the transition, or remove it."
             ) from error
 
 
 def _categories(frame: DataFrame, names: tuple[str, ...]) -> dict[str, dict[str, int]]:
-    """Count the categories of each variable, ordered by their text."""
+    """Count the categories of each variable, sorted by their text."""
     values = [f.struct(f.lit(i).alias("i"), column(n).cast("string").alias("v")) for i, n in enumerate(names)]
     each = frame.select(f.explode(f.array(*values)).alias("each")).select("each.i", "each.v")
     counted = each.where(f.col("v").isNotNull()).groupBy("i", "v").count()
@@ -96,8 +100,8 @@ def _categories(frame: DataFrame, names: tuple[str, ...]) -> dict[str, dict[str,
     ]
     if wide:
         raise InputRejected(
-            f"PRAM moves values between at most {MOST_CATEGORIES:,} categories of a variable: found more in "
-            f"{', '.join(wide)}. Recode to coarser categories, or give another role."
+            f"PRAM: expected at most {MOST_CATEGORIES:,} categories of a variable, found more in "
+            f"{', '.join(wide)}. Recode to coarser categories, or choose another role."
         )
     found: dict[str, dict[str, int]] = {name: {} for name in names}
     for row in sorted(counted.collect(), key=lambda row: (row["i"], row["v"])):

@@ -1,4 +1,5 @@
-"""Rank swapping on Spark: ranks are computed from counts of value ranges, and a join on ranks swaps values.
+"""Rank swapping on Spark: ranks are computed from counts of value ranges, and a join on ranks exchanges the
+values.
 
 The driver draws the swaps over ranks (four bytes for each record and variable), with a key that depends on
 all values of the variable. The swaps of all variables are sent to each worker. Equal values are ranked by the
@@ -23,25 +24,25 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Approximate number of records in a range of values that one task ranks; the result does not depend on it.
+#: Approximate number of records in a value range that one task ranks; the result does not depend on it.
 RANGE_RECORDS = 250_000
 
-#: Name of the ranks in the work folder.
+#: Name of the ranks in the staging area.
 _RANKS = "ranks"
 
 
 class RankSwapping(Perturbation):
-    """Swap values of numeric variables between records of near ranks."""
+    """Rank swapping: values of numeric variables are exchanged between records with close ranks."""
 
     limits = (
-        "Values were exchanged between records, each variable by itself: every value is that of some "
-        "original record. Relations between variables are weakened.",
+        "Values were exchanged between records, separately for each variable: every value is that of some "
+        "original record. Relations between variables are weaker than in the original.",
     )
 
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
     ) -> DataFrame:
-        """Swap the values of each quasi-identifier; missing values stay in place."""
+        """Swap the values of each quasi-identifier; missing values are not moved."""
         names = self.specification.quasi_identifiers
         values = [
             f.struct(
@@ -69,10 +70,10 @@ class RankSwapping(Perturbation):
         return joined.select(*[new.get(name, column(name)) for name in keyed.columns])
 
     def _with_partners(self, ranked: DataFrame, names: Sequence[str], secret: bytes) -> DataFrame:
-        """Return record, variable and the rank whose value the record gets."""
+        """Return record, variable, and the rank whose value the record receives."""
         assert isinstance(self.parameters, RankSwappingParameters)
-        # Two files with equal swaps of ranks would disclose each other: a reader who knows the swaps of one
-        # file knows those of the other.
+        # The exchange depends on the content: otherwise two files would have equal exchanges, and a reader
+        # who knows those of one file would know those of the other.
         content = f.bit_xor(f.xxhash64("v", "rank")).alias("content")
         drawn = {}
         for row in ranked.groupBy("i").agg(f.count(f.lit(1)).alias("records"), content).collect():
@@ -91,7 +92,9 @@ class RankSwapping(Perturbation):
 
 
 def _ranked(tall: DataFrame, records: int) -> DataFrame:
-    """Add the rank of each value within its variable, from 0; columns `i`, `x`, `v` and `rank` by record."""
+    """Add the rank of each value within its variable, from 0; the result has the columns `i`, `x`, `v` and
+    `rank` by record.
+    """
     parts = records // RANGE_RECORDS
     if parts:
         shares = [(part + 1) / (parts + 1) for part in range(parts)]
@@ -117,7 +120,7 @@ def _ranked(tall: DataFrame, records: int) -> DataFrame:
 
 
 def _in_ranges(tall: DataFrame, limits: Mapping[int, np.ndarray]) -> DataFrame:
-    """Add `range`: the number of range limits of the variable that are below the value.
+    """Add `range`: the number of the variable's range limits that are below the value.
 
     The limits are values of records: they are sent with the task and do not appear in a query plan.
     """

@@ -1,4 +1,4 @@
-"""Recoding on Spark: key combinations are counted once, and the search runs on their counts in the driver.
+"""Recoding on Spark: key combinations are counted once, then their counts are searched in the driver.
 
 A hierarchical variable has the levels of its file, starting at the level that the specification names. Every
 variable can also be suppressed completely. All records are published at the same levels, except suppressed
@@ -28,20 +28,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Maximum number of combinations whose counts fit into the driver.
+#: Maximum number of combinations whose counts fit into the driver's memory.
 MOST_KEYS = 5_000_000
 _GONE = "__gone"
-#: Name of the protected records in the work folder.
+#: Name of the protected records in the staging area.
 _TARGET = "recoded"
 
 
 class RecodingMethod(Coarsening):
-    """Publish each variable at one level of its hierarchy, and suppress the remaining rare combinations."""
+    """Recoding: each variable is published at one level of its hierarchy, and remaining rare combinations are
+    suppressed.
+    """
 
     limits = (
         "All values of a variable are published at one level of its hierarchy. A variable without any value "
         "was suppressed altogether.",
-        "Records without any value of the quasi-identifiers were rare combinations, or their values are "
+        "Records without any value of the quasi-identifiers had rare combinations, or their values are "
         "missing in the source.",
     )
 
@@ -70,7 +72,7 @@ class RecodingMethod(Coarsening):
         return protected, {group.name: reports}
 
     def _counts(self, frame: DataFrame) -> pa.Table:
-        """Count the finest combinations, in a fixed order.
+        """Count the finest combinations, in a reproducible order.
 
         Raises
         ------
@@ -84,9 +86,9 @@ class RecodingMethod(Coarsening):
         counts = counted.limit(MOST_KEYS + 1).toArrow()
         if counts.num_rows > MOST_KEYS:
             raise InputRejected(
-                f"{self.group.name}: expected at most {MOST_KEYS:,} combinations of quasi-identifiers "
-                "with method recoding, found more. Publish a coarser level or bands of a variable with many "
-                "values."
+                f"{self.group.name}: expected at most {MOST_KEYS:,} combinations of quasi-identifiers with "
+                "method recoding, found more. Publish a coarser level of a variable with many values, or "
+                "recode it into bands."
             )
         return counts.sort_by([(name, "ascending") for name in keys])
 
@@ -122,7 +124,7 @@ class RecodingMethod(Coarsening):
     ) -> DataFrame:
         """Return the records at their published levels; records whose keys are in `gone` lose all values."""
         keys, changed = self.keys(), {}
-        # Spark Connect infers no schema from a table without rows.
+        # Spark Connect cannot infer a schema from a table without rows
         kinds = t.StructType([t.StructField(name, t.StringType()) for name in keys])
         marked = frame.sparkSession.createDataFrame(gone, kinds).withColumn(_GONE, f.lit(True))
         joined = frame.withColumns(keys).join(marked, on=list(keys), how="left")
@@ -137,7 +139,7 @@ class RecodingMethod(Coarsening):
 
 
 def _steps(values: pa.ChunkedArray, paths: Mapping[str, Sequence[str]] | None) -> list[dict[str, str]]:
-    """Return for each level the category of each finest value; at the last level all are missing.
+    """Return for each level the category of each finest value; at the last level all values are missing.
 
     A value that is missing in the source is missing at each level.
     """
@@ -150,7 +152,7 @@ def _steps(values: pa.ChunkedArray, paths: Mapping[str, Sequence[str]] | None) -
 
 
 def _height(paths: Mapping[str, Sequence[str]]) -> int:
-    """Return the number of levels of the hierarchy, or 1 without one; a further level has no values."""
+    """Return the number of levels of the hierarchy (1 without one); an additional level has no values."""
     return len(next(iter(paths.values()))) if paths else 1
 
 
@@ -161,7 +163,7 @@ def _numbers(level: Mapping[str, str], finest: Sequence[str]) -> list[int]:
 
 
 def _refuse_numbers(frame: DataFrame, names: Sequence[str]) -> None:
-    """Refuse hierarchical codes that are not text, because their parents may not be numbers.
+    """Refuse hierarchical codes that are not text, because their parent codes may not be numbers.
 
     Raises
     ------
@@ -171,8 +173,8 @@ def _refuse_numbers(frame: DataFrame, names: Sequence[str]) -> None:
         kind = frame.schema[name].dataType
         if not isinstance(kind, t.StringType):
             raise InputRejected(
-                f"variables.{name}: expected a column of text with method recoding, found "
-                f"{kind.simpleString()}. Write the codes as text, as their parents are published for them."
+                f"variables.{name}: expected a column of text with method recoding, because parent codes "
+                f"are published in it; found {kind.simpleString()}. Write the codes as text."
             )
 
 

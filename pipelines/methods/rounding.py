@@ -1,4 +1,6 @@
-"""Unbiased controlled rounding: the secret key draws an adjacent multiple of the base for every count."""
+"""Unbiased controlled rounding: the secret key draws one of the adjacent multiples of the base for every
+count.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ class ControlledRounding(TableMethod):
     """Tables by controlled rounding: every total is the sum of its parts."""
 
     def guarantee(self) -> RoundedTable:
-        """Promise multiples of the base that add up."""
+        """Promise that all cells are multiples of the base and that totals are the sums of their parts."""
         table = table_of(self.specification)
         assert table.base is not None
         return RoundedTable(table.base, absent_cells(self.specification, table))

@@ -1,4 +1,4 @@
-"""Small count rounding: counts below the base become 0 or the base; other counts are not changed."""
+"""Small count rounding: counts below the base become 0 or the base; other counts remain unchanged."""
 
 from __future__ import annotations
 

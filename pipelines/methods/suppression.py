@@ -1,4 +1,4 @@
-"""Cell suppression: withhold sensitive cells, and further cells at least cost."""
+"""Cell suppression: suppress sensitive cells, and further cells at the least cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class CellSuppression(CellMethod):
         self.limits = (absent_cells(specification, table_of(specification)),)
 
     def guarantee(self) -> SuppressedTable:
-        """Promise intervals as wide as the levels against every kind of attacker that can be counted."""
+        """Promise intervals as wide as the levels, against every kind of attacker for which intervals can be
+        counted.
+        """
         table = table_of(self.specification)
         attackers = table.attackers if table.contributors_known else ("outsider",)
         return SuppressedTable(attackers, by_number=table.source == "cells" and len(attackers) > 1)

@@ -36,21 +36,21 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Profile variable of households: their number of records, unless a published column has this name.
+#: Profile variable of households: their number of records. A published column with this name has precedence.
 HOUSEHOLD_SIZE = "household_size"
 #: Number of donors at the coarsest level for each unit at risk, and minimum number of donors.
 DONORS, LEAST_DONORS = 100, 20_000
 _UNIT, _SIZE, _TAKEN = "__unit", "__size", "__taken"
-#: Columns with the number of a unit's combination of areas, of another one in it, of the one swapped to;
-#: and with the coarsest area.
+#: Columns with numbers of combinations of areas: of the unit, of another combination in the same area, and of
+#: the combination after the swap. Last: column with the coarsest area.
 _PLACE, _OTHER, _NEW, _COARSEST = "__place", "__other", "__new", "__coarsest"
-#: Name of the protected records in the work folder.
+#: Name of the protected records in the staging area.
 _TARGET = "protected"
-#: Text that stands for a missing value; text files never contain it in a value.
+#: Text that represents a missing value; text files never contain it in a value.
 _MISSING = "\x1e"
-#: Units are numbered by keyed integers below this number.
+#: Upper limit of the keyed integers by which units are numbered.
 _NUMBERS = 1 << 60
-#: Schema of swapped units: Spark Connect infers no schema from a table without rows.
+#: Schema of swapped units, needed because Spark Connect cannot infer a schema from a table without rows.
 _EXCHANGED = t.StructType(
     [
         t.StructField(_UNIT, t.LongType()),
@@ -60,15 +60,15 @@ _EXCHANGED = t.StructType(
 
 
 class TargetedRecordSwapping(RecordMethod):
-    """Swap the geography of units at risk with that of similar units."""
+    """Targeted record swapping: units at risk exchange their geography with similar units."""
 
     limits = (
-        "Counts by the exchanged areas are perturbed. Variables that describe an area, and are published as "
-        "they are, may contradict the exchanged area.",
+        "Counts by the exchanged areas are perturbed. Variables that describe an area, and are published "
+        "unmodified, may contradict the exchanged area.",
     )
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
-        """State that there is no formal promise."""
+        """Return the statement that there is no formal promise."""
         return (MeasuredOnly(self._areas),)
 
     @property
@@ -83,7 +83,7 @@ class TargetedRecordSwapping(RecordMethod):
 
     @property
     def _above(self) -> list[int]:
-        """Return the level within whose areas each level is swapped, -1 for the whole file."""
+        """Return for each level the level within whose areas it is swapped; -1 for the whole file."""
         levels = self._swapping.levels
         return [levels.index(areas[:-1]) if areas[:-1] else -1 for areas in levels]
 
@@ -138,7 +138,7 @@ class TargetedRecordSwapping(RecordMethod):
         return place.read(job.spark, _TARGET).select(*[column(n) for n in frame.columns]), {}
 
     def _changed(self, frame: DataFrame) -> list[Column]:
-        """Return the columns of a frame with the new areas of swapped units."""
+        """Return the columns of a frame in which swapped units have their new areas."""
         new = {name: f.col(f"__new{i}") for i, name in enumerate(self._areas)}
         return [
             (
@@ -159,13 +159,13 @@ class TargetedRecordSwapping(RecordMethod):
             return
         raise GateRefused(
             "[method.parameters]: expected units that exchange their areas, found none that moved, and "
-            f"{at_risk} at risk. Nothing was published. Correct risk_threshold if units are at risk and none "
-            "was found; else name areas that have several codes in the file, fewer variables in similar, or "
-            "more in risk, in which two units must differ to be exchanged."
+            f"{at_risk} at risk. Nothing was published. If units are at risk but none was found, correct "
+            "risk_threshold. Otherwise name areas that have several codes in the file, fewer variables in "
+            "similar, or more in risk (two units must differ in a risk variable to be exchanged)."
         )
 
     def _with_units(self, frame: DataFrame, secret: bytes) -> DataFrame:
-        """Add the keyed number of each record's unit, which does not depend on the order of records."""
+        """Add the keyed number of each record's unit; it does not depend on the order of records."""
         if self.specification.household is not None:
             identity = column(self.specification.household).cast("string")
         else:
@@ -180,7 +180,7 @@ class TargetedRecordSwapping(RecordMethod):
         return frame.join(areas, on=same, how="left").drop(*where)
 
     def _units(self, keyed: DataFrame, areas: DataFrame) -> DataFrame:
-        """Return one row for each unit: areas, risk by level, hashes of its categories and profiles."""
+        """Return one row for each unit: areas, risk by level, and hashes of its categories and profiles."""
         named = {name for profile in self._profiles for name in profile} & {*self.specification.published}
         categories = {
             name: f"__category{i}" for i, name in enumerate([*self._risk, *sorted(named - {*self._risk})])
@@ -205,7 +205,9 @@ class TargetedRecordSwapping(RecordMethod):
         return rows.select(_UNIT, _PLACE, _OTHER, *flags, *profiles, *features)
 
     def _with_risk(self, keyed: DataFrame, areas: DataFrame) -> tuple[DataFrame, list[str]]:
-        """Add whether a record is at risk at each level: by its supplied risk, else by k."""
+        """Add for each level whether a record is at risk: by its supplied risk if there is one, otherwise by
+        k.
+        """
         levels, parameters = self._swapping.levels, self._swapping
         flags = [f"__risk{i}" for i in range(len(levels))]
         if parameters.risk_values:
@@ -227,12 +229,14 @@ class TargetedRecordSwapping(RecordMethod):
         return keyed.join(rare, on=same, how="left").withColumns(none), flags
 
     def _exchanges(self, units: DataFrame, levels: np.ndarray, job: Job) -> pa.Table:
-        """Return swapped units with the number of their new areas; `levels` has the areas of each number."""
+        """Return the swapped units with the number of their new areas; `levels` contains the areas of each
+        number.
+        """
         above, rate = self._above, self._swapping.rate
         depth = len(above)
         if len(self._swapping.geography) == 1:
             return _exchanged(units.toArrow(), levels, above, range(depth), rate)
-        whole = above.count(-1)  # the levels without a level above them are the first ones
+        whole = above.count(-1)  # the levels that have no coarser level come first
         open_ones = f.greatest(f.lit(False), *[f.col(f"__risk{i}") for i in range(whole)])
         counts = units.agg(f.count(f.lit(1)), f.count_if(open_ones)).first()
         assert counts is not None
@@ -258,7 +262,7 @@ class TargetedRecordSwapping(RecordMethod):
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """The combinations of areas that records have.
+    """Combinations of areas that occur in the records.
 
     Attributes
     ----------
@@ -279,7 +283,7 @@ def _places(frame: DataFrame, areas: Sequence[str], above: Sequence[int]) -> _Pl
     table = frame.select(*texts).distinct().toArrow()
     table = table.sort_by([(name, "ascending") for name in names]).combine_chunks()
     codes: dict[int, np.ndarray] = {-1: np.zeros(table.num_rows, np.int64)}
-    # an area is identified within the area above it, whose code is assigned first
+    # an area is identified within its coarser area, whose code is assigned first
     while len(codes) <= len(areas):
         for level in (i for i in range(len(areas)) if i not in codes and above[i] in codes):
             texts = table[names[level]].combine_chunks().dictionary_encode()
@@ -294,8 +298,8 @@ def _refuse_several_areas(units: DataFrame) -> None:
     wrong = units.where(f.col(_PLACE) != f.col(_OTHER)).count()
     if wrong:
         raise InputRejected(
-            f"{wrong} household(s) have records in several areas of method.parameters.geography: "
-            "expected one area for each household. Correct the records, or remove the role household."
+            f"{wrong} household(s) have records in several areas of method.parameters.geography, expected "
+            "one area for each household. Correct the records, or remove the role household."
         )
 
 
@@ -326,19 +330,21 @@ def _exchanged(
 
 
 def _hash_of_all(text: Column) -> Column:
-    """Return a hash of the texts of a group as a multiset: a sum, which needs neither a list nor an order."""
+    """Return a hash of the texts of a group as a multiset: a sum, which requires neither a list nor
+    an order.
+    """
     hashed = f.xxhash64(text)
     halves = (f.shiftright(hashed, 32), hashed.bitwiseAND(f.lit(0xFFFFFFFF)))
     return f.xxhash64(*map(f.sum, halves))
 
 
 def _text(name: str) -> Column:
-    """Return a value as text; a missing value is a separate category."""
+    """Return a value as text; a missing value is a category of its own."""
     return f.coalesce(column(name).cast("string"), f.lit(_MISSING))
 
 
 def _number(identity: Column, secret: bytes) -> Column:
-    """Return a keyed integer in [0, `_NUMBERS`); the key does not appear in a query plan."""
+    """Return a keyed integer in [0, `_NUMBERS`); query plans do not contain the key."""
 
     def numbers(texts: pa.Array) -> pa.Array:
         keys = [unit_key(text, secret) for text in texts.to_pylist()]

@@ -1,4 +1,4 @@
-"""Audit all releases of an evidence area together, before a release is published and on request.
+"""Audit of all releases of an evidence area together, before a release is published and on request.
 
 The audit itself (`pipelines.audit.joint`) shares no code with the code that it audits. This module selects
 the releases for the audit: all releases that readers may have seen, grouped by population. Releases belong to
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from microguard.pipelines.audit.joint.exposure import AreaExposure
     from microguard.pipelines.audit.joint.releases import Release, TableLayout
 
-#: Folder of the evidence area with results of earlier audits (hidden, so that object stores do not get it),
-#: and file of the audit in the evidence of a release.
+#: Folder of the evidence area with the results of earlier audits (hidden, so that it is not copied to object
+#: stores), and file of the audit in the evidence of a release.
 KEPT, EXPOSURE = ".joint", "joint_area.json"
-#: Text in that file if a steward accepted the disclosure that the audit counted.
+#: Text in the file `EXPOSURE` if a steward accepted the disclosure that the audit counted.
 ACCEPTED = 'publish.successive = "accept"'
-#: Assumed largest noise of a cell if neither manifest nor specification states it.
+#: Assumed largest noise of a cell, if neither manifest nor specification states it.
 _NOISE = 5
 _REMEDY = "Restore the evidence area from its back-up."
 
@@ -50,7 +50,8 @@ def area_exposure(areas: Areas) -> AreaExposure:
 
 
 def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse a release that, together with earlier ones of its population, discloses more than these alone.
+    """Refuse a release if it and earlier releases of its population together disclose more than the earlier
+    ones alone.
 
     The result of the audit is written to the evidence of the release. If a steward accepted the disclosure,
     the file states this, and the release is not refused.
@@ -87,15 +88,15 @@ def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Ma
         names = ", ".join(each.release_id for each in related)
         raise GateRefused(
             f"The joint audit of {len(related) + 1} releases of the source {source_of(entry)!r}: expected "
-            f"that together they disclose no more than each of them, found: {'; '.join(added.faults())}. "
-            f"Nothing was published. The earlier releases are {names}. Publish them as they were then, "
-            'or coarser ones, or set publish.successive to "accept" if a steward has decided that all of '
-            "them may be known together."
+            "that together they disclose no more than each of them alone, found: "
+            f"{'; '.join(added.faults())}. Nothing was published. The earlier releases are {names}. Publish "
+            "the same values as in the earlier releases, or coarser ones, or set publish.successive to "
+            '"accept" if a steward has decided that all of them may be known together.'
         )
 
 
 def _ever_public(areas: Areas) -> list[Entry]:
-    """Return the first ledger line of each release that was ever public."""
+    """Return the first ledger line of each release that has ever been public."""
     first: dict[str, Entry] = {}
     for entry in Ledger(areas).entries():
         if entry.event == "published" or (entry.event == "abandoned" and "://" in entry.public):
@@ -104,12 +105,14 @@ def _ever_public(areas: Areas) -> list[Entry]:
 
 
 def _is_audited(entry: Entry) -> bool:
-    """Return whether a release has evidence that the audit reads: it is a table, or records of a series."""
+    """Return whether the audit can read a release's evidence: it is a table, or records of a series."""
     return entry.identity.get("content") == "table" or SERIES in entry.identity
 
 
 def _populations(areas: Areas, entries: Sequence[Entry]) -> dict[str, str]:
-    """Return the population of each release: the smallest name among sources with the same records."""
+    """Return the population of each release: the first name in alphabetical order among sources with the same
+    records.
+    """
     newest = {source_of(entry): entry for entry in entries}
     leader = {source: source for source in newest}
 
@@ -181,7 +184,7 @@ def _release(
 
 
 def _layout(specification: Mapping[str, Any], manifest: Mapping[str, Any] | None) -> TableLayout:
-    """Return how to read the cells of a table, from the specification in the ledger and the manifest."""
+    """Return the layout of a table's cells, from the specification in the ledger and the manifest."""
     from microguard.pipelines.audit.joint.releases import COUNT, TableLayout
 
     table: Mapping[str, Any] = specification.get("table", {})

@@ -1,4 +1,4 @@
-"""Compare the identity of the public area at a place with the identity in the ledger.
+"""Identity of the public area at a place, compared with the identity in the ledger.
 
 A path or an address does not prove which area is there: the folder may not be mounted, may have been moved,
 or may be a copy. Each area therefore has an identity file (`IDENTITY`), which is written once, before the
@@ -20,13 +20,15 @@ from microguard.schemas.errors import MicroguardError
 
 
 class AreaNotThere(MicroguardError):
-    """The ledger's public area is missing at its place, so the state of its releases is unknown."""
+    """Raised if the ledger's public area is missing at its place, so that the state of its releases is
+    unknown.
+    """
 
     exit_code = 1
 
 
 def known_area(areas: Areas) -> str | None:
-    """Compare the public area with the area that the ledger has for its place.
+    """Compare the public area with the area that the ledger records for its place.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def known_area(areas: Areas) -> str | None:
     except FileDamaged as error:
         damage = error
     ever = {each.area for each in here} - {""}
-    if found in ({expected} if expected else ever):  # an area that was declared lost may have been recovered
+    if found in ({expected} if expected else ever):  # an area that was declared lost may exist again
         return found
     elsewhere = {each.area: each.public for each in entries if not is_in(each, areas.public)}
     if found in elsewhere and found not in ever:
@@ -64,7 +66,7 @@ def known_area(areas: Areas) -> str | None:
 
 
 def require_area(areas: Areas) -> str:
-    """Return the identity of the public area: that in the ledger, or a new one.
+    """Return the identity of the public area: that in the ledger if there is one, otherwise a new one.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def require_area(areas: Areas) -> str:
 
 
 def begin_area(areas: Areas) -> None:
-    """Give the public area an identity if it has none; call this with the evidence area locked.
+    """Give the public area an identity if it has none; the caller must hold the lock of the evidence area.
 
     Raises
     ------
@@ -89,7 +91,7 @@ def begin_area(areas: Areas) -> None:
 
 
 def settle_area(areas: Areas) -> None:
-    """Compare the public area with the ledger, and give an area of an earlier version its identity.
+    """Compare the public area with the ledger; give an area of an earlier version its identity.
 
     Call this with the evidence area locked.
 
@@ -116,18 +118,20 @@ def require_gone(release_id: str, areas: Areas) -> None:
     require_area(areas)
     if areas.public.exists(release_id) or areas.public.current() == release_id:
         raise MicroguardError(
-            f"Release {release_id}: expected none in the public area after its removal, found one. Find out "
-            "who else writes there, and call this again."
+            f"Release {release_id}: expected that the public area does not contain it after its removal, "
+            "found it there. Find out which other program writes there, and run this again."
         )
 
 
 def _entries(areas: Areas) -> list[Entry]:
-    """Return the lines of the ledger about releases that were in a public area, oldest first."""
+    """Return the lines of the ledger about releases that have been in a public area, oldest first."""
     return [each for each in Ledger(areas).entries() if each.event not in NEVER_PUBLIC]
 
 
 def _expected(here: list[Entry]) -> str:
-    """Return the identity in the newest line about this place; "" if there is none or the area is lost."""
+    """Return the identity in the newest line about this place; "" if there is none or the area is declared
+    lost.
+    """
     return here[-1].area if here else ""
 
 
@@ -141,20 +145,19 @@ def _not_there(areas: Areas, published: list[str], found: str | None, expected: 
     what = "another public area" if found is not None else f"no {IDENTITY} of it"
     holds = f", with {len(published)} published release(s)" if published else ""
     lacks = found is None and expected
-    file = f' If its {IDENTITY} alone is lost, put {{"area": "{expected}"}} there.' if lacks else ""
+    file = f' If only its {IDENTITY} is lost, write {{"area": "{expected}"}} to this file.' if lacks else ""
     named = areas.record_place(published[-1]) if published else "SPEC"
     return AreaNotThere(
-        f"The public area {areas.public.name}: expected that of the ledger{holds}, found {what}. It is "
-        "not mounted, or was moved, so that the state of its releases is unknown. Mount it at this place and "
-        f"call this again. If it was moved, leave a symbolic link to it here.{file} If it is lost for good, "
-        f"record that: microguard withdraw {named} --lost."
+        f"The public area {areas.public.name}: expected the area recorded in the ledger{holds}, found "
+        f"{what}. It is not mounted, or was moved, so the state of its releases is unknown. Mount it at "
+        f"this place and run this again. If it was moved, create a symbolic link to it here.{file} If it is "
+        f"permanently lost, record that: microguard withdraw {named} --lost."
     )
 
 
 def _elsewhere(areas: Areas, place: str) -> AreaNotThere:
     return AreaNotThere(
-        f"The public area {areas.public.name}: expected an area of its own, found the identity of {place}, "
-        "which the ledger has at that place: this is a copy, or the area was moved. Nothing was changed. If "
-        f"it was moved, leave a symbolic link to it at {place}. If it is a copy, delete it, or its "
-        f"{IDENTITY}."
+        f"The public area {areas.public.name}: expected an area of its own, found the identity of the area "
+        f"at {place} in the ledger: this is a copy, or the area was moved. Nothing was changed. If it was "
+        f"moved, create a symbolic link to it at {place}. If it is a copy, delete it, or its {IDENTITY}."
     )

@@ -1,4 +1,4 @@
-"""The areas in which a run may write: the public area and the evidence area.
+"""Areas to which a run may write: the public area and the evidence area.
 
 Unverified data stays in the evidence area, in folders of mode 0700. The evidence area also has the key of the
 release ids, the ledger and the lock, which only one run at a time can hold.
@@ -41,8 +41,7 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     from microguard.pipelines.publication.storage.mirror import MirroredFolder
 
-#: File names in the folder of a release: evidence and page. File names in the area: the index page and the
-#: ledger.
+#: File names: evidence and page in the folder of a release; index page and ledger in the area.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
 MANIFEST_COPY = "published_manifest.json"
 _SESSION, _INPUT = "session-", "input"
@@ -58,7 +57,7 @@ class AreaBusy(MicroguardError):
 
 @dataclass(frozen=True)
 class Areas:
-    """The two areas of one specification.
+    """Public area and evidence area of one specification.
 
     Attributes
     ----------
@@ -81,14 +80,15 @@ class Areas:
 
     @classmethod
     def from_places(cls, public: str | Path, evidence: str | Path) -> Areas:
-        """Return the areas at two places; if evidence is in an object store, update its private copy."""
+        """Return the areas at two places; if the evidence is in an object store, update its private copy."""
         area, address = public_area(public), address_of(evidence)
         if address is None:
             return cls(area, Path(evidence))
         if f"{address}/".startswith(f"{area.name}/"):
             raise _inside_public()
         mirror = stored_evidence(address)
-        with suppress(AreaBusy), hold(mirror.folder):  # else a run on this machine keeps the copy up to date
+        # otherwise a run on this machine keeps the copy up to date
+        with suppress(AreaBusy), hold(mirror.folder):
             mirror.fetch()
         return cls(area, mirror.folder, mirror)
 
@@ -101,20 +101,26 @@ class Areas:
         return str(self.record(release_id)) if self.mirror is None else f"{self.mirror.address}/{release_id}"
 
     def keep_manifest(self, release_id: str) -> None:
-        """Copy the manifest of a release to its evidence: it has the checksums of all files but its own."""
+        """Copy the manifest of a release to its evidence, because it contains the checksums of all files but
+        its own.
+        """
         found = self.public.storage.get(f"{release_id}/{MANIFEST}")
         assert found is not None
         write_atomically(private_folder(self.record(release_id)) / MANIFEST_COPY, found.content, PRIVATE_FILE)
 
     def has_its_manifest(self, release_id: str) -> bool:
-        """Return whether a release has the manifest of its publication; early evidence has no copy."""
+        """Return whether a release has the same manifest as at its publication; early evidence has no copy to
+        compare with.
+        """
         kept = self.record(release_id) / MANIFEST_COPY
         found = self.public.storage.get(f"{release_id}/{MANIFEST}")
         return not kept.is_file() or (found is not None and found.content == kept.read_bytes())
 
     @property
     def identity(self) -> str:
-        """Return an identity that no other evidence area has, even with the same path on another machine."""
+        """Return an identity that no other evidence area has, even one with the same path on another
+        machine.
+        """
         if self.mirror is not None:
             return self.mirror.address
         path = private_folder(self.evidence) / "area"
@@ -128,11 +134,14 @@ class Areas:
 
     @property
     def ledger(self) -> Path:
-        """Return the path of the ledger, with one JSON object a line for each publication and withdrawal."""
+        """Return the path of the ledger, which contains one line of JSON for each publication and
+        withdrawal.
+        """
         return self.evidence / LEDGER
 
     def work(self, release_id: str, purpose: str) -> Path:
-        """Return a private work folder (``staging``, ``resume``, ``spark``) of a run; create it if missing.
+        """Return a private work folder (``staging``, ``resume``, ``spark``) of a run; create it if it is
+        missing.
 
         Raises
         ------
@@ -147,14 +156,14 @@ class Areas:
         ):
             if private_folder(folder).stat().st_mode & 0o077:
                 raise SpecificationError(
-                    f"The folder {WORK} of the evidence area: expected mode 0700, found one that others than "
-                    "its owner can enter. It would hold records that are not protected yet. Set its mode to "
+                    f"The folder {WORK} of the evidence area: expected mode 0700, found a mode that lets "
+                    "other users enter. The folder would contain unprotected records. Set its mode to "
                     "0700, or choose another [publish] evidence."
                 )
         return folder
 
     def staging_area(self, release_id: str, purpose: str, folder: Path | None = None) -> StagingArea:
-        """Return the staging area where the tasks of a run write and read unverified data.
+        """Return the staging area in which the tasks of a run write and read unverified data.
 
         Parameters
         ----------
@@ -169,7 +178,9 @@ class Areas:
         return PartListStagingArea(self.mirror.storage, f"{WORK}/{release_id}/{purpose}", folder)
 
     def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
-        """Return a frame of the Parquet files in folders of the evidence area; tasks read the files."""
+        """Return a frame of the Parquet files in folders of the evidence area; the files are read by
+        tasks.
+        """
         if self.mirror is not None:
             from microguard.pipelines.publication.staging.part_lists import fetched
 
@@ -185,7 +196,7 @@ class Areas:
 
     @contextmanager
     def session(self) -> Iterator[Path]:
-        """Create a private scratch folder and remove it when the run ends; call this with the lock held.
+        """Create a private scratch folder, and remove it when the run ends; the caller must hold the lock.
 
         Scratch folders of killed runs (spilled records, standard error of the JVM) are removed first. No
         other run is alive while this run holds the lock.
@@ -204,14 +215,18 @@ class Areas:
         self.forget_work(f"{_SESSION}{os.getpid()}")
 
     def session_staging(self) -> StagingArea:
-        """Return a private staging area for the input; `forget_input` and `session` remove it."""
+        """Return a private staging area for the input, which `forget_input` or the end of `session`
+        removes.
+        """
         return self.staging_area(f"{_SESSION}{os.getpid()}", _INPUT)
 
     def forget_input(self) -> None:
-        """Remove the input from this process's staging area, whose scratch folder may still be in use."""
+        """Remove the input from this process's staging area; the scratch folder remains, because it may still
+        be in use.
+        """
         session = f"{_SESSION}{os.getpid()}"
         self.forget_work(f"{session}/{_INPUT}")
-        with suppress(OSError):  # the process has a scratch folder
+        with suppress(OSError):  # not empty if this process has a scratch folder
             (self.evidence / WORK / session).rmdir()
 
     def unfinished(self) -> list[str]:
@@ -221,7 +236,9 @@ class Areas:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the evidence area on this machine (see `hold`) and, in an object store, for all machines."""
+        """Lock the evidence area on this machine (see `hold`) and, if it is in an object store, for all
+        machines.
+        """
         with ExitStack() as held:
             held.enter_context(hold(self.evidence))
             if self.mirror is not None:
@@ -232,12 +249,12 @@ class Areas:
             yield
 
     def keep(self) -> None:
-        """Make the content of the evidence area durable; call this before another write relies on it."""
+        """Make the content of the evidence area durable; called before another write depends on it."""
         if self.mirror is not None:
             self.mirror.keep()
 
     def key(self) -> bytes:
-        """Return the secret key of the release ids; create the key with mode 0600 if there is none."""
+        """Return the secret key of the release ids; if there is none, create it with mode 0600."""
         if self.mirror is not None:
             return required_key(self.public.folder, "evidence")
         return key_of(key_file() or self.evidence / "key", self.public.folder)
@@ -249,7 +266,8 @@ class Areas:
 
 
 def areas_of(specification: Specification) -> Areas:
-    """Return the areas of a specification; they must be writable and overlap no other specification's areas.
+    """Return the areas of a specification; they must be writable and must not overlap another specification's
+    areas.
 
     Raises
     ------
@@ -270,14 +288,14 @@ def areas_of(specification: Specification) -> Areas:
 
 
 def is_work(folder: Path) -> bool:
-    """Return whether a folder named `WORK` was made by microguard: private, with folders of runs only."""
+    """Return whether microguard made a folder named `WORK`: private, and containing only folders of runs."""
     private = not folder.stat().st_mode & 0o077
     return private and all(_RUN.fullmatch(entry.name) for entry in folder.iterdir())
 
 
 @contextmanager
 def hold(area: Path) -> Iterator[None]:
-    """Lock an area; the system releases the lock when the process dies.
+    """Hold the lock of an area while the context is active; the system releases it if the process dies.
 
     Raises
     ------
@@ -294,13 +312,13 @@ def hold(area: Path) -> Iterator[None]:
 
 def _busy() -> AreaBusy:
     return AreaBusy(
-        "Another run holds the lock of this evidence area. Nothing was changed. Wait until it has finished, "
-        "or stop it, and call this again."
+        "Another run holds the lock of this evidence area. Nothing was changed. Wait until that run has "
+        "finished, or stop it, and run this again."
     )
 
 
 def _inside_public() -> SpecificationError:
     return SpecificationError(
         "[publish] evidence: expected a place outside of [publish] path, found one inside the public area, "
-        "where readers would see it. Choose another place."
+        "where readers would see the evidence. Choose another place."
     )

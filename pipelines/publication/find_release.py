@@ -1,4 +1,4 @@
-"""Find a release and its evidence by a folder, an area, an address or a specification file."""
+"""Search for a release and its evidence by a folder, an area, an address or a specification file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FoundRelease:
-    """A release with its id, its public area, and its evidence area if known.
+    """A release with its id, its public area, and its evidence area if it is known.
 
     Attributes
     ----------
@@ -78,13 +78,13 @@ def find_release(named: str, *, gone: bool = False) -> FoundRelease:
     if release is None:
         raise SpecificationError(
             f"{named!r} is no release: expected a release folder (with its {MANIFEST} or {QUALITY}), a "
-            f"public area with a {CURRENT}, or a specification file, found none of them. Check the path."
+            f"public area with a {CURRENT}, or a specification file; found none of them. Check the path."
         )
     return release
 
 
 def areas_named(named: str) -> Areas:
-    """Return the areas of a specification or of a release; the public area may be missing.
+    """Return the areas of a specification or of a release; the public area may not exist.
 
     Raises
     ------
@@ -115,10 +115,12 @@ def _at_path(path: Path, gone: bool) -> FoundRelease | None:
 
 
 def _gone(path: Path) -> FoundRelease | None:
-    """Return the release that a ledger nearby has at this missing folder, or has as half withdrawn here."""
+    """Return the release that a nearby ledger records at this missing folder, or records as partly withdrawn
+    there.
+    """
     place = path.resolve()
     if not path.exists():
-        with suppress(LedgerDamaged):  # raised by `_first_near` if nothing is found
+        with suppress(LedgerDamaged):  # `_first_near` raises this if it finds nothing
             release = _in_folder(place.name, place.parent)
             if release.evidence is not None:
                 return release
@@ -126,7 +128,7 @@ def _gone(path: Path) -> FoundRelease | None:
 
 
 def _going_from(areas: Areas) -> FoundRelease | None:
-    """Return the newest release whose withdrawal was killed.
+    """Return the newest release whose withdrawal was interrupted by a kill.
 
     Raises
     ------
@@ -139,14 +141,16 @@ def _going_from(areas: Areas) -> FoundRelease | None:
 
 
 def half_withdrawn(ledger: Ledger, public: PublicArea) -> list[str]:
-    """Return the ids of the releases of an area whose withdrawal was killed."""
+    """Return the ids of the releases of an area whose withdrawal was interrupted by a kill."""
     return [
         each.release_id for each in ledger.unfinished() if each.event == "withdrawing" and is_in(each, public)
     ]
 
 
 def _at_address(address: str) -> FoundRelease | None:
-    """Return a release in an object store, given the address of itself, its area or its evidence."""
+    """Return a release in an object store, given its own address, that of its area, or that of its
+    evidence.
+    """
     from microguard.pipelines.publication.storage.storage import storage_at
 
     area = public_area(address)
@@ -185,7 +189,7 @@ def _of_specification(path: Path, gone: bool) -> FoundRelease:
     going = _going_from(areas)
     if going is None or not gone:
         raise SpecificationError(
-            f"{path}: expected a published release of this specification, found no {CURRENT}: nothing is "
+            f"{path}: expected a published release of this specification, found no {CURRENT}, so nothing is "
             "published from it now. Run its job first (microguard protect)."
         )
     return going
@@ -196,7 +200,7 @@ def _in_folder(release_id: str, public: Path) -> FoundRelease:
 
 
 def _evidence_near(public: Path, release_id: str) -> str | None:
-    """Return the evidence area, in a folder around the public area, whose ledger knows the release."""
+    """Return the evidence area, in a folder around the public area, whose ledger contains the release."""
     return _first_near(public, lambda areas: str(areas.evidence) if _knows(areas, release_id) else None)
 
 
@@ -216,7 +220,7 @@ def _first_near(public: Path, find: Callable[[Areas], T | None]) -> T | None:
     for areas in _areas_near(public):
         try:
             result = find(areas)
-        except LedgerDamaged as error:  # the ledger may belong to another public area
+        except LedgerDamaged as error:  # the ledger may belong to another public area, so it is skipped
             damage = error
         else:
             if result is not None:
@@ -227,7 +231,7 @@ def _first_near(public: Path, find: Callable[[Areas], T | None]) -> T | None:
 
 
 def _areas_near(public: Path) -> Iterator[Areas]:
-    """Return the public area together with each evidence area in the folders around it.
+    """Return the public area paired with each evidence area in the folders around it.
 
     Other processes may remove folders there meanwhile, which would make `Path.glob` fail.
     """
@@ -235,5 +239,6 @@ def _areas_near(public: Path) -> Iterator[Areas]:
         for pattern in (LEDGER, f"*/{LEDGER}", f"*/*/{LEDGER}"):
             found = glob(pattern, root_dir=root, include_hidden=True)
             for ledger in sorted(root / path for path in found):
-                with suppress(SpecificationError):  # inside the public area: no evidence area
+                # a folder inside the public area cannot be an evidence area
+                with suppress(SpecificationError):
                     yield Areas.from_places(public, ledger.parent)

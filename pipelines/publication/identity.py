@@ -1,4 +1,4 @@
-"""The identity of a release: everything that determines its content. The release id is a keyed hash of it.
+"""Identity of a release: everything that determines its content. The release id is a keyed hash of it.
 
 Limits of the gate, counts of the population, an agency's own suite, paths and the version of this package are
 not part of the identity: the same input with another limit or a newer version is the same release. If a
@@ -19,18 +19,20 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.schemas.method_registry import third_party_version
 from microguard.schemas.specification.model import Specification
 
-#: Version that changes if, and only if, the same input and specification give another release than before.
+#: Version number that changes if, and only if, the same input and specification give another release than
+#: before.
 METHOD = 27
-#: Sections in which only some keys determine the published content, with these keys.
+#: Sections of which only some keys determine the published content, with these keys.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
     "series": ("pool",),
 }
-#: Versions of the packages that determine values; earlier identities lack them, see `same_job`.
+#: Key with the versions of the packages that determine values; earlier identities do not have it, see
+#: `same_job`.
 SOFTWARE = "software"
-#: Key with the kind of the series, for a release in a series.
+#: Key with the kind of the series, for a release of a series.
 SERIES = "series"
-#: Sections that only measure and permit; they are not part of the identity.
+#: Sections that only measure or permit; they are not part of the identity.
 PERMISSIONS = ("quality", "population")
 
 
@@ -57,7 +59,7 @@ def identity(screened: ValidatedInput, specification: Specification, content: st
 
 
 def _input_files(specification: Specification) -> dict[str, str]:
-    """Return the checksums of further input files; their readers report missing files."""
+    """Return the checksums of additional input files; missing files are reported when they are read."""
     table = specification.table
     files = (
         {}
@@ -73,7 +75,9 @@ def _input_files(specification: Specification) -> dict[str, str]:
 
 
 def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
-    """Return the package and version of a third-party method, which are part of the identity, or nothing."""
+    """Return package and version of a third-party method, which are part of the identity; empty for our own
+    methods.
+    """
     if specification.table is None:
         package = third_party_version("records", specification.method.name)
     else:
@@ -82,7 +86,7 @@ def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
 
 
 def _made_from(specification: Specification) -> dict[str, Any]:
-    """Return the specification without paths and without sections that only measure or permit."""
+    """Return the specification without paths and without the sections that only measure or permit."""
     content = specification.model_dump(mode="json", exclude_defaults=True)
     for key in ("path", "version", "timestamp", "expectations", "metadata"):
         content["input"].pop(key, None)

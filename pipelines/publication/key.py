@@ -1,4 +1,4 @@
-"""The secret key of release ids and of source fingerprints.
+"""Secret key of release ids and source fingerprints.
 
 The key is a file that only its owner can read, in the evidence area or at the path in `KEY_VARIABLE`. Anyone
 who knows the key can test guesses about the input. No protection relies on the secrecy of the seed.
@@ -28,7 +28,7 @@ def key_file() -> Path | None:
 
 
 def required_key(public: Path | None, place: str) -> bytes:
-    """Return the key for a place in an object store; the store never contains the key itself.
+    """Return the key for a place in an object store; the key itself is never stored there.
 
     Parameters
     ----------
@@ -45,13 +45,14 @@ def required_key(public: Path | None, place: str) -> bytes:
     if path is None:
         raise SpecificationError(
             f"{KEY_VARIABLE}: expected the path of the key file, because [publish] {place} is an object "
-            "store and never holds the key, found none. Set it to the same file for all who share the place."
+            "store, in which the key is never stored; found none. Set the variable to the same file for "
+            "all users of the place."
         )
     return key_of(path, public)
 
 
 def key_of(path: Path, public: Path | None) -> bytes:
-    """Return the key in a file outside every public area; create the file if there is none.
+    """Return the key in a file outside every public area; if there is no file, create it.
 
     Raises
     ------
@@ -60,29 +61,30 @@ def key_of(path: Path, public: Path | None) -> bytes:
     inside = public is not None and public.resolve() in path.resolve().parents
     if inside or among_releases(os.path.realpath(path)):
         raise SpecificationError(
-            f"{KEY_VARIABLE}: expected a file outside every public area, found one inside the public area of "
-            "a specification. Choose another file."
+            f"{KEY_VARIABLE}: expected a file outside every public area, found one inside the public area "
+            "of a specification. Choose another file."
         )
     try:
-        if path != key_file():  # not created if missing: the variable may have a typing error
+        # not created if it is missing, because the variable may contain a typing error
+        if path != key_file():
             private_folder(path.parent)
         key = key_at(path)
     except OSError as error:
         raise SpecificationError(
-            "The key file: expected a file that the user who runs this can read or create, found one that "
-            f"can be neither read nor created ({os.strerror(error.errno or 0)}). Make it readable, or name "
-            f"another one in {KEY_VARIABLE}."
+            "The key file: expected a file that this user can read or create, found one that allows "
+            f"neither ({os.strerror(error.errno or 0)}). Make it readable, or name another one in "
+            f"{KEY_VARIABLE}."
         ) from error
     if len(key) < KEY_BYTES:
         raise SpecificationError(
             f"The key file: found {len(key)} bytes, expected at least {KEY_BYTES} (256 bits). Remove the "
-            f"file to have one created, or name another one in {KEY_VARIABLE}."
+            f"file so that a new key is created, or name another file in {KEY_VARIABLE}."
         )
     return key
 
 
 def key_at(path: Path) -> bytes:
-    """Return the key in a file; create the file in one step if there is none.
+    """Return the key in a file; if there is none, create the file in one step.
 
     Raises
     ------
@@ -93,13 +95,13 @@ def key_at(path: Path) -> bytes:
     key = path.read_bytes().strip()
     if path.stat().st_mode & 0o077:
         raise SpecificationError(
-            "The key file: expected mode 0600, found one that others than its owner can read. Whoever knows "
-            "the key can test guesses about the input. Set its mode to 0600, or name another one in "
+            "The key file: expected mode 0600, found a mode that lets other users read it. Anyone who "
+            "knows the key can test guesses about the input. Set its mode to 0600, or name another file in "
             f"{KEY_VARIABLE}."
         )
     return key
 
 
 def key_name(key: bytes) -> str:
-    """Return a hash that distinguishes keys and does not disclose them."""
+    """Return a hash that distinguishes keys without disclosing them."""
     return hmac.new(key, b"name of the key of sketches", hashlib.sha256).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The ledger of an evidence area: a write-ahead log of publications and withdrawals.
+"""Ledger of an evidence area: a write-ahead log of publications and withdrawals.
 
 The difference of two releases made from the same records can disclose values. A second release under the same
 name is therefore refused unless a steward has accepted both.
@@ -26,11 +26,12 @@ from microguard.schemas.errors import GateRefused, MicroguardError
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
 NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})
-#: Last events of releases that are not in the public area any more.
+#: Last events of releases that are no longer in the public area.
 GONE: frozenset[Event] = frozenset({"withdrawn", "abandoned"})
 
 
-#: Release id -> areas to whose ledger this process added a line about the release; read at a signal.
+#: Areas, by release id, to whose ledger this process added a line about the release; read when a signal
+#: arrives.
 _WRITTEN: dict[str, Areas] = {}
 
 
@@ -84,19 +85,19 @@ class Entry:
 
 
 class LedgerDamaged(FileDamaged):
-    """Raised if the ledger has a line that microguard did not write; until it is restored, nothing is
-    published.
+    """Raised if the ledger contains a line that microguard did not write; nothing is published until it is
+    restored.
     """
 
 
 class Ledger:
-    """The lines of an evidence area's ledger: lines are appended and never rewritten."""
+    """Ledger of an evidence area; lines are appended and never rewritten."""
 
     def __init__(self, areas: Areas) -> None:
         self._areas = areas
 
     def entries(self) -> list[Entry]:
-        """Return all lines, oldest first, except a last line that a crash left incomplete.
+        """Return all lines, oldest first, without a last line that a crash left incomplete.
 
         Raises
         ------
@@ -106,7 +107,7 @@ class Ledger:
         return entries_of(self._areas.evidence)
 
     def append(self, entry: Entry) -> None:
-        """Append a line, replacing an incomplete last line, and make the ledger and all evidence durable.
+        """Append a line (replacing an incomplete last line), and make the ledger and all evidence durable.
 
         Pages that show the earlier state are removed first, so that a crash leaves no outdated page.
         """
@@ -128,7 +129,7 @@ class Ledger:
         self._areas.keep()
 
     def latest(self) -> dict[str, Entry]:
-        """Return the last line of each release, in the order of the first lines."""
+        """Return the last line of each release, in the order of the releases' first lines."""
         return {entry.release_id: entry for entry in self.entries()}
 
     def status(self, release_id: str) -> Entry | None:
@@ -136,22 +137,25 @@ class Ledger:
         return self.latest().get(release_id)
 
     def published(self, name: str | None = None) -> list[Entry]:
-        """Return the releases (of one name, or all) that are published and not withdrawn, oldest first."""
+        """Return the releases (of one name, or of all names) that are published and not withdrawn, oldest
+        first.
+        """
         alive: dict[str, Entry] = {}
         for entry in self.entries():
             if entry.event == "published":
-                alive.pop(entry.release_id, None)  # published again: counts from its last line
+                # a release that was published again is sorted by its last line
+                alive.pop(entry.release_id, None)
                 alive[entry.release_id] = entry
             elif entry.event in ("abandoned", "withdrawing", "withdrawn"):
                 alive.pop(entry.release_id, None)
         return [entry for entry in alive.values() if name is None or entry.name == name]
 
     def unfinished(self) -> list[Entry]:
-        """Return the releases for which a run died while it published or withdrew them."""
+        """Return the releases for which a run was killed while it published or withdrew them."""
         return [entry for entry in self.latest().values() if entry.event in ("intended", "withdrawing")]
 
     def ever_published(self, name: str) -> list[str]:
-        """Return the ids of all releases of a name that readers may have seen, withdrawn ones included."""
+        """Return the ids of all releases of a name that readers may have seen, including withdrawn ones."""
         seen = [
             entry.release_id
             for entry in self.entries()
@@ -160,7 +164,7 @@ class Ledger:
         return list(dict.fromkeys(seen))
 
     def pending(self, name: str | None = None) -> list[Entry]:
-        """Return the releases (of one name, or all) that are pending approval, oldest first."""
+        """Return the releases (of one name, or of all names) that are pending approval, oldest first."""
         latest = self.latest().values()
         return [each for each in latest if each.event == "waiting" and name in (None, each.name)]
 
@@ -183,13 +187,14 @@ class Ledger:
             shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
             raise GateRefused(
                 f"[release] name = {name!r}: expected no other release of this name, found {len(others)} "
-                f"release(s) made from another input, k, seed or specification ({shown}). Two releases of "
-                "the same records can be differenced. Withdraw the earlier one (microguard withdraw), or "
-                "set publish.successive to 'accept' if a steward has decided that both may stay."
+                f"release(s) made from another input, k, seed or specification ({shown}). The differences "
+                "of two releases of the same records can disclose values. Withdraw the earlier one "
+                "(microguard withdraw), or set publish.successive to 'accept' if a steward has decided "
+                "that both may remain published."
             )
 
     def refuse_unknown(self, release_id: str = "") -> None:
-        """Refuse to continue a series if the public area has releases that this ledger does not know.
+        """Refuse to continue a series if the public area contains releases that this ledger does not contain.
 
         Raises
         ------
@@ -198,10 +203,11 @@ class Ledger:
         unknown = self._unknown() - {release_id}
         if unknown:
             raise GateRefused(
-                f"The public area holds {len(unknown)} release(s) that the ledger does not know "
+                f"The public area contains {len(unknown)} release(s) that are not in the ledger "
                 f"({', '.join(sorted(unknown)[:3])}): the evidence area may have been restored from a "
-                "back-up, or another one publishes here. Going on would fork the series. Restore the "
-                "evidence area as it was after the last release, or remove what is not this series'."
+                "back-up, or another one publishes here. Continuing would fork the series. Restore the "
+                "evidence area to its state after the last release, or remove the releases that do not "
+                "belong to this series."
             )
 
     def _unknown(self) -> set[str]:
@@ -214,19 +220,21 @@ class Ledger:
         if returned:
             folder = self._areas.record_place(returned[0])
             raise GateRefused(
-                f"The public area holds {len(returned)} release(s) that the ledger says are withdrawn "
-                f"({', '.join(returned[:3])}): the area was mounted again, or restored from a back-up. "
-                f"Withdraw them again (microguard withdraw {folder}), then call this again."
+                f"The public area contains {len(returned)} release(s) that are withdrawn according to the "
+                f"ledger ({', '.join(returned[:3])}): the area was mounted again, or restored from a "
+                f"back-up. Withdraw them again (microguard withdraw {folder}), then run this again."
             )
 
     def _refuse_other_name(self, name: str) -> None:
-        """Refuse a second name in one area: current.json would direct readers of the first name to it."""
+        """Refuse a second name in one area, because current.json would direct readers of the first name to
+        it.
+        """
         for entry in self.published():
             if entry.name != name and self._areas.public.exists(entry.release_id):
                 raise GateRefused(
                     f"[publish] path: expected a public area of the name {name!r}, found one with releases "
-                    f"of another name, {entry.name!r}. One current.json can lead readers to one name only. "
-                    "Choose another publish.path."
+                    f"of another name, {entry.name!r}. One current.json can direct readers to one name "
+                    "only. Choose another publish.path."
                 )
 
 
@@ -239,7 +247,7 @@ def written_about() -> list[Entry]:
 
 
 def entries_of(evidence: Path) -> list[Entry]:
-    """Return the lines of the ledger in an evidence area, oldest first; see `Ledger.entries`."""
+    """Return the lines of an evidence area's ledger, oldest first; see `Ledger.entries`."""
     ledger = evidence / LEDGER
     if not ledger.is_file():
         return []
@@ -264,14 +272,15 @@ def _parsed(lines: list[bytes]) -> Iterator[Entry]:
             if entry is None:
                 raise LedgerDamaged(
                     f"Line {number} of the ledger: expected a line that microguard wrote, found one that is "
-                    "damaged, or of a newer version. It may describe a release, so nothing is done without "
-                    "it. Restore the ledger of the evidence area from its back-up, or use the newer version."
+                    "damaged or written by a newer version. It may describe a release, so that nothing can "
+                    "be done without it. Restore the ledger of the evidence area from its back-up, or use "
+                    "the newer version."
                 )
             yield entry
 
 
 def public_area_of(entry: Entry, areas: Areas) -> Areas:
-    """Return the areas of an entry; several public areas can share one evidence area."""
+    """Return the areas of an entry; several public areas can have the same evidence area."""
     if is_in(entry, areas.public):
         return areas
     return replace(areas, public=public_area(entry.public))

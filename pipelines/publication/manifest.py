@@ -1,4 +1,4 @@
-"""The public manifest: guarantees, limits, and the content of the files.
+"""Public manifest: guarantees, limits, and the content of the files.
 
 The manifest has no number computed from original values, except measures in ``publish.disclose``. It has
 neither the seed nor a fingerprint of the input.
@@ -21,14 +21,14 @@ from microguard.pipelines.publication.stage import Staged, table_files
 from microguard.schemas.specification.model import Specification
 
 DIFFERENCING = (
-    "An earlier release was made under this name from another input or specification. Copies of it can be "
-    "differenced with this one."
+    "An earlier release of this name was made from another input or specification. Anyone who has a copy "
+    "of it can compute differences to this release."
 )
 FORMULAS = (
-    "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "
-    "The CSV file has such text, unchanged, in {}: import these columns as text."
+    "A spreadsheet interprets text that begins with =, +, -, @, a tab or a line break as a formula, and "
+    "runs it. The CSV file contains such text, unchanged, in {}: import these columns as text."
 )
-FLOATS = "-0.0 is written as 0.0, and every NaN with the same bits: no measure tells them apart."
+FLOATS = "-0.0 is written as 0.0, and every NaN with the same bits; no measure distinguishes them."
 SIGNIFICANT_DIGITS = 2
 
 

@@ -1,4 +1,4 @@
-"""Releases that are pending approval: verified and staged in the evidence area, published once approved."""
+"""Releases that are pending approval: verified, staged in the evidence area, and published once approved."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def pending_release(areas: Areas, release_id: str) -> PendingRelease:
     if status is None or status.event != "waiting":
         event = "is not known" if status is None else f"is {status.event}"
         raise SpecificationError(
-            f"Release {release_id} does not wait for approval: by the ledger it {event}. List the pending "
-            "releases with microguard pending."
+            f"Release {release_id}: expected a release that is pending approval, found one that {event} "
+            "according to the ledger. List the pending releases with microguard pending."
         )
     path, what = areas.record(release_id) / WAITING, f"{WAITING} of release {release_id}"
     remedy = "Reject the release (microguard reject), and run its job again."
@@ -92,13 +92,15 @@ def pending_release(areas: Areas, release_id: str) -> PendingRelease:
 
 
 def is_visible(areas: Areas, release_id: str) -> bool:
-    """Return whether readers may find a release, or a part of it."""
+    """Return whether a release, or a part of it, is visible to readers."""
     published = release_id in {each.release_id for each in Ledger(areas).published()}
     return published or areas.public.exists(release_id) or areas.public.current() == release_id
 
 
 def is_pending(areas: Areas, release_id: str) -> bool:
-    """Return whether a release is pending, invisible to readers, and has the staged files as verified."""
+    """Return whether a release is pending, is invisible to readers, and has the same staged files as when it
+    was verified.
+    """
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "waiting" or is_visible(areas, release_id):
         return False
@@ -107,7 +109,8 @@ def is_pending(areas: Areas, release_id: str) -> bool:
 
 
 def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
-    """Refuse a release of a series while another one is pending: approving both would fork the series.
+    """Refuse a release of a series while another one is pending, because approving both would fork the
+    series.
 
     Raises
     ------
@@ -117,9 +120,9 @@ def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
     if others:
         folder = areas.record_place(others[0].release_id)
         raise GateRefused(
-            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and the "
-            f"next release depends on the decision. Nothing was changed. Decide first (microguard approve "
-            f"{folder} --by NAME, or microguard reject {folder} --by NAME), then call this again."
+            f"Release {others[0].release_id} of this series has been pending approval since {others[0].at}, "
+            "and the next release depends on the decision. Nothing was changed. Decide first (microguard "
+            f"approve {folder} --by NAME, or microguard reject {folder} --by NAME), then run this again."
         )
 
 
@@ -137,10 +140,10 @@ def require_earlier_stated(pending: PendingRelease, areas: Areas) -> None:
     others = [each for each in ledger.ever_published(entry.name) if each != entry.release_id]
     if others and SERIES not in entry.identity and DIFFERENCING not in pending.manifest.get("limits", ()):
         raise GateRefused(
-            f"Release {entry.release_id}: since it was verified, another release of its name was published "
-            f"({', '.join(others[:3])}), and its manifest does not say that the two can be differenced. "
-            "Nothing was published. Reject it if it waits for approval (microguard reject), and run the job "
-            "again."
+            f"Release {entry.release_id}: another release of its name was published after it was verified "
+            f"({', '.join(others[:3])}), and its manifest does not state that differences of the two can be "
+            "computed. Nothing was published. If it is pending, reject it (microguard reject), and run the "
+            "job again."
         )
 
 

@@ -1,4 +1,4 @@
-"""The public area: the place where readers find releases.
+"""Public area: the place where readers find releases.
 
 A release is visible as a whole or not at all. One small file, ``current.json``, names the release to read.
 A `storage` stores the files: a folder or an object store.
@@ -20,7 +20,8 @@ from microguard.schemas.errors import ProtectionFailed
 
 MANIFEST = "manifest.json"
 CURRENT = "current.json"
-#: Random identity of the area (`pipelines.publication.area_identity`); independent of key and input.
+#: File with the random identity of the area (`pipelines.publication.area_identity`), which does not depend on
+#: key or input.
 IDENTITY = ".area.json"
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
@@ -45,7 +46,7 @@ class PublicArea:
 
     @property
     def name(self) -> str:
-        """Return the absolute path or the address, as written in the ledger."""
+        """Return the absolute path or the address of the area, as the ledger records it."""
         return self.storage.name
 
     @property
@@ -54,7 +55,7 @@ class PublicArea:
         return self.storage.folder
 
     def require_writable(self) -> None:
-        """Refuse a place that cannot be written before hours of computation.
+        """Refuse a place that cannot be written, before hours of computation.
 
         Raises
         ------
@@ -74,8 +75,8 @@ class PublicArea:
             return None
         what = f"{IDENTITY} of the public area"
         remedy = (
-            "Restore it from the back-up of the area. It is written again if the area has a release that "
-            "the ledger knows."
+            "Restore it from the back-up of the area. If the area contains a release that is in the "
+            "ledger, the file is written again."
         )
         identity = str(parse_json(found.content, what, remedy, "area")["area"])
         if not _IDENTITY.fullmatch(identity):
@@ -83,7 +84,9 @@ class PublicArea:
         return identity
 
     def begin(self, identity: str) -> None:
-        """Create the place and give it an identity if it has none; of two writers the first succeeds."""
+        """Create the place and give it an identity if it has none; of two concurrent writers the first
+        succeeds.
+        """
         self.storage.make()
         try:
             self.identity()
@@ -109,11 +112,11 @@ class PublicArea:
         return self.folder / release_id
 
     def releases(self) -> list[str]:
-        """Return the ids of all releases in the area, including releases that no ledger knows."""
+        """Return the ids of all releases in the area, including those that no ledger contains."""
         return list(filter(self.exists, self.storage.prefixes()))
 
     def exists(self, release_id: str) -> bool:
-        """Return whether readers can see a release."""
+        """Return whether a release is visible to readers."""
         return self.storage.exists(f"{release_id}/{MANIFEST}")
 
     def is_whole(self, release_id: str) -> bool:
@@ -123,7 +126,8 @@ class PublicArea:
     def put(
         self, release_id: str, source: Path, checksums: Mapping[str, str], manifest: Mapping[str, Any]
     ) -> None:
-        """Make a complete release visible and durable, with its manifest; equal files are not replaced.
+        """Make a complete release with its manifest visible and durable; files that are equal are not
+        replaced.
 
         Parameters
         ----------
@@ -147,8 +151,8 @@ class PublicArea:
         }
         content = json.dumps({**manifest, "files": files}, indent=2).encode()
         if self._whole_files(release_id) == dict(checksums):
-            # A run whose ledger was lost has put these files: readers keep exactly the files they have. The
-            # manifest states what was counted now.
+            # A run whose ledger was lost has already written these files, so readers keep exactly the files
+            # they have. The manifest is replaced, because it states what was counted now.
             self.storage.put(f"{release_id}/{MANIFEST}", content)
             return
         self.remove(release_id)
@@ -158,7 +162,7 @@ class PublicArea:
             raise ProtectionFailed(
                 f"Release {release_id}: expected the files that were staged and verified, found a file that "
                 "changed after it was staged, or while it was copied to the public area. Nothing was "
-                "published. Look for a faulty disk or another writer, and call this again."
+                "published. Check for a faulty disk or another writer, and run this again."
             ) from None
 
     def remove(self, release_id: str) -> None:
@@ -183,13 +187,14 @@ class PublicArea:
             return None
         what = f"{CURRENT} of the public area"
         remedy = (
-            "Name the release by its own folder, or run the job again: the next run writes the file anew if "
-            "the ledger knows every release of the area. Otherwise restore the one of the last release."
+            "Name the release by its own folder, or run the job again: the next run writes the file again "
+            "if the ledger contains every release of the area. Otherwise restore the file of the last "
+            "release."
         )
         return str(parse_json(found.content, what, remedy, "release_id")["release_id"])
 
     def set_current(self, release_id: str | None) -> None:
-        """Make a release, or none, the current one in one step; call this with the area locked.
+        """Make a release, or none, the current one in one step; the caller must hold the lock of the area.
 
         Raises
         ------
@@ -206,16 +211,17 @@ class PublicArea:
             self._version = self.storage.replace(CURRENT, content, self._version)
         except VersionChanged:
             raise AreaTaken(
-                f"{CURRENT} of the public area {self.name}: expected the version of when this run locked the "
-                "area, found a newer one of another run. Find out who writes there, and call this again."
+                f"{CURRENT} of the public area {self.name}: expected the version that existed when this run "
+                "locked the area, found a newer one. Find out which other program writes there, and run "
+                "this again."
             ) from None
 
     def reading(self, release_id: str) -> AbstractContextManager[Path]:
-        """Return a folder with the files of a release; the files stay available inside the context."""
+        """Return a folder with the files of a release; it exists while the context is active."""
         return self.storage.local_tree(release_id)
 
     def _whole_files(self, release_id: str) -> dict[str, str] | None:
-        """Return the checksums of the files of a release; None unless all of them match its manifest."""
+        """Return the checksums of the files of a release; None unless all of them agree with its manifest."""
         try:
             found = self.storage.get(f"{release_id}/{MANIFEST}")
             if found is None:
@@ -234,5 +240,5 @@ class PublicArea:
 
 
 def public_area(place: str | Path) -> PublicArea:
-    """Return the area at a path or an address."""
+    """Return the public area at a path or an address."""
     return PublicArea(storage_at(place))

@@ -1,4 +1,4 @@
-"""Publish a release in a fixed order, and finish or undo publications that were interrupted.
+"""Publication of a release in a fixed order; interrupted publications are finished or undone.
 
 1. Write the line ``intended`` to the ledger, and an entry to the shared ledger.
 2. Copy the staged files, compare their checksums again and make them durable; the release becomes visible as
@@ -87,7 +87,7 @@ def publish(
         refuse_conflicts(entry, areas)
         ledger.append(replace(entry, event="intended", at=now()))
         try:
-            if shared is not None:  # after the line, from which a run after a kill knows the entry
+            if shared is not None:  # written after the ledger line, which a run after a kill reads
                 shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
             areas.keep_manifest(staged.release_id)
@@ -95,7 +95,7 @@ def publish(
         except Exception:
             remove_release(entry, areas, "abandoned")
             raise
-        require_area(areas)  # if another area is mounted now, the release was written to a wrong place
+        require_area(areas)  # if another area is mounted now, the release was written to the wrong place
         ledger.append(replace(entry, event="published", at=now()))
         try:
             areas.public.set_current(staged.release_id)
@@ -119,12 +119,13 @@ def _require_area_still(areas: Areas, release_id: str) -> None:
     except AreaNotThere as error:
         raise AreaNotThere(
             f"Release {release_id} is published according to the ledger, but its public area disappeared "
-            f"before readers were led to it. The next run does so once the area is there again. {error}"
+            "before the release became current. The next run completes this once the area is available "
+            f"again. {error}"
         ) from None
 
 
 def finish_what_died(areas: Areas) -> set[str]:
-    """Finish or undo the work of killed runs; the evidence area must be locked.
+    """Finish or undo the work of killed runs; the caller must hold the lock of the evidence area.
 
     A release that was intended but not published is removed; if a person had approved it, it is pending
     approval again. A withdrawal is completed. The newest published release becomes current, and releases that
@@ -171,7 +172,9 @@ def finish_what_died(areas: Areas) -> set[str]:
 
 
 def _is_there(area: Areas, areas: Areas) -> bool:
-    """Return whether another public area with the same evidence area is at its place; `areas` itself is."""
+    """Return whether another public area with the same evidence area exists at its place; for `areas` itself,
+    return True.
+    """
     try:
         if area != areas:
             settle_area(area)
@@ -182,7 +185,7 @@ def _is_there(area: Areas, areas: Areas) -> bool:
 
 
 def _mend_current(areas: Areas) -> None:
-    """Rewrite a damaged current.json if this ledger knows all releases of the area.
+    """Rewrite a damaged current.json if this ledger contains all releases of the area.
 
     Raises
     ------
@@ -200,7 +203,7 @@ def _mend_current(areas: Areas) -> None:
 
 
 def _lead_readers(name: str, areas: Areas) -> None:
-    """Make the newest release of a name current, unless the current one belongs to another ledger.
+    """Make the newest release of a name current, unless the current release belongs to another ledger.
 
     Two ledgers do not show which of their releases was published last.
     """
@@ -213,7 +216,7 @@ def _lead_readers(name: str, areas: Areas) -> None:
 
 
 def published_already(areas: Areas, release_id: str) -> bool:
-    """Return whether a release is published with exactly its manifest and files.
+    """Return whether a release is already published with exactly its manifest and files.
 
     Raises
     ------
@@ -243,13 +246,13 @@ def _commit(entry: Entry, manifest: Mapping[str, Any], public: PublicArea) -> No
         return
     else:
         raise ProtectionFailed(
-            f"[publish] format: a {row.name} table needs a public area that is a folder, found an object "
-            "store and no [publish] catalog. Nothing was published. Choose another [publish] path, another "
-            "format, or name a [publish] catalog."
+            f"[publish] format: expected a public area that is a folder for a {row.name} table, found an "
+            "object store and no [publish] catalog. Nothing was published. Choose another [publish] path "
+            "or another format, or name a [publish] catalog."
         )
     if faults:
         raise ProtectionFailed(
             f"The {row.name} table: expected the records of the release after the commit, found "
-            f"{'; '.join(faults)}. The commit was undone and nothing was published. Look for another writer "
-            "of the table, and call this again."
+            f"{'; '.join(faults)}. The commit was undone and nothing was published. Check for another "
+            "writer of the table, and run this again."
         )

@@ -1,4 +1,4 @@
-"""Read the staged records back, count the guarantees, and compare the files with the staged records."""
+"""Staged records, read back to count the guarantees and to compare the files with the staged records."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def verify_written(
     specification: Specification,
     guarantees: Sequence[Guarantee[RecordFiles]],
 ) -> Written:
-    """Read the staged files back and count; compare the unchanged columns with the `original` ones.
+    """Read the staged files back and count; compare their unchanged columns with the `original` ones.
 
     `protected` holds the staged records and, in addition, the unit that k counts. Without `original`, the
     staged records are the input, so that `as_staged` also covers the comparison with the input.
@@ -123,7 +123,7 @@ class StagedRecords(RecordFiles):
         private: ProtectedUnits | None = None,
         sensitive: Sequence[str] = (),
     ) -> None:
-        """Make a frame available to queries as a relation.
+        """Register a frame as a relation for queries.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class StagedRecords(RecordFiles):
         self._fewest: dict[tuple[tuple[str, ...], str], int] = {}
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query over the records."""
+        """Run a query on the records."""
         return [tuple(row) for row in self._spark.sql(sql, records=self._relation).collect()]
 
     def class_sizes(self, variables: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -169,7 +169,7 @@ class StagedRecords(RecordFiles):
 
     def contents(self) -> tuple[tuple[int, int], ...]:
         """Return the number of rows and the sum of hashes of each list of columns (`engine.row_hash`)."""
-        if self._row is None:  # if no guarantee has counted classes yet
+        if self._row is None:  # computed here if no guarantee has counted classes yet
             sums = ", ".join(f"sum({name})" for name in self._sums)
             ((rows, *totals),) = self.query(f"SELECT count(*), {sums} FROM {{records}}")
             self._row = {
@@ -180,7 +180,7 @@ class StagedRecords(RecordFiles):
 
 
 class ProtectedUnits:
-    """Protected records with their household or unit, which is counted for k but not published."""
+    """Protected records with their household or unit, which k counts but which is not published."""
 
     def __init__(self, frame: DataFrame, counted: str) -> None:
         self._frame, self._counted = frame, counted
@@ -194,7 +194,9 @@ class ProtectedUnits:
 
 
 def _csv_holds(staged: Staged, for_each: ForEach) -> bool:
-    """Return whether the CSV file, if any, has the records of the other files in the same order."""
+    """Return whether the CSV file, if there is one, has the same records in the same order as the other
+    files.
+    """
     contract = staged.contract
     parts = [partial(record_batches, part, contract) for part in csv_parts(staged.microdata)]
     return not contract.csv or holds(staged.folder / CSV, parts, contract.plain, staged.csv_ends, for_each)

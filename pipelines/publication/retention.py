@@ -1,4 +1,4 @@
-"""Retention: keep only the newest releases of a name published (``publish.keep``).
+"""Retention: only the newest releases of a name remain published (``publish.keep``).
 
 The ledger line of a publication states the number of releases to keep, so that the run after a kill can
 finish the retention from the ledger alone. Copies that readers have made cannot be withdrawn: the ledger and
@@ -17,7 +17,7 @@ from microguard.pipelines.publication.withdrawal import withdraw_release
 
 @dataclass(frozen=True)
 class Retained:
-    """The result of retention; the new release stays published even if older ones could not be withdrawn.
+    """Result of retention; the new release remains published even if older ones could not be withdrawn.
 
     Attributes
     ----------
@@ -31,24 +31,24 @@ class Retained:
     left: tuple[str, ...]
 
     def added_to(self, outcome: CommandResult) -> CommandResult:
-        """Return the result of a publishing verb, and state the withdrawn and the remaining releases."""
+        """Add the withdrawn and the remaining releases to the result of a publishing verb."""
         if self.left:
             outcome = outcome.with_note(
-                f"Not withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "
-                "still find them. Look at the rights and the disk of the public area; the next run tries "
-                "again, and publishes nothing until they are withdrawn.",
+                f"Not withdrawn, although publish.keep requires it: {', '.join(self.left)}. Readers may "
+                "still find these releases. Check the permissions and the disk of the public area; the "
+                "next run tries again, and publishes nothing until they are withdrawn.",
                 not_withdrawn=list(self.left),
             )
         if self.withdrawn:
             outcome = outcome.with_note(
-                f"Withdrawn, as publish.keep asks for: {', '.join(self.withdrawn)}",
+                f"Withdrawn, as publish.keep requires: {', '.join(self.withdrawn)}",
                 withdrawn=list(self.withdrawn),
             )
         return outcome
 
 
 def retain(areas: Areas, name: str) -> Retained:
-    """Withdraw the expired releases of a name; report failures in the result instead of raising them.
+    """Withdraw the expired releases of a name; failures are reported in the result and not raised.
 
     Call this after a publication, with the evidence area locked.
     """
@@ -57,7 +57,7 @@ def retain(areas: Areas, name: str) -> Retained:
         try:
             with areas.public.lock():
                 withdraw_release(entry, areas)
-        except Exception:  # not raised: the new release is published all the same
+        except Exception:  # not raised, because the new release is published in any case
             left.append(entry.release_id)
         else:
             withdrawn.append(entry.release_id)

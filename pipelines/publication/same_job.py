@@ -1,4 +1,4 @@
-"""Refuse a second release of the same job if it was computed with other package versions.
+"""Refusal of a second release of the same job that was computed with other package versions.
 
 The versions of the packages that determine values belong to the identity of a release
 (`pipelines.engine.versions`). A release of the same input and specification computed with other versions may
@@ -21,14 +21,17 @@ from microguard.schemas.specification.model import Specification
 
 
 def ids_of_job(areas: Areas, made_from: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the release id of a job, and its id in earlier versions, which ignored package versions."""
+    """Return the release id of a job, and the ids that earlier versions, which ignored package versions, gave
+    it.
+    """
     return areas.release_id(made_from), areas.release_id(_without_software(made_from))
 
 
 def refuse_same_job(
     areas: Areas, made_from: Mapping[str, Any], specification: Specification, release_id: str
 ) -> None:
-    """Refuse a second release of the same input and specification computed with other software versions.
+    """Refuse a second release of the same input and specification that was computed with other package
+    versions.
 
     Parameters
     ----------
@@ -75,23 +78,23 @@ def _other_versions(entry: Entry, ours: Mapping[str, Any], areas: Areas) -> str:
         apart = [package for package in sorted(current) if theirs.get(package) != current[package]]
         then = in_words({package: theirs.get(package, "(none)") for package in apart})
         now = in_words({package: current[package] for package in apart})
-        found = f"only the versions of the solver and its packages differ, {then} then and {now} now"
+        found = f"only the versions of the solver and its packages differ: {then} then, and {now} now"
     else:
-        found = "it kept no versions of the solver and its packages, and is not complete any more"
+        found = "it recorded no versions of the solver and its packages, and is no longer complete"
     state = "is published"
     choices = (
-        "If it is the one that readers are to have, there is nothing to do. To replace it, withdraw it first "
+        "If readers are to have this release, nothing needs to be done. To replace it, withdraw it first "
         "(microguard withdraw)"
     )
     if entry.event == "waiting":
         folder = areas.record_place(entry.release_id)
         state = "waits for approval"
-        choices = f"Decide on it (microguard approve {folder} --by NAME, or microguard reject)"
+        choices = f"Decide about it (microguard approve {folder} --by NAME, or microguard reject)"
     return (
-        f"Release {entry.release_id} of {entry.name!r} {state} and was made from the same input, k, seed and "
-        f"specification: {found}. Other versions may protect the same records with other values, and two "
-        f"such releases can be differenced, so that no publish.successive allows it. {choices}, or install "
-        "the earlier versions. Nothing was published."
+        f"Release {entry.release_id} of {entry.name!r} {state} and was made from the same input, k, seed "
+        f"and specification: {found}. Other versions may protect the same records with other values. The "
+        "differences of two such releases can disclose values, so no publish.successive allows both. "
+        f"{choices}, or install the earlier versions. Nothing was published."
     )
 
 
@@ -99,9 +102,9 @@ def _other_decimals(entry: Entry, ours: Mapping[str, Any]) -> str:
     decimals = ours["specification"]["table"]["decimals"]
     return (
         f"Release {entry.release_id} of {entry.name!r} was made from the same input and specification when "
-        f"table.decimals was 2 by default. Now the default is the precision of the data, {decimals}, and the "
-        "values would be other ones: two releases of the same cells can be differenced. If the release is "
-        "the one that readers are to have, there is nothing to do. Its last digits show which cells were "
-        "moved; cells of it keep their values in every later table, which needs table.decimals = 2 for them. "
-        "Nothing was published."
+        f"table.decimals was 2 by default. The default is now the precision of the data, {decimals}, so the "
+        "values would differ, and the differences of two releases of the same cells can disclose values. "
+        "If readers are to have the earlier release, nothing needs to be done. Its last digits show which "
+        "cells were changed; its cells keep their values in every later table, for which table.decimals = "
+        "2 is required. Nothing was published."
     )

@@ -1,4 +1,4 @@
-"""Write a release to the private staging folder, with only the published columns of the input."""
+"""Release written to the private staging folder, with only the published columns of the input."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 RECORDS_PER_FILE = 500_000
-#: Folder of the records of a release.
+#: Name of the folder that contains the records of a release.
 RECORDS = "microdata"
 
 
 @dataclass(frozen=True)
 class StagedFiles:
-    """The files of a release in a private folder, with their checksums at the time of writing.
+    """Files of a release in a private folder, with their checksums at the time of writing.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class StagedFiles:
     def from_folder(
         cls, release_id: str, folder: Path, written: Mapping[str, str] = MappingProxyType({})
     ) -> StagedFiles:
-        """Return all files in the folder, except those that a task is still writing under a hidden name.
+        """Return all files in the folder, except hidden files that a task is still writing.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class StagedFiles:
 
 @dataclass(frozen=True)
 class Staged:
-    """A release that is not verified yet.
+    """Release that is staged but not verified yet.
 
     Attributes
     ----------
@@ -96,16 +96,16 @@ class Staged:
 
     @property
     def folder(self) -> Path:
-        """Return the private folder."""
+        """Return the private folder of the staged release."""
         return self.files.folder
 
     @property
     def microdata(self) -> list[Path]:
-        """Return the record files, in order."""
+        """Return the record files in order."""
         return record_files(self.folder)
 
     def records(self, spark: SparkSession) -> DataFrame:
-        """Return a frame with the columns of the contract; tasks read it."""
+        """Return a frame, read by tasks, with the columns of the contract."""
         frame = self.place.read(spark, RECORDS, self.schema)
         return frame.select([column(name) for name in self.contract.names])
 
@@ -161,7 +161,7 @@ def stage(
 
 
 def record_files(folder: Path) -> list[Path]:
-    """Return the record files of a release, in order."""
+    """Return the record files of a release in order."""
     return sorted((folder / RECORDS).rglob("*.parquet"))
 
 
@@ -186,7 +186,9 @@ def _write_files(
 def _encode(
     batches: Iterable[pa.RecordBatch], schema: bytes, categories: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[pa.Table, str]]:
-    """Encode the records of a file in a task with the contract's types; return number and hash sum."""
+    """Write the records of a file in a task with the types of the contract; return their number and
+    hash sum.
+    """
     records = list(batches)
     if records:
         table = pa.Table.from_batches(records)
@@ -195,7 +197,7 @@ def _encode(
 
 
 def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:
-    """Write the cells of each table with the types of the records, decoding dictionaries."""
+    """Write the cells of each table with the types of the records; dictionaries are decoded."""
     folder.mkdir()
     for table, name in zip(tables, table_files(list(tables)), strict=True):
         cells = tables[table]
@@ -207,7 +209,9 @@ def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract
 
 
 def table_files(tables: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the file names of tables: a number, then as many of the variables as a file name can hold."""
+    """Return the file names of tables: a number, followed by as many variable names as fit into a
+    file name.
+    """
     names = []
     for position, table in enumerate(tables, start=1):
         readable = "_by_".join("".join(c if c.isalnum() else "_" for c in name) for name in table)

@@ -1,4 +1,4 @@
-"""An evidence area in an object store: a run works in a private local copy, which is mirrored to the store.
+"""Evidence area in an object store: a run works in a private local copy, which is mirrored to the store.
 
 Scratch files and finished blocks of a run stay local. All other files are stored together with each line of
 the ledger, so that no line refers to evidence that is missing in the store.
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 #: Environment variable that names the folder of the private copies.
 VARIABLE = "MICROGUARD_WORK_DIR"
-#: File of a private copy with the address of its evidence area.
+#: File of a private copy that contains the address of its evidence area.
 ADDRESS = ".address"
 WORK, STAGING, WAITING = ".work", "staging", "waiting.json"
 _KEY = "key"
 
 
 def address_of(place: str | Path) -> str | None:
-    """Return the address of an evidence area; None for a folder that is not a private copy."""
+    """Return the address of an evidence area; None for a folder that is no private copy."""
     if "://" in str(place):
         return str(place).rstrip("/")
     marker = Path(place) / ADDRESS
@@ -52,14 +52,14 @@ def stored_evidence(address: str) -> MirroredFolder:
         write_atomically(folder / ADDRESS, address)
     except OSError as error:
         raise SpecificationError(
-            "[publish] evidence: expected a folder on this machine for the private copy of the object store, "
-            f"found that none can be made ({os.strerror(error.errno or 0)}). Name a folder that can be "
-            f"written in {VARIABLE}."
+            "[publish] evidence: expected a folder on this machine for the private copy of the object "
+            f"store, found that it cannot be created ({os.strerror(error.errno or 0)}). Name a writable "
+            f"folder in {VARIABLE}."
         ) from None
     if folder.stat().st_mode & 0o077:
         raise SpecificationError(
-            "The private copy of [publish] evidence: expected mode 0700, found a folder that others than its "
-            f"owner can enter. Set its mode to 0700, or name another folder in {VARIABLE}."
+            "The private copy of [publish] evidence: expected mode 0700, found a mode that lets other "
+            f"users enter. Set its mode to 0700, or name another folder in {VARIABLE}."
         )
     return MirroredFolder(
         storage, folder, is_stored=lambda name: _is_stored(folder, name), is_shown=_is_shown
@@ -73,7 +73,7 @@ def _copies() -> Path:
 
 
 def _is_stored(folder: Path, name: str) -> bool:
-    """Return whether a file is mirrored: no hidden files, and work files only of a pending release."""
+    """Return whether a file is mirrored; hidden files are not, and work files only for a pending release."""
     first, *rest = name.split("/")
     if first == WORK and len(rest) > 2 and rest[1] == STAGING:
         return (folder / rest[0] / WAITING).is_file()
@@ -81,7 +81,9 @@ def _is_stored(folder: Path, name: str) -> bool:
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether human readers need a file: pages and evidence of releases, not the state of a series."""
+    """Return whether human readers need a file: pages and evidence of releases, but not the state of a
+    series.
+    """
     return name.endswith((".html", ".json", ".css", "blocks.parquet")) and not name.startswith(
         ("series/", ".")
     )

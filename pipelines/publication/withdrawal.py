@@ -1,4 +1,4 @@
-"""Withdraw a release from the public area, in steps that a later run can finish.
+"""Withdrawal of a release from the public area, in steps that a later run can complete.
 
 The ledger line ``withdrawn`` is written only after the release is missing from its area.
 """
@@ -15,7 +15,7 @@ from microguard.pipelines.publication.ledger import Entry, Event, Ledger
 
 
 def withdraw_release(entry: Entry, areas: Areas) -> None:
-    """Withdraw a release from its public area; call this with both areas locked.
+    """Withdraw a release from its public area; the caller must hold the locks of both areas.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def withdraw_release(entry: Entry, areas: Areas) -> None:
 
 
 def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
-    """Remove a release once the ledger has its first line; parts of the release may already be removed.
+    """Remove a release after the ledger has its first line; parts of the release may already be removed.
 
     First ``current.json`` is set to the previous published release, or is deleted. Then the release is
     removed from the tables of the formats and from the area, and the line `event` is written to the ledger.
@@ -47,7 +47,9 @@ def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
 
 
 def release_before(entry: Entry, areas: Areas) -> str | None:
-    """Return the latest other release of the same name that is published and visible, else None."""
+    """Return the latest other release of the same name that is published and visible; None if there
+    is none.
+    """
     others = [
         each.release_id
         for each in Ledger(areas).published(entry.name)

@@ -1,4 +1,4 @@
-"""Protect one block: cluster its records and replace their values by representatives of the clusters.
+"""Protection of one block: cluster its records, and replace their values by representatives of the clusters.
 
 Records become points in units that all blocks share, and the method clusters them. Representatives are
 rounded to the type of their column, and the loss is measured on the rounded values. A block that fails
@@ -34,23 +34,23 @@ from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
 from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Names of columns that are added to a record whose representatives are chosen jointly: its cluster and,
-#: followed by the position of a nominal variable, its original value.
+#: Columns added to a record if representatives are chosen jointly: its cluster, and, with the position of a
+#: nominal variable appended, its original value.
 CLUSTER, BEFORE = "__cluster", "__before"
-#: Number that exceeds the number of clusters of any block: the number of a cluster in the file is its block
-#: times this, plus its label.
+#: Number that exceeds the number of clusters of any block. The number of a cluster in the file is its block
+#: number times this number, plus its label.
 CLUSTERS_OF_A_BLOCK = 1 << 31
 
 #: Fallback method for a block on which the requested method fails.
 FALLBACK = "mdav"
 
-#: Size of the largest block whose records are all compared for the bound of the whole file, in records and in
-#: coordinate differences (some seconds).
+#: Maximum size of a block, in records and in coordinate differences (some seconds), for which all pairs of
+#: records are compared for the bound of the whole file.
 BOUND_RECORDS, BOUND_WORK = 20_000, 2 * 10**10
 
 
 def clusterable(block: pa.Table, clustering: BlockConfig) -> bool:
-    """Return whether records have enough units and sensitive values for one cluster."""
+    """Return whether records have enough units and enough distinct sensitive values to form a cluster."""
     try:
         _diversity(block, clustering)
     except ImpossibleProtection:
@@ -99,7 +99,8 @@ def protect_block(
             "status": "unsupported" if unsupported else "failed",
             "why": f"{type(error).__name__}: {error}",
         }
-    except Exception as error:  # the text may contain a value of a record; the type does not
+    # only the type is reported, because the text may contain the value of a record
+    except Exception as error:
         report |= {"status": "failed", "why": type(error).__name__}
     report["seconds"] = time.monotonic() - start
     if report["status"] != "done":
@@ -110,7 +111,9 @@ def protect_block(
 def _labels(
     points: Points, diversity: Diversity | None, block: int, clustering: BlockConfig
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the cluster of each record and the certificate; read them if an earlier run solved the block."""
+    """Return the cluster of each record and the certificate, from the files of an earlier run if it solved
+    the block.
+    """
     if points.alike:
         certificate = {
             "algorithm": "none",
@@ -157,7 +160,7 @@ def _solve(
             **options,
         )
     except InvalidParameter:
-        raise  # the requested method is impossible for every block
+        raise  # the requested method is impossible for every block, so the error is raised
     except Exception as error:
         fallback = {"fallback": FALLBACK, "why": type(error).__name__}
         clusters = microaggregate(points.values, clustering.k, effort="fast", algorithm=FALLBACK, **options)
@@ -181,7 +184,9 @@ def block_seed(run: int, block: int) -> int:
 
 
 def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
-    """Return the requirements of each cluster next to k records: k units and enough sensitive values."""
+    """Return the requirements of each cluster in addition to k records: k units, and enough distinct
+    sensitive values.
+    """
     least = {} if clustering.counted is None else {clustering.counted: clustering.k}
     diverse = clustering.min_diversity > 1 and not _withheld(block, clustering)
     if diverse:
@@ -197,7 +202,9 @@ def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
 
 
 def _withheld(block: pa.Table, clustering: BlockConfig) -> bool:
-    """Return whether the sensitive values of the block are withheld, which means that it has none."""
+    """Return whether the sensitive values of the block are withheld, in which case all of them are
+    missing.
+    """
     return clustering.withholds and all(block[name].null_count == len(block) for name in clustering.sensitive)
 
 
@@ -209,7 +216,9 @@ def _sensitive_codes(block: pa.Table, name: str, clustering: BlockConfig) -> np.
 
 
 def sensitive_codes(values: pa.ChunkedArray, apart: float) -> np.ndarray:
-    """Return (n, 1 or 2) codes of sensitive values; close numbers share a code in at least one column."""
+    """Return codes (n, 1 or 2) of sensitive values; two close numbers have the same code in at least one
+    column.
+    """
     if apart > 0.0:
         return close_codes(numbers(values), CLOSE, apart)
     return spelled_codes(values)[:, np.newaxis]
@@ -238,7 +247,7 @@ def _merged(certificate: Mapping[str, Any], points: Points, labels: np.ndarray) 
 
 
 def _weights(block: pa.Table, clustering: BlockConfig) -> np.ndarray | None:
-    """Return the weights of the records, (n,), or None."""
+    """Return the weights of the records, (n,); None without weights."""
     sampling_weights = clustering.sampling_weights
     return (
         None if sampling_weights is None or sampling_weights.name is None else sampling_weights.weights(block)
@@ -246,7 +255,7 @@ def _weights(block: pa.Table, clustering: BlockConfig) -> np.ndarray | None:
 
 
 def _units(block: pa.Table, clustering: BlockConfig) -> int:
-    """Count the distinct units (records or households) of a block, as k counts them."""
+    """Count the distinct units of a block in the way k counts them (records, units or households)."""
     return len(block) if clustering.counted is None else len(block[clustering.counted].unique())
 
 
@@ -292,7 +301,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
 
 
 def _mean_protection(block: pa.Table, clustering: BlockConfig) -> MeanProtection:
-    """Return how the means of the block's clusters are rounded and shifted."""
+    """Return the parameters by which the means of the block's clusters are rounded and displaced."""
     deviations = {name: scale.deviation for name, scale in clustering.coordinates.scales.items()}
     sampling = clustering.sampling_weights
     owners = None if sampling is None else sampling.owners(block)
@@ -320,7 +329,7 @@ def _moments(before: pa.Table, after: pa.Table, clustering: BlockConfig) -> Mome
 def _clusters(
     block: pa.Table, protected: pa.Table, labels: np.ndarray, clustering: BlockConfig
 ) -> dict[str, Any]:
-    """Report numbers, dominance and diversity of the published clusters, without values of records."""
+    """Return numbers, dominance and diversity of the published clusters, without values of records."""
     n, k = clustering.dominance
     numeric = [name for name in clustering.numeric if not block[name].null_count]
     counts: dict[str, Any] = {
@@ -345,7 +354,8 @@ def _clusters(
 def _p_percent(
     block: pa.Table, protected: pa.Table, labels: np.ndarray, name: str, clustering: BlockConfig
 ) -> tuple[int, int]:
-    """Count clusters whose total the p % rule forbids, and those of them whose mean still discloses a value.
+    """Count the clusters whose total the p % rule forbids, and those among them whose mean still discloses a
+    value.
 
     The counts are 0 if the variable is not a magnitude, or if clusters publish no mean.
     """
@@ -369,7 +379,8 @@ def _global_bound(
     lower_bound: float | None,
     margins: np.ndarray | None,
 ) -> float | None:
-    """Bound the loss of these records in any clustering of the whole file; None for too large a block.
+    """Compute a lower bound on the loss of these records in any clustering of the whole file; None if the
+    block is too large.
 
     Also None with weights, because a distant neighbour with a small weight hardly adds to the cost of a
     record with a large weight. If the file is not cut, the bound that the method proved (`lower_bound`) is

@@ -14,7 +14,7 @@ from microguard.sdc.algorithms.parameters import Parameters
 
 @dataclass(frozen=True)
 class BlockConfig:
-    """Settings of a clustering that a task needs to protect a block; pickled with the task.
+    """Settings of a clustering that a task needs to protect a block; they are pickled with the task.
 
     Attributes
     ----------
@@ -63,14 +63,14 @@ class BlockConfig:
 
     @property
     def coordinates(self) -> Coordinates:
-        """The mapping from variables to coordinates."""
+        """Return the mapping from variables to coordinates."""
         return self.plan.coordinates
 
     def share(self, records: int) -> float:
-        """The share of the run's records in this block, and so the share of the work for its search."""
+        """Return this block's share of the run's records, which is also its share of the search work."""
         return min(1.0, records / self.plan.records)
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """The numeric variables of the clustering."""
+        """Return the numeric variables of the clustering."""
         return tuple(self.coordinates.scales)

@@ -1,4 +1,4 @@
-"""Cut a block again in its task if it exceeds the maximum number of records.
+"""Further cuts of a block in its task, if it exceeds the maximum number of records.
 
 The cut trees are grown on samples and cut by the content of records. A leaf may be too large if the sample
 underestimates its number of records, or if too many records are equal in all published columns. A task has
@@ -23,7 +23,7 @@ from microguard.sdc.microaggregation.principal_cuts import CutTree
 
 @dataclass(frozen=True)
 class BlockPart:
-    """A part of a block that is solved like a block.
+    """Part of a block, which is solved like a block.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class BlockPart:
 
 
 def cut_to_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[BlockPart]:
-    """Split a block in halves until no part has more records than `Plan.most`.
+    """Split a block in halves until no part has more than `Plan.most` records.
 
     A part is not split if one of its halves would have fewer units or sensitive values than a cluster needs.
     The first part keeps the number of the block; the others have numbers that no block of the plan has.
@@ -53,7 +53,8 @@ def cut_to_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[BlockPart
         yield BlockPart(block, np.full(len(block), np.inf))
         return
     points = clustering.coordinates.points(block)
-    rounding = TREE_GRID * math.sqrt(points.shape[1])  # each of the two records may differ by half a step
+    # subtracted, because the coordinates of each of the two records may be rounded by half a step
+    rounding = TREE_GRID * math.sqrt(points.shape[1])
     number, place = block[BLOCK][0].as_py(), block.column_names.index(BLOCK)
     for position, (rows, margins) in enumerate(_parts(block, points, clustering)):
         own = pa.array(np.full(len(rows), number + position * plan.blocks, np.int64))
@@ -69,7 +70,7 @@ def _parts(
     while open_parts:
         rows, margins = open_parts.pop()
         if len(rows) > clustering.plan.most:
-            # equal projections are cut by position
+            # records with equal projections are divided by position
             tree = CutTree.grow(points[rows], rows, 2)
             sides = tree.assign(points[rows], rows)
             halves = [

@@ -1,4 +1,4 @@
-"""Cut the records into blocks that are solved together, and shuffle each block into one partition.
+"""Blocks of records that are solved together; a shuffle moves each block into one partition.
 
 A stratum is a region with a pattern of missing values; no block crosses it. A stratum that is too large for
 one block is cut by a tree of median cuts on local first principal components. The driver grows the tree on a
@@ -36,29 +36,29 @@ from pyspark.sql import types as t
 
 BLOCK = "__block"
 _PARTITION, _OF_BLOCK = "__partition", "__of_block"
-#: Names of columns of a stratum: number of the block of its first leaf, and position of its tree.
+#: Columns of a stratum: number of the block of its first leaf, and position of its tree.
 _FIRST, _TREE, _LEAF = "__first", "__tree", "__leaf"
 
 #: Number of records in the sample on which trees are grown: per block, and minimum and maximum over all
 #: strata.
 SAMPLED_PER_BLOCK, LEAST_SAMPLED, MOST_SAMPLED = 1_000, 100_000, 2_000_000
-#: The largest of m leaves has at most 1 + SPREAD * sqrt(2 ln m / s) times the records of the mean one if the
-#: mean leaf has s records of the sample, like the largest of m normal deviations. Measured values of SPREAD
-#: were 0.56 to 0.92 for 64 to 16,384 leaves of log-normal records, and 1.15 for 15,657 leaves of tied
-#: records.
+#: Excess of the largest leaf, like the largest of m normal deviations. If the mean leaf has s records of the
+#: sample, the largest of m leaves has at most 1 + SPREAD * sqrt(2 ln m / s) times the records of the mean
+#: leaf. Measured values of SPREAD: 0.56 to 0.92 for 64 to 16,384 leaves of log-normal records, and 1.15 for
+#: 15,657 leaves of tied records.
 SPREAD = 1.25
 #: Target number of records of a shuffle partition, and minimum number of blocks in it, because small blocks
-#: cost more per record.
+#: take more time per record.
 PARTITION_RECORDS = 50_000
 PARTITION_BLOCKS = 5
-#: Maximum number of coordinates of a block; each category of a nominal variable adds one coordinate to every
-#: record (half a GiB; a method needs a few copies).
+#: Maximum number of coordinates of a block (half a GiB; a method needs a few copies). Each category of a
+#: nominal variable adds one coordinate to every record.
 MOST_NUMBERS = 1 << 26
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The assignment of strata to blocks.
+    """Assignment of strata to blocks.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Plan:
     most: int = MOST_NUMBERS
 
     def without_trees(self, blocks: set[int], lacking_values: Set[int] = frozenset()) -> Plan:
-        """Return the plan without trees for the strata of these blocks; block numbers do not change.
+        """Return the plan without trees for the strata of these blocks; the block numbers remain unchanged.
 
         Parameters
         ----------
@@ -101,29 +101,31 @@ class Plan:
         uniform = [stratum for stratum in spoilt if stratum in lacking and tree[stratum] < 0]
         if uniform:
             raise InputRejected(
-                "method.min_diversity cannot be kept: expected so many distinct values of each sensitive "
-                "variable, missing ones not counted, in every region (and missing pattern of the numbers), "
-                f"found {len(uniform)} of {len(tree)} with fewer. Nothing was published. Ask for fewer, or "
-                "merge regions before the run."
+                "method.min_diversity: expected this number of distinct, non-missing values of each "
+                "sensitive variable in every region (and missing pattern of the numbers), found fewer in "
+                f"{len(uniform)} of {len(tree)}. Nothing was published. Lower it, or merge regions before "
+                "the run."
             )
         if (tree[spoilt] < 0).any():
             raise ProtectionFailed(
-                "A region has fewer than k records, and had more when the input was screened: the input "
-                "changed during the run. Nothing was published; call this again when the input is settled."
+                "A region has fewer than k records, although it had more when the input was validated: the "
+                "input changed during the run. Nothing was published; run this again when the input no "
+                "longer changes."
             )
         tree[spoilt] = -1
         place = self.strata.column_names.index(_TREE)
         return replace(self, strata=self.strata.set_column(place, _TREE, pa.array(tree)))
 
     def reach(self, block: int, records: pa.Table) -> np.ndarray:
-        """Return for each record a distance within which the stratum has no record of another block."""
+        """Return for each record a distance within which its stratum contains no record of another block."""
         stratum = self._stratum_of(block)
         tree = self.strata[_TREE][stratum].as_py()
         if tree < 0:
             return np.full(len(records), np.inf)
         leaf = block - self.strata[_FIRST][stratum].as_py()
         points = self.coordinates.points(records)
-        rounding = TREE_GRID * math.sqrt(points.shape[1])  # each of the two records may differ by half a step
+        # subtracted, because the coordinates of each of the two records may be rounded by half a step
+        rounding = TREE_GRID * math.sqrt(points.shape[1])
         return np.maximum(self.trees[tree].margins(points, leaf) - rounding, 0.0)
 
     def _stratum_of(self, block: int) -> int:
@@ -131,11 +133,11 @@ class Plan:
 
     @property
     def records(self) -> int:
-        """Return the number of records of all blocks."""
+        """Return the total number of records of all blocks."""
         return int(np.sum(self.strata["records"].to_numpy()))
 
     def sizes(self) -> np.ndarray:
-        """Expected records of each block, (blocks,); 0 for leaves of an unused tree."""
+        """Return the expected number of records of each block, (blocks,); 0 for leaves of an unused tree."""
         sizes = np.zeros(self.blocks)
         for records, first, tree in zip(
             *(self.strata[name].to_pylist() for name in ("records", _FIRST, _TREE)), strict=True
@@ -153,7 +155,8 @@ def plan(
     all_scales: Mapping[str, Scale],
     domains: Mapping[str, int],
 ) -> Plan:
-    """Cut the strata of a clustering into blocks of at most `max_block_records`, or as memory permits.
+    """Divide the strata of a clustering into blocks of at most `max_block_records`, or as many as memory
+    permits.
 
     Parameters
     ----------
@@ -198,7 +201,7 @@ def plan(
 
 
 def leaves_of(sizes: np.ndarray, most: int) -> tuple[np.ndarray, float]:
-    """Return the number of blocks of each stratum, and the share of records to sample for their trees.
+    """Return the number of blocks of each stratum, and the share of records to sample for the trees.
 
     A tree that is grown on all records has leaves of equal size. The leaves of a tree grown on a sample
     differ in size, so that more leaves are needed.
@@ -222,7 +225,7 @@ def leaves_of(sizes: np.ndarray, most: int) -> tuple[np.ndarray, float]:
 
 
 def records_within_memory(plain: int, domains: Sequence[int]) -> int:
-    """Return the maximum number of records of a block with at most `MOST_NUMBERS` coordinates.
+    """Return the maximum number of records of a block that has at most `MOST_NUMBERS` coordinates.
 
     Parameters
     ----------
@@ -242,7 +245,7 @@ def records_within_memory(plain: int, domains: Sequence[int]) -> int:
 def blocked(
     frame: DataFrame, chosen: Plan, names: list[str], mask: int, specification: Specification
 ) -> DataFrame:
-    """Return the records with their block number, each block in one partition and sorted by content.
+    """Return the records with their block number; each block is in one partition and sorted by content.
 
     Parameters
     ----------
@@ -297,7 +300,7 @@ def _variables(chosen: Plan) -> list[str]:
 def _with_stratum(
     spark: SparkSession, frame: DataFrame, chosen: Plan, mask: int, specification: Specification
 ) -> DataFrame:
-    """Add `first` and `tree` of the record's stratum, and its scales as constants."""
+    """Add `first` and `tree` of each record's stratum, and its scales as constants."""
     lookup, constants = chosen.strata.drop_columns(["records"]), scale_constants(chosen.coordinates.scales)
     if len(lookup) == 1:
         of_stratum = {name: f.lit(lookup[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
@@ -315,7 +318,9 @@ def _with_stratum(
 
 
 def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
-    """Assign consecutive blocks to partitions of up to `capacity` records; return them and their number."""
+    """Assign consecutive blocks to partitions of up to `capacity` records; return the assignment and the
+    number of partitions.
+    """
     partition = np.zeros(len(sizes), np.int32)
     current, filled = 0, 0.0
     for block, size in enumerate(sizes):
@@ -327,7 +332,9 @@ def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
 
 
 def _leaf(chosen: Plan) -> Callable[..., pa.Array]:
-    """Return an Arrow function for the leaf of each record in its stratum's tree, 0 without a tree."""
+    """Return an Arrow function that computes the leaf of each record in its stratum's tree; 0 without
+    a tree.
+    """
     trees, coordinates, names = chosen.trees, chosen.coordinates, _variables(chosen)
 
     def leaf(tree: pa.Array, key: pa.Array, *values: pa.Array) -> pa.Array:

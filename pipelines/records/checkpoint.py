@@ -1,4 +1,4 @@
-"""Checkpoints: finished steps in the staging area, which are used again only if they are unchanged."""
+"""Checkpoints: completed steps in the staging area, which are reused only if they are unchanged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 
 
 def write_checkpoint(spark: SparkSession, place: StagingArea, name: str, reports: Sequence[Any] = ()) -> None:
-    """Mark a frame in the staging area as finished, and store its reports."""
+    """Mark a frame in the staging area as complete, and store its reports."""
     content = {"files": dict(place.checksums(spark, name)), "reports": list(reports)}
     place.save(_seal(name), lambda file: file.write(json.dumps(content).encode()))
 
 
 def read_checkpoint(spark: SparkSession, place: StagingArea, name: str) -> list[Any] | None:
-    """Return the reports of a finished frame; None if it is unfinished or was changed later."""
+    """Return the reports of a complete frame; None if it is incomplete or was changed later."""
     try:
         with place.open(_seal(name)) as file:
             content = json.loads(file.read())

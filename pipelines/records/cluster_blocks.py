@@ -1,5 +1,5 @@
-"""Protect by microaggregation in tasks, with Arrow tables as input and output; only this module calls the
-methods from Spark.
+"""Microaggregation in Spark tasks, with Arrow tables as input and output; no other module calls the methods
+from Spark.
 
 Each block arrives whole, sorted by its content.
 """
@@ -55,18 +55,19 @@ def cluster_blocks(
 
 
 def _within_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[tuple[pa.Table, np.ndarray | None]]:
-    """Return a block, or the parts of a block that is too large, with the margins of each."""
+    """Return a block (or its parts, if it is too large) with the margins of each part."""
     if len(block) <= clustering.plan.most:
         yield block, None
         return
-    from microguard.pipelines.records.block_cuts import cut_to_limit  # few runs need it
+    # imported here, because few runs need it
+    from microguard.pipelines.records.block_cuts import cut_to_limit
 
     for part in cut_to_limit(block, clustering):
         yield part.records, part.margins
 
 
 def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.StructType:
-    """Return the schema of protected records: the blocked columns, and columns that are stored with them."""
+    """Return the schema of protected records: the blocked columns, and the columns stored with them."""
     beside: list[tuple[str, t.DataType]] = []
     if clustering.jointly:
         types = {entry.name: entry.dataType for entry in blocked}
@@ -77,7 +78,9 @@ def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.Struct
 
 
 def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Split batches that are sorted by block into one table for each block; a block may span batches."""
+    """Split batches that are sorted by block into one table for each block; a block may extend over several
+    batches.
+    """
     parts: list[pa.RecordBatch] = []
     current = None
     for batch in batches:

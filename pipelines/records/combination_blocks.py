@@ -1,4 +1,4 @@
-"""Protect frequencies block by block in tasks, by an algorithm that solves integer programs.
+"""Protection of frequencies block by block in tasks, by an algorithm that solves integer programs.
 
 These algorithms can solve some hundred records at a time. A block is a run of similar key combinations of one
 region. The chi-square of a block is that of its own records, and its bound holds given the blocking. The
@@ -31,13 +31,13 @@ from pyspark.sql import SparkSession
 
 #: Fallback algorithm for a block on which the requested algorithm fails.
 FALLBACK = "local-search"
-#: Every nominal algorithm that a specification may name.
+#: Type: the nominal algorithms that a specification may name.
 METHODS: dict[str, FrequencyAlgorithm] = {**FREQUENCY, **SAFE}
 
 
 @dataclass(frozen=True)
 class Task:
-    """One block of key combinations, as it is sent to a task."""
+    """One block of key combinations in the form in which it is sent to a task."""
 
     block: int
     frequencies: FrequencyVector
@@ -102,7 +102,7 @@ def solved_by_block(
 
 
 def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[str, Any]:
-    """Report the lower bound of the whole file, which does not depend on the blocks."""
+    """Return the report of the whole file's lower bound, which does not depend on the blocks."""
     whole = bounded(task, ProtectedCounts(counts, "work"))
     return {
         "whole_file": True,
@@ -115,7 +115,8 @@ def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[s
 
 
 def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
-    """Return the positions of the key combinations of each block: runs within a region of at least k records.
+    """Return the positions of the key combinations of each block: consecutive ones within a region, with at
+    least k records.
 
     Combinations are sorted by the variable with the smallest domain first, so that those of a block agree in
     as many variables as possible.
@@ -142,7 +143,8 @@ def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
 
 
 def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the counts and the report of one block; the report states the type of an error, never its text.
+    """Return the counts and the report of one block; the report contains the type of an error, never its
+    text.
 
     If the algorithm does not support the settings, the status says so and the counts are unchanged. An
     exception would pass through Spark and end the run as an unexpected error.
@@ -187,7 +189,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, Any]:
-    """Return the certificate of a solution as a report states it: objective, bound, gap, steps."""
+    """Return the certificate of a solution as a report contains it: objective, bound, gap, steps."""
     bound = solution.lower_bound
     return {
         "objective": chi2,
@@ -202,7 +204,7 @@ def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, A
 
 
 def _check(task: Task, counts: np.ndarray) -> None:
-    """Raise if counts break the guarantee or the number of records."""
+    """Raise an error if counts violate the guarantee or change the number of records."""
     if counts.sum() != task.frequencies.records or ((counts != 0) & (counts < task.k)).any():
         raise ArithmeticError
 

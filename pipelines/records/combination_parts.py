@@ -1,4 +1,5 @@
-"""Protect frequencies in partitions of whole regions, if there are too many key combinations for one process.
+"""Protection of frequencies in partitions of whole regions, if there are too many key combinations for one
+process.
 
 Tasks write the partitions and search them stage by stage (`sdc.nominal.partitions`). The driver holds the
 cells that partitions share (those of tables without the region) and the regions. Codes, counts and
@@ -53,7 +54,7 @@ _PART = "__part"
 
 @dataclass(frozen=True)
 class Layout:
-    """The key combinations of a file, and their assignment to partitions of regions.
+    """Key combinations of a file, and their assignment to partitions of regions.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class Layout:
 
     @classmethod
     def of(cls, place: StagingArea, source: str, group: Group, specification: Specification) -> Layout:
-        """Read the key combinations once, column by column, and decide the layout.
+        """Read the key combinations once, column by column, and determine the layout.
 
         Raises
         ------
@@ -97,29 +98,30 @@ class Layout:
         small = int((records < specification.release.k).sum())
         if small:
             raise ProtectionFailed(
-                f"Regions: expected at least k = {specification.release.k} records each, found {small} with "
-                'fewer. Set blocking.small_regions to "suppress", or merge regions before the run.'
+                f"Regions: expected at least k = {specification.release.k} records in each, found fewer in "
+                f'{small} of them. Set blocking.small_regions to "suppress", or merge regions before the '
+                "run."
             )
         asked = distances(list(group.variables), specification)
         return cls(place, source, tuple(group.variables), keys, cut_regions(inside), asked)
 
     @property
     def by_region(self) -> bool:
-        """Whether the key combinations have a region."""
+        """Return whether the key combinations include a region."""
         return len(self.keys) > len(self.names)
 
     @property
     def categories(self) -> tuple[pa.Array, ...]:
-        """The values of each variable."""
+        """Return the values of each variable."""
         return tuple(self.keys.values())[1 if self.by_region else 0 :]
 
     @property
     def domain_sizes(self) -> np.ndarray:
-        """Number of values of each variable."""
+        """Return the number of values of each variable."""
         return np.array([len(values) for values in self.categories])
 
     def combinations(self, part: pa.Table) -> Combinations:
-        """Return the key combinations of a partition in order, from the rows of its codes."""
+        """Return the key combinations of a partition in order, built from the rows of its codes."""
         codes = [part[name].to_numpy() for name in self.keys]
         regions = codes.pop(0) if self.by_region else None
         counts, sizes = part[COUNT].to_numpy(), self.domain_sizes
@@ -128,7 +130,7 @@ class Layout:
         return Combinations(frequencies, self.categories, digests)
 
     def similarity(self, frequencies: FrequencyVector) -> Similarity | None:
-        """Return the distances between key combinations, or None."""
+        """Return the distances between key combinations; None if all mismatches cost the same."""
         if self.distances is None:
             return None
         return Similarity.of(frequencies, texts_of(self.categories), self.distances)
@@ -136,7 +138,7 @@ class Layout:
 
 @dataclass
 class CombinationParts:
-    """The partitions of a file in the staging area, and the Spark jobs on them.
+    """Partitions of a file in the staging area, and the Spark jobs that process them.
 
     Attributes
     ----------
@@ -176,7 +178,10 @@ class CombinationParts:
         written = apply_in_arrow(coded, [_PART], _written(layout, asked, files), f"{_PART} long")
         parts = cls(spark, layout, asked, files)
         if written.count() != len(parts):
-            raise ProtectionFailed("A part of the combinations is missing. Nothing was published.")
+            raise ProtectionFailed(
+                "A part of the key combinations is missing in the staging area. Nothing was published. "
+                "Run this again."
+            )
         return parts
 
     def __len__(self) -> int:
@@ -184,7 +189,7 @@ class CombinationParts:
 
     @cached_property
     def index(self) -> CellIndex:
-        """Build the index of the shared cells, and write to each partition its positions in it."""
+        """Build the index of the shared cells, and write the positions of each partition's cells in it."""
         index = self.files.index(0)
         for part in range(1, len(self)):
             index = index.joined(self.files.index(part))
@@ -199,7 +204,7 @@ class CombinationParts:
         return self.files.held(part)
 
     def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
-        """Run one stage of the search, with one task for each partition; return the number of tried moves."""
+        """Run one stage of the search, with one task for each partition; return the number of moves tried."""
         asked, files, moving = self.asked, self.files, len(portions)
         tasks = [(part, self._stage.get(part), errors) for part, errors in portions.items()]
 
@@ -222,7 +227,7 @@ class CombinationParts:
         return sum(tried)
 
     def change(self, part: int) -> np.ndarray:
-        """Return the changes of the shared cells by the last stage of a partition."""
+        """Return the changes of the shared cells in the last stage of a partition."""
         return self.files.change(part, self._stage[part])
 
     def finish(self, moves: str) -> list[dict[str, Any]]:
@@ -254,14 +259,16 @@ class CombinationParts:
 
         reports = in_tasks(self.spark, finished, sorted(self._stage.items()))
         if None in reports:
-            raise ProtectionFailed("A part of the combinations is not protected. Nothing was published.")
+            raise ProtectionFailed(
+                "A part of the key combinations was not protected. Nothing was published. Run this again."
+            )
         written = [report.pop("moves") for report in reports]
         files.place.commit_parts(moves, written, moves_schema(layout.categories))
         return reports
 
 
 def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Compute in a task the codes of the values and the partition of each key combination."""
+    """Compute, in a task, the codes of the values and the partition of each key combination."""
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -276,7 +283,7 @@ def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.R
 
 
 def _written(layout: Layout, asked: PartitionRequest, files: PartFiles) -> Callable[[pa.Table], pa.Table]:
-    """Write in a task a partition with its index."""
+    """Write, in a task, a partition with its index."""
 
     def task(rows: pa.Table) -> pa.Table:
         number = rows[_PART][0].as_py()
@@ -288,7 +295,7 @@ def _written(layout: Layout, asked: PartitionRequest, files: PartFiles) -> Calla
 
 
 def _pieces(place: StagingArea, source: str, name: str) -> Iterator[pa.Array]:
-    """Read a column of the key combinations in pieces, in file order."""
+    """Read a column of the key combinations in pieces, in the order of the file."""
     for part in place.parts(source):
         with pq.ParquetFile(place.file(source, part)) as file:
             for batch in file.iter_batches(_ROWS, columns=[name]):

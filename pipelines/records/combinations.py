@@ -1,4 +1,4 @@
-"""Protect nominal quasi-identifiers by frequency: the counts of key combinations in the whole file.
+"""Protection of nominal quasi-identifiers by frequency: the counts of key combinations in the whole file.
 
 Records are counted by distinct key combination of region and quasi-identifiers. All counts are protected
 together, because errors in the control tables add up over blocks. `reassignment` carries the protected counts
@@ -35,22 +35,21 @@ from microguard.sdc.nominal.similarity import Similarity
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-#: Name of the column with the number of records of a combination, next to its values `v0`, `v1`, ... and its
-#: digests.
+#: Column with the number of records of a combination, next to its values `v0`, `v1`, ... and its digests.
 COUNT = "__count"
 NOT_PROTECTED = (
     "The combinations could not be protected: {error}. Nothing was published. Set method.effort or "
     "method.algorithm to another value, or protect fewer quasi-identifiers."
 )
 COLLISION = (
-    "Two combinations could not be told apart (a collision of hashes). Nothing was published; please report "
-    "this."
+    "Two combinations have the same hash and could not be distinguished. Nothing was published; please "
+    "report this."
 )
 
 
 @dataclass(frozen=True)
 class Combinations:
-    """Distinct key combinations, with the region, in the order of their frequency vector.
+    """Distinct key combinations (with the region) in the order of their frequency vector.
 
     Attributes
     ----------
@@ -72,7 +71,9 @@ class Combinations:
 def write_combinations(
     frame: DataFrame, group: Group, specification: Specification, place: StagingArea, name: str
 ) -> int:
-    """Count the records of each key combination, write the counts to staging, and return their number."""
+    """Count the records of each key combination, write the counts to the staging area, and return the number
+    of combinations.
+    """
     values = {name: f"v{i}" for i, name in enumerate(keys_of(group, specification))}
     combined = frame.groupBy(*[column(name).alias(alias) for name, alias in values.items()])
     counted = combined.agg(f.count(f.lit(1)).alias(COUNT))
@@ -81,7 +82,7 @@ def write_combinations(
 
 
 def combinations(place: StagingArea, source: str, group: Group, specification: Specification) -> Combinations:
-    """Read all key combinations; a missing value is one more category, the last.
+    """Read all key combinations; a missing value is an additional category, the last one.
 
     The columns are read one by one, so that values and codes are not in memory at the same time.
     """
@@ -106,7 +107,7 @@ def combinations(place: StagingArea, source: str, group: Group, specification: S
 
 
 def keys_of(group: Group, specification: Specification) -> list[str]:
-    """Return the columns of a key combination: the region, if any, and the variables."""
+    """Return the columns of a key combination: the region, if there is one, and the variables."""
     names = list(group.variables)
     return names if specification.region is None else [specification.region, *names]
 
@@ -134,7 +135,7 @@ def in_order(
 
 
 def texts_of(categories: Sequence[pa.Array]) -> list[list[str | None]]:
-    """Return the values of each variable as text, in the order of their codes."""
+    """Return the values of each variable as text in the order of their codes."""
     return [values.cast(pa.string()).to_pylist() for values in categories]
 
 
@@ -153,7 +154,7 @@ def _all_differ(digests: np.ndarray) -> bool:
 def protected_counts(
     spark: SparkSession, collapsed: Combinations, group: Group, specification: Specification
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
-    """Protect the counts of all key combinations; return them with block reports.
+    """Protect the counts of all key combinations; return the counts with the block reports.
 
     The recommended search and SAFE work on the errors of the whole file at once. All other algorithms come
     from published papers and run block by block in tasks.
@@ -180,7 +181,7 @@ def protected_counts(
         )
         safe = method.name == "safe"
         name = _safe(method.algorithm, method.effort) if safe else chosen(method.algorithm, task)
-        # for these methods, "auto" depends on the size of the file
+        # for these methods, the algorithm that "auto" selects depends on the size of the file
         fits = method.algorithm == "auto" and not safe
         whole = METHODS[name].whole_file or fits
         if not whole:
@@ -201,7 +202,9 @@ def _regions(frequencies: FrequencyVector) -> int:
 
 
 def _safe(algorithm: str, effort: str) -> str:
-    """Return the algorithm that "auto" selects for SAFE: safe-exact if effort is exact, else safe."""
+    """Return the algorithm that "auto" selects for SAFE: safe-exact if the effort is exact, otherwise
+    safe.
+    """
     by_effort = "safe-exact" if effort == "exact" else "safe"
     return by_effort if algorithm == "auto" else algorithm
 
@@ -223,13 +226,13 @@ def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[di
 
 
 def coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
-    """Return codes in the order of the values, NULL last, and the values of the codes."""
+    """Return codes in the order of the values (NULL last), and the values of the codes."""
     categories = categories_of([values])
     return codes_of(values, categories), categories
 
 
 def categories_of(pieces: Iterable[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """Return the distinct values of all pieces in order, NULL last if it occurs."""
+    """Return the distinct values of all pieces in order; NULL is last if it occurs."""
     distinct: pa.Array | None = None
     for piece in pieces:
         fresh = pc.unique(piece)

@@ -17,13 +17,13 @@ from microguard.pipelines.intake.fixed_point import Scale
 from microguard.sdc.clusters.cost_matrix import CostMatrix
 from microguard.sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
 
-#: Coordinates for trees are rounded to multiples of this power of two.
+#: Power of two to whose multiples the coordinates for trees are rounded.
 TREE_GRID = 2.0**-32
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The mapping from the variables of a clustering to coordinates of points.
+    """Mapping from the variables of a clustering to coordinates of points.
 
     Attributes
     ----------
@@ -47,11 +47,13 @@ class Coordinates:
     costs: Mapping[str, CostMatrix] = field(default_factory=dict)
 
     def weight(self, name: str) -> float:
-        """Return the factor of the squared distance in a variable."""
+        """Return the factor by which the squared distance in a variable is multiplied."""
         return self.weights.get(name, 1.0)
 
     def numeric(self, table: pa.Table) -> np.ndarray:
-        """Return the standardised numeric variables, (n, p), unweighted, for losses; NaN for missing."""
+        """Return the standardised numeric variables, (n, p), without weights, for losses; NaN for missing
+        values.
+        """
         points = np.empty((len(table), len(self.scales)))
         for j, (name, scale) in enumerate(self.scales.items()):
             points[:, j] = (numbers(table[name]) - scale.mean) / scale.divisor
@@ -62,11 +64,13 @@ class Coordinates:
         return self.numeric(table) * np.sqrt([self.weight(name) for name in self.scales])
 
     def levels(self, name: str) -> int:
-        """Return the number of levels of the tree of a variable, 1 without a tree."""
+        """Return the number of levels of a variable's tree; 1 without a tree."""
         return len(next(iter(self.trees[name].values()))) if name in self.trees else 1
 
     def ordinal(self, name: str, values: pa.ChunkedArray) -> np.ndarray:
-        """Return coordinates of an ordinal variable, (n, steps); its weight is the distance of both ends."""
+        """Return the coordinates of an ordinal variable, (n, steps); its weight is the distance between both
+        ends.
+        """
         order = self.orders[name]
         return ordinal_coordinates(ranks_of(values, order), len(order)) * math.sqrt(self.weight(name))
 
@@ -80,8 +84,8 @@ class Coordinates:
         return matrix.coordinates(matrix.rows(values), among) * math.sqrt(self.weight(name))
 
     def points(self, table: pa.Table) -> np.ndarray:
-        """Return the coordinates for trees: missing numbers get the mean, a category mismatch costs its
-        weight.
+        """Return the coordinates for trees: missing numbers are replaced by the mean, and a category mismatch
+        costs its weight.
 
         Numbers are rounded to multiples of `TREE_GRID`, so that their last bits do not decide between equal
         projections. Ordinal variables have a single coordinate, along the line between the ends of their
@@ -104,7 +108,7 @@ class Coordinates:
 
 
 def numbers(values: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    """Return a numeric column as floats, NaN for missing."""
+    """Return a numeric column as floats; NaN for missing values."""
     if pa.types.is_decimal(values.type):
         values = values.cast(pa.float64())
     floats = values.cast(pa.float64(), safe=False)  # integers beyond 2^53 lose their last digits

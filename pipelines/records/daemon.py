@@ -1,4 +1,4 @@
-"""The process from which Spark forks its Python workers; Spark starts this module by name.
+"""Daemon process from which Spark forks its Python workers; Spark starts this module by its name.
 
 The process starts no threads, because threads do not survive a fork.
 """
@@ -23,7 +23,7 @@ def load() -> None:
 
 
 def leave_archives() -> None:
-    """Remove archives from the import path if a folder has pyspark.
+    """Remove archives from the import path if a folder in it contains pyspark.
 
     Before each task a worker clears Python's import caches (``importlib.invalidate_caches``). Python 3.11
     then reads the list of contents of each archive again for each package in it. The archives are pyspark's
@@ -41,7 +41,7 @@ def leave_archives() -> None:
 
 @contextmanager
 def port_alone() -> Iterator[None]:
-    """Redirect the output of imports, because Spark reads the port from standard output.
+    """Redirect the output of imports, because Spark reads a port number from standard output.
 
     Afterwards `sys.stdout` is the original standard output; for compiled code, descriptor 1 stays standard
     error.
@@ -58,7 +58,8 @@ if __name__ == "__main__":
         leave_archives()
         from pyspark.daemon import manager
 
-        with suppress(Exception):  # the first task reports the error of a failed import
+        with suppress(Exception):  # an error of a failed import is reported by the first task
             load()
-    gc.freeze()  # after each task a worker collects garbage, and would traverse all loaded objects
+    # frozen, because a worker collects garbage after each task and would traverse all loaded objects
+    gc.freeze()
     manager()

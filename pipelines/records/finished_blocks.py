@@ -1,4 +1,4 @@
-"""Solved blocks in the staging area: a run that died resumes with the remaining blocks."""
+"""Solved blocks in the staging area, with which a run resumes after a killed run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from microguard.sdc.clusters.diversity import Diversity
 
 @dataclass(frozen=True)
 class FinishedBlock:
-    """The file of one solved block, named by a hash of everything that its labels depend on.
+    """File of one solved block, named by a hash of everything that its labels depend on.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class FinishedBlock:
     def of(
         cls, points: Points, diversity: Diversity | None, seed: int, block: int, task: BlockConfig
     ) -> FinishedBlock | None:
-        """Return the file of a block; None if the run has no place for such files."""
+        """Return the file of a block; None if the run stores no such files."""
         if task.resume is None:
             return None
         content = hashlib.blake2b(np.ascontiguousarray(points.values).tobytes(), digest_size=16)
@@ -61,7 +61,7 @@ class FinishedBlock:
         try:
             with self.place.open(self.name) as file, np.load(file, allow_pickle=False) as archive:
                 labels, certificate = archive["labels"], dict(json.loads(str(archive["certificate"])))
-        # the file is missing or damaged, which raises errors of any type: solve the block again
+        # the file is missing or damaged (which raises errors of any type), so the block is solved again
         except Exception:
             return None
         sound = labels.shape == (self.records,) and np.unique(labels, return_counts=True)[1].min() >= self.k

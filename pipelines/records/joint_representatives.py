@@ -1,4 +1,4 @@
-"""Choose the nominal representatives of all clusters of a file jointly, by the errors of the control tables.
+"""Joint choice of the nominal representatives of all clusters of a file, by the errors of the control tables.
 
 The mode of a cluster drops every rare value in every cluster, and the errors add up (Cost 2023, Example
 5.1.2). Tasks store the original values of each cluster. This module gives each cluster one of its own key
@@ -22,14 +22,15 @@ from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Maximum number of records for which the clusters of a file are collected for a joint search; larger files
-#: publish modes.
+#: Maximum number of records of a file whose clusters are collected for a joint search; larger files publish
+#: modes.
 MOST_RECORDS = 500_000
 _REGION = "__region"
 
 
 def chosen_together(group: Group, specification: Specification, records: int) -> bool:
-    """Return whether the nominal representatives of a clustering are chosen for the control tables.
+    """Return whether the nominal representatives of a clustering are chosen by the errors of the control
+    tables.
 
     Raises
     ------
@@ -40,9 +41,9 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
         return False
     if records > MOST_RECORDS and specification.method.control_tables.kept_dimension:
         raise ProtectionFailed(
-            f"The clustering {group.name} has {records:,} records; representatives are chosen together, as "
-            f"method.control_tables.kept_dimension needs, for up to {MOST_RECORDS:,}. Leave that key out, or "
-            "release parts of the file."
+            f"Clustering {group.name}: found {records:,} records. The joint choice of representatives, "
+            f"which method.control_tables.kept_dimension requires, is limited to {MOST_RECORDS:,}. Leave "
+            "that key out, or release parts of the file."
         )
     return records <= MOST_RECORDS
 

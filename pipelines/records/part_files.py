@@ -22,7 +22,7 @@ _OF_CELLS = ("cells", "original", "dimension", "table", "level")
 
 @dataclass(frozen=True)
 class PartFiles:
-    """The files of the partitions, below a name in the staging area."""
+    """Files of the partitions, below a name in the staging area."""
 
     place: StagingArea
     name: str
@@ -77,7 +77,9 @@ class PartFiles:
         return CellIndex(tables, tuple(arrays[f"keys{t}"] for t in range(len(tables))), arrays["original"])
 
     def write_held(self, number: int, held: SharedState, original: np.ndarray) -> None:
-        """Write the positions of a partition's cells among those of the file, and the original counts."""
+        """Write the positions of a partition's cells among the cells of the file, and their original
+        counts.
+        """
         self._write(f"{number}-held", places=held.places, records=held.records, original=original)
 
     def held(self, number: int) -> SharedState:
@@ -86,11 +88,11 @@ class PartFiles:
         return SharedState(arrays["places"], arrays["records"])
 
     def original(self, number: int) -> np.ndarray:
-        """Read the original counts of the whole file in the shared cells of a partition."""
+        """Read the original counts, in the whole file, of the shared cells of a partition."""
         return np.asarray(self._read(f"{number}-held")["original"])
 
     def write_standing(self, number: int, stage: int, standing: Standing, change: np.ndarray) -> None:
-        """Write the state of a partition after a stage, and its changes in the shared cells."""
+        """Write the state of a partition after a stage, and its changes of the shared cells."""
         self._write(f"{number}-after-{stage}", counts=standing.counts, hot=standing.hot, change=change)
 
     def standing(self, number: int, stage: int) -> Standing:
@@ -99,7 +101,7 @@ class PartFiles:
         return Standing(arrays["counts"], float(arrays["hot"]))
 
     def change(self, number: int, stage: int) -> np.ndarray:
-        """Read the changes of a stage in the shared cells of a partition."""
+        """Read the changes that the last stage of a partition made to the shared cells."""
         return np.asarray(self._read(f"{number}-after-{stage}")["change"])
 
     def forget_standing(self, number: int, stage: int) -> None:

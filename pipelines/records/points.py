@@ -1,4 +1,4 @@
-"""Records of a block as points, for the clustering and for mergers of clusters."""
+"""Records of a block as points, for clustering and for merges of clusters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Points:
         nominal: tuple[str, ...],
         record_weights: np.ndarray | None = None,
     ) -> Points:
-        """Build the points of a block; leave out numeric variables that are missing in all its records."""
+        """Build the points of a block, without numeric variables that are missing in all its records."""
         numeric = coordinates.weighted(block)
         present = ~np.isnan(numeric).all(axis=0) if len(numeric) else np.ones(numeric.shape[1], dtype=bool)
         names = tuple(name for name, there in zip(coordinates.scales, present, strict=True) if there)
@@ -71,30 +71,34 @@ class Points:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The values with the names of the numeric variables, and numbers for the other columns."""
-        import pandas as pd  # few algorithms have parameters that name a variable
+        """Return the values as a frame, with names for the numeric variables and numbers for the other
+        columns.
+        """
+        import pandas as pd  # only few algorithms have parameters that name a variable
 
         others = map(str, range(len(self.numeric_names), self.values.shape[1]))
         return pd.DataFrame(self.values, columns=[*self.numeric_names, *others])
 
     @property
     def alike(self) -> bool:
-        """Whether all records are equal, so that a single cluster has no loss."""
+        """Return whether all records are equal, so that a single cluster has no loss."""
         return not self.values.shape[1] or bool((self.values == self.values[0]).all())
 
     @property
     def nominal(self) -> np.ndarray:
-        """Mask of the columns that are codes, (p,) bool."""
+        """Return the mask of the columns that contain codes, (p,) bool."""
         return np.arange(self.values.shape[1]) >= self.values.shape[1] - len(self.mismatches)
 
     @property
     def weights(self) -> np.ndarray:
-        """Factor of the squared distance of each column, (p,); coordinates already include their factor."""
+        """Return the factor of the squared distance of each column, (p,); coordinates already include their
+        factor.
+        """
         return np.concatenate([np.ones(self.values.shape[1] - len(self.mismatches)), self.mismatches])
 
     @property
     def width(self) -> int:
-        """Number of columns of `expand`."""
+        """Return the number of columns that `expand` returns."""
         codes = self.values[:, self.nominal]
         indicators = int((codes.max(axis=0) + 1).sum()) if codes.size else 0
         return int(np.count_nonzero(~self.nominal)) + indicators

@@ -1,4 +1,4 @@
-"""The product "records": microdata protected by clusters or by frequencies of key combinations."""
+"""Product "records": microdata protected by clusters or by frequencies of key combinations."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Records:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Limits of the first guarantee, of the method, and of further guarantees."""
+        """Return the limits of the first guarantee, of the method, and of further guarantees."""
         first, *further = self.guarantees
         return (*first.limits, *self.method.limits, *(limit for each in further for limit in each.limits))
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """Return the specification unchanged: no default of records depends on the input."""
+        """Return the specification unchanged, because no default for records depends on the input."""
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
@@ -71,7 +71,7 @@ class Records:
         self.contract = laid_out(microdata.contract, self.specification.publish)
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Measure the risk of the original records, and protect them by the method."""
+        """Compute the risk of the original records, and protect them by the method."""
         assert self.contract is not None
         require_regions(self.contract, screened.strata)
         with job.progress.stage("risk before"):
@@ -81,7 +81,7 @@ class Records:
     def protect_exposed(
         self, job: Job, screened: ValidatedInput, exposed: Exposure, release_id: str
     ) -> Comparison:
-        """Protect records after their risk is measured, and compute the derived columns."""
+        """Protect records whose risk is already computed, and compute the derived columns."""
         assert self.contract is not None
         specification = self.specification
         before = with_originals(screened.frame, specification, screened.remaining)
@@ -97,7 +97,7 @@ class Records:
         )
 
     def _refuse_other_units(self, before: DataFrame, after: DataFrame) -> None:
-        """Refuse a third-party method that changed the unit that k counts, which is not in the files.
+        """Refuse a third-party method that changed the units that k counts; the files do not contain them.
 
         Raises
         ------
@@ -110,9 +110,9 @@ class Records:
         names = [name for name in unchanged if name in before.columns]
         if set(names) - set(after.columns) or contents(before, names) != contents(after, names):
             raise ProtectionFailed(
-                f"The method {specification.method.name} returned other {specification.method.unit}s than it "
-                "was given, or gave them other records: expected those of the input, as k counts them. "
-                "Nothing was published. This is a fault of the method."
+                f"The method {specification.method.name}: expected the {specification.method.unit}s of the "
+                "input with their own records, because k counts them; found others. Nothing was published. "
+                "This is a fault of the method."
             )
 
     def compare(self, screened: ValidatedInput, protected: Comparison) -> Comparison:
@@ -120,20 +120,20 @@ class Records:
         return protected
 
     def stage(self, job: Job, protected: Comparison, release_id: str) -> Staged:
-        """Write the published columns and their frequency tables."""
+        """Write the published columns and their frequency tables to the staging area."""
         assert self.contract is not None
         frame = protected.protected.select(*[column(name) for name in self.contract.names])
         return stage(frame, self.contract, protected.tables_after, job.areas, release_id, protected.records)
 
     def read_back(self, job: Job, protected: Comparison, staged: Staged) -> Written:
-        """Count the classes on the published files."""
+        """Count the classes on the staged files."""
         original = None if protected.records_before is None else protected.screened.untouched
         published = protected.protected
         return verify_written(job.spark, staged, original, published, self.specification, self.guarantees)
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """Require that the files contain the protected records, and that measures meet the limits of
-        `[quality]`.
+        """Return the requirements that the files contain the protected records and that measures meet the
+        limits of `[quality]`.
         """
         yield from integrity_requirements()
         if self.specification.derived:
@@ -142,7 +142,7 @@ class Records:
             yield from measure.limits(self.specification)
 
     def counts(self, screened: ValidatedInput, protected: Comparison, written: Written) -> Counts:
-        """Count records read, rejected, suppressed and published."""
+        """Count the records that were read, rejected, suppressed and published."""
         return Counts(
             input=screened.records,
             rejected=dict(screened.rejected),
@@ -173,7 +173,7 @@ class Records:
         )
 
     def write_annex(self, folder: Path, protected: Comparison) -> None:
-        """Write the block reports, and for k-anonymous records a suite that checks the published table."""
+        """Write the block reports and, for k-anonymous records, a suite that checks the published table."""
         private_folder(folder)
         assert self.contract is not None
         if any(isinstance(each, KAnonymity) and each.missing == CATEGORY for each in self.guarantees):

@@ -1,4 +1,6 @@
-"""Protect one nominal clustering by the frequencies of key combinations: in one process, or in partitions."""
+"""Protection of one nominal clustering by the frequencies of key combinations, in one process or in
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certifi
 from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 
-#: Number of key combinations above which the file is searched in partitions; below, the memory of one process
-#: is enough.
+#: Maximum number of key combinations that are searched in one process, whose memory suffices; above it the
+#: file is searched in partitions.
 MOST_IN_ONE = 1_000_000
 
 
@@ -63,7 +65,7 @@ def _protected(job: Job, frame: DataFrame, group: Group, place: StagingArea) -> 
     """Write the reassignments, and return the reports."""
     specification = job.specification
     source, parts = f"combinations-{group.name}", f"parts-{group.name}"
-    place.remove(parts)  # remove partitions of a run that died
+    place.remove(parts)  # remove the partitions that a killed run left
     with job.progress.stage("block"):
         number = write_combinations(frame, group, specification, place, source)
         layout = None if number <= MOST_IN_ONE else _layout(place, source, group, specification)
@@ -91,7 +93,9 @@ def _moves_of(group: Group) -> str:
 
 
 def _layout(place: StagingArea, source: str, group: Group, specification: Specification) -> Layout | None:
-    """Return the partitions of the key combinations; None if the method or a table needs all at once."""
+    """Return the partitions of the key combinations; None if the method or a table needs all of them
+    together.
+    """
     if specification.strategy(group) != "frequency" or specification.method.algorithm not in (
         "auto",
         LOCAL_SEARCH,
@@ -116,7 +120,7 @@ def _asked(layout: Layout, group: Group, specification: Specification) -> Partit
 
 
 def protected_in_parts(parts: CombinationParts, moves: str) -> dict[str, Any]:
-    """Search the partitions, write their reassignments under a name, and report on the whole file.
+    """Search the partitions, write their reassignments under a name, and return the report of the whole file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Protect one clustering by microaggregation, block by block."""
+"""Protection of one clustering by microaggregation, block by block."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def protect_by_microaggregation(
     screened: ValidatedInput,
     release_id: str,
 ) -> tuple[DataFrame, BlockReports]:
-    """Protect one clustering; strata with a leaf of too few units or values are solved as one block.
+    """Protect one clustering; a stratum that has a leaf with too few units or values is solved as one block.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def protect_by_microaggregation(
         sampling_weights = SamplingWeights.of(group, specification, screened.mean_weights)
     place = job.areas.staging_area(release_id, "resume")
     finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
-    # The identity of the release contains neither the dominance rule, which the reports count, nor the
-    # columns of the files.
+    # hashed in addition, because the release identity contains neither the dominance rule, which reports
+    # count, nor the columns of the files
     counted_by = [list(dominance_rule(specification)), frame.columns]
     checkpoint = read_checkpoint(job.spark, place, target)
     if checkpoint is not None and checkpoint[0] != counted_by:
@@ -69,7 +69,7 @@ def protect_by_microaggregation(
     )
     whole = specification.publish.series != "register"  # a register protects new records only
     apart = closeness(frame, specification, screened.untouched.ranges if whole else None)
-    planned = chosen.blocks  # tasks may split some blocks
+    planned = chosen.blocks  # tasks may have split some blocks
     while True:
         resume = place, finished_blocks
         secret = secret_seed(screened, specification)
@@ -101,7 +101,8 @@ def protect_by_microaggregation(
 def closeness(
     frame: DataFrame, specification: Specification, ranges: Mapping[str, Range] | None = None
 ) -> Mapping[str, float]:
-    """Return the largest difference of sensitive numbers that count as one value, if classes must be diverse.
+    """Return the largest difference of sensitive numbers that count as one value; None unless classes must be
+    diverse.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def closeness(
 
 
 def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
-    """Return a secret seed for draws that conceal values from attackers who know the method.
+    """Return a secret seed for draws that conceal values even from attackers who know the method.
 
     The seed is computed from the content of the whole input: an attacker who wants to compute it must already
     know the values.
@@ -127,7 +128,9 @@ def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
-    """Return the columns that distinguish records: published columns, the unit k counts, and the unit key."""
+    """Return the columns that distinguish records: published columns, the unit that k counts, and the unit
+    key.
+    """
     hidden = (specification.counted, UNIT)
     return [name for name in frame.columns if name in specification.published or name in hidden]
 

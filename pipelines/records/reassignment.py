@@ -1,4 +1,4 @@
-"""Reassignments: records of a key combination that take the values of another one.
+"""Reassignments: records of a key combination that receive the values of another one.
 
 The records of a key combination are ordered by content. The first records keep their values; the surplus
 records get the values of the key combinations to which they flow. Flows are written once to the staging area
@@ -27,18 +27,18 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
-#: Rank of a record among the records of its key combination, from 1.
+#: Column with the rank of a record among the records of its key combination, from 1.
 _RANK = "__rank"
-#: A reassignment covers the ranks in (above, last].
+#: Columns of the ranks covered by a reassignment: (above, last].
 _ABOVE, _LAST = "__above", "__last"
-#: Digest of the key combination from which records are reassigned.
+#: Column with the digest of the key combination from which records are reassigned.
 _LEFT = ("__left0", "__left1")
 #: Number of reassignments whose values are decoded and written at a time.
 _ROWS = 200_000
 
 
 def carried_back(frame: DataFrame, group: Group, specification: Specification, moves: DataFrame) -> DataFrame:
-    """Give each record the values of the key combination to which it is reassigned.
+    """Replace the values of each record by those of the key combination to which it is reassigned.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ def moves_schema(categories: Sequence[pa.Array]) -> t.StructType:
 def write_moves(
     place: StagingArea, name: str, number: int, collapsed: Combinations, counts: np.ndarray
 ) -> Part:
-    """Write the flows between key combinations: one row for each flow, with the values that its records get.
+    """Write the flows between key combinations: one row for each flow, with the values that its records
+    receive.
 
     The records that keep their combination have the lowest ranks. The flows follow in the order of their
     target combinations.
@@ -88,7 +89,8 @@ def write_moves(
     flows = transport(frequencies, counts, collapsed.similarity)
     stay = np.minimum(frequencies.counts, counts)
     until = np.cumsum(flows.count)
-    of_combination = np.searchsorted(flows.origin, flows.origin)  # index of the first flow of the same origin
+    # index of the first flow with the same origin
+    of_combination = np.searchsorted(flows.origin, flows.origin)
     above = stay[flows.origin] + (until - flows.count) - (until - flows.count)[of_combination]
     schema = _columns(collapsed.categories)
 
@@ -120,5 +122,5 @@ def _own(name: str, kind: t.DataType) -> Column:
 
 
 def _taken(position: int) -> str:
-    """Name the column of the values that a variable gets by a reassignment."""
+    """Return the name of the column with the values that a variable receives by a reassignment."""
     return f"__taken{position}"

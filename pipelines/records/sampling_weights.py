@@ -1,4 +1,4 @@
-"""Sampling weights in clusters: the weight of each record in a mean or in a mode.
+"""Sampling weights in clusters: the weight of each record in a mean or a mode.
 
 The weight is published unchanged. Therefore no record may have too large a share of a mean or a vote; `sdc`
 has the rules. The rules use published weights only, so that merged clusters and trimmed weights disclose no
@@ -25,7 +25,7 @@ from microguard.sdc.clusters.weight_shares import LARGEST_VOTE, largest_share, s
 
 @dataclass(frozen=True)
 class SamplingWeights:
-    """The sampling weight of a clustering.
+    """Sampling weights of the records of a clustering.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class SamplingWeights:
         specification: Specification,
         mean_weights: Mapping[str, float],
     ) -> SamplingWeights | None:
-        """Return how the clusters of a clustering use weights and units; None without both.
+        """Return the weights and units that the clusters of a clustering use; None if there are neither.
 
         Parameters
         ----------
@@ -64,13 +64,13 @@ class SamplingWeights:
         return cls(name, mean_weights[name], specification.release.k, specification.counted)
 
     def weights(self, records: pa.Table) -> np.ndarray:
-        """Return the weights of records, (n,), whose average over the file is 1."""
+        """Return the weights of records, (n,), whose mean over the file is 1."""
         if self.name is None:
             return np.ones(len(records))
         return numbers(records[self.name]) / self.mean
 
     def merge(self, block: pa.Table, points: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Merge clusters until no unit has too large a share of any, if merging achieves this."""
+        """Merge clusters until no unit has too large a share of any, if merging can achieve this."""
         return spread(points, labels, self.weights(block), largest_share(self.k), self.owners(block))
 
     def mean_weights(self, block: pa.Table, labels: np.ndarray) -> np.ndarray:
@@ -83,5 +83,7 @@ class SamplingWeights:
         return trimmed(self.weights(block), labels, most, self.owners(block))
 
     def owners(self, block: pa.Table) -> np.ndarray | None:
-        """Return the owner of each record, (n,), whose records are one share; None if all owners differ."""
+        """Return the owner of each record, (n,); the records of an owner count as one share. None if all
+        owners differ.
+        """
         return None if self.counted is None else category_codes(block[self.counted])

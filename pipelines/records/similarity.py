@@ -19,7 +19,7 @@ from microguard.sdc.nominal.distances import Costs, Distance, Hierarchical, Nomi
 from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.similarity import Similarity
 
-#: Number of units of a mismatch in the variable with the smallest weight: divisible by 3, 4, 5 and 6.
+#: Integer cost of a mismatch in the variable with the smallest weight; it is divisible by 3, 4, 5 and 6.
 PARTS = 60
 #: Maximum total cost of all variables, because distances are stored in 16 bits.
 _MOST = 30_000
@@ -56,7 +56,8 @@ def distances(names: Sequence[str], specification: Specification) -> dict[Hashab
         cost = max(1, round(weights[name] * scale))
         if name in orders:
             last = len(orders[name]) - 1
-            cost = max(cost, last)  # keeps the distance of neighbours above 0 in an order of any length
+            # at least 1, so that neighbours in an order of any length have a distance above 0
+            cost = max(cost, last)
             positions: dict[Hashable, int] = {
                 category: round(cost * rank / last) for rank, category in enumerate(orders[name])
             }
@@ -71,7 +72,7 @@ def distances(names: Sequence[str], specification: Specification) -> dict[Hashab
 
 
 def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
-    """Return a tree whose levels share the cost; a missing value has a branch of its own."""
+    """Return a tree whose levels divide the cost; a missing value has a branch of its own."""
     ancestors: dict[Hashable, Sequence[Hashable]] = {code: path[1:] for code, path in paths.items()}
     levels = len(next(iter(paths.values())))
     ancestors[None] = (None,) * (levels - 1)
@@ -79,7 +80,9 @@ def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
 
 
 def _prices(matrix: CostMatrix, cost: int) -> Costs:
-    """Return the cost matrix as integers with the maximum `cost`, also the distance of a missing value."""
+    """Return the cost matrix as integers with the maximum `cost`, which is also the distance of a missing
+    value.
+    """
     whole = np.maximum(1, np.rint(matrix.mismatches * cost)).astype(np.int64)
     np.fill_diagonal(whole, 0)
     return Costs((*matrix.categories, None), whole)

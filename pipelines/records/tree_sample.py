@@ -1,4 +1,4 @@
-"""Draw the sample of large strata on which the trees of blocks are grown.
+"""Sample of large strata, on which the trees of blocks are grown.
 
 The sample depends on the content of the records, not on their order or the units of numbers.
 """
@@ -19,7 +19,7 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Number of categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
+#: Number of categories of a nominal variable that have a coordinate in the trees: the most frequent ones.
 TREE_CATEGORIES = 64
 
 
@@ -49,7 +49,8 @@ def sample_strata(
 
 
 def without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
-    """Return numeric variables in millionths of their standard deviation, whose hash is independent of units.
+    """Return numeric variables in millionths of their standard deviation, so that their hash does not depend
+    on units.
 
     The frame must have the columns of `scale_constants`. A constant variable becomes 0.
     """
@@ -64,7 +65,9 @@ def without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
 
 
 def scale_constants(scales: Mapping[str, Scale]) -> dict[str, float]:
-    """Return means and deviations of variables that are not constant, with the names `without_units` uses."""
+    """Return means and standard deviations of the non-constant variables, under the names that
+    `without_units` uses.
+    """
     constants: dict[str, float] = {}
     for i, scale in enumerate(scales.values()):
         if scale.deviation > 0:
@@ -73,7 +76,7 @@ def scale_constants(scales: Mapping[str, Scale]) -> dict[str, float]:
 
 
 def frequent(values: pa.ChunkedArray) -> pa.Array:
-    """Return the most frequent categories of a sample, sorted; ties are decided by value."""
+    """Return the most frequent categories of a sample, sorted; ties are resolved by value."""
     counted = pa.TableGroupBy(pa.table({"value": values}), "value").aggregate([("value", "count")])
     ranked = counted.sort_by([("value_count", "descending"), ("value", "ascending")]).slice(
         0, TREE_CATEGORIES
@@ -82,7 +85,8 @@ def frequent(values: pa.ChunkedArray) -> pa.Array:
 
 
 def _lot(scales: Mapping[str, Scale]) -> Column:
-    """Return a hash for the sample, computed from `HASH` and scaled numbers, so independent of units.
+    """Return a hash for the sample, computed from `HASH` and scaled numbers, so that it does not depend on
+    units.
 
     Numbers are divided by their deviation, with 24 significant bits. One outlier can put all other records
     within one millionth of the deviation. The significant bits still distinguish them, so that they are not
@@ -93,7 +97,8 @@ def _lot(scales: Mapping[str, Scale]) -> Column:
         for i, (name, scale) in enumerate(scales.items())
         if scale.deviation > 0
     ]
-    # A hash other than the tie-breaking key: the keys of the sample must cover the whole range of keys.
+    # another hash than the tie-breaking key, because the keys of the sample must cover the whole range of
+    # keys
     return f.xxhash64(f.shiftright(f.col(HASH), EXACT_BITS), *numbers, f.lit("sample"))
 
 

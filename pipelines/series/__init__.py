@@ -1,1 +1,1 @@
-"""Releases that follow each other: a class is published, suppressed and republished as a whole."""
+"""Series of successive releases: a class is published, suppressed and republished as a whole."""

@@ -1,4 +1,4 @@
-"""The series "append": each update is a file of new records only, protected independently of earlier ones.
+"""Series "append": each update is a file of new records only, protected independently of earlier updates.
 
 Published records never change. A release has the records of its update, and the manifest of the newest
 release names all updates of the series. A record is rejected if an earlier update, withdrawn or not,
@@ -36,7 +36,7 @@ _UNIT = t.StructType([t.StructField("unit", t.BinaryType())])
 
 
 class Append(Series):
-    """One update of events.
+    """One update of an append series.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Append(Series):
         self._counts: dict[str, int] = {}
 
     def rejects(self, job: Job) -> Rejects | None:
-        """Return a filter for records of units that an earlier update published, or None.
+        """Return a filter for records of units that an earlier update published; None if there are none.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Append(Series):
         if lost:
             raise GateRefused(
                 f"The evidence of {len(lost)} release(s) of this series is lost ({', '.join(lost[:3])}): "
-                "their units are unknown, and a unit that is published twice would be disclosed. Restore the "
+                "their units are unknown, and publishing a unit twice would disclose it. Restore the "
                 "evidence area from its back-up."
             )
         if not earlier:
@@ -93,7 +93,7 @@ class Append(Series):
         return product.protect(job, replace(screened, frame=keyed), release_id)
 
     def counts(self, counts: Counts) -> Counts:
-        """Store the counts for the history; in this series no record waits and none is retained."""
+        """Return the counts; in this series no record is pending and none is retained."""
         self._counts = {"units": counts.input, "published": counts.published, "comers": counts.published}
         return counts
 
@@ -102,7 +102,7 @@ class Append(Series):
         return self._counts
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the manifest entry of the update, with all releases of the series."""
+        """Return the manifest entry of the update, which lists all releases of the series."""
         return {
             "kind": "append",
             "night": self._number,
@@ -133,7 +133,9 @@ class Append(Series):
 
 
 def _resumed(work: StagingArea, published: list[str]) -> StagingArea:
-    """Return the staging area; empty it if its data follow other updates, which rejected other units."""
+    """Return the staging area. Empty it if its data belong to a run after other updates, which rejected other
+    units.
+    """
     text, begun_after = "\n".join(published).encode(), None
     with suppress(FileNotFoundError), work.open(_EARLIER) as file:
         begun_after = file.read()

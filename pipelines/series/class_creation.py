@@ -56,14 +56,16 @@ def with_classes(protected: DataFrame, keys: list[str], settings: SeriesSettings
     assert row is not None
     if row["least"] is not None and row["least"] < settings.k:
         raise ProtectionFailed(
-            f"The smallest class that this update creates has {row['least']} units: expected at least "
+            f"The smallest class that this update creates: found {row['least']} units, expected at least "
             f"{settings.k}. Nothing was published; please report this."
         )
     return records
 
 
 def _comparable(frame: DataFrame, keys: list[str]) -> list[Column]:
-    """Return the key columns as they are hashed: -0.0 becomes 0.0, and NULL is a value."""
+    """Return the key columns in the form in which they are hashed: -0.0 becomes 0.0, and NULL counts as a
+    value.
+    """
     kinds = {entry.name: entry.dataType for entry in frame.schema}
     values = content_of(keys)
     for position, name in enumerate(keys):

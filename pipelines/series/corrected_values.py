@@ -1,4 +1,5 @@
-"""Numeric values of corrected units: a variable keeps its published value unless its whole class changed.
+"""Numeric values of corrected units: a variable keeps its published value unless it changed, or its whole
+class did.
 
 A correction gives a unit a second record. Its class has units that were in one class before. If the
 correction changes one variable only, the class mean of another variable is a second mean of the same values.
@@ -25,12 +26,14 @@ _VALUE, _SEEN, _UNKNOWN, _BEFORE = "__value_of", "__seen", "__unknown", "__befor
 
 
 def value(position: int) -> str:
-    """Name the column with the hash of a numeric variable's original value, by the variable's position."""
+    """Return the name of the column with the hash of a numeric variable's original value, by the variable's
+    position.
+    """
     return f"{_VALUE}{position}"
 
 
 def is_value(name: str) -> bool:
-    """Return whether a column holds hashes of original values."""
+    """Return whether a column contains hashes of original values."""
     return name.startswith(_VALUE)
 
 
@@ -42,7 +45,8 @@ def original_values(numeric: Sequence[str]) -> list[Column]:
 def with_earlier_values(
     protected: DataFrame, earlier: DataFrame, numeric: Sequence[str], keys: Sequence[str]
 ) -> DataFrame:
-    """Replace numeric values of corrected units by the last published ones, unless their whole class changed.
+    """Replace unchanged numeric values of corrected units by the last published ones, unless their whole
+    class changed.
 
     Parameters
     ----------

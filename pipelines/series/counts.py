@@ -24,14 +24,15 @@ from microguard.pipelines.series.settings import (
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Public shares are multiples of this share and of k units, so that fewer than k units make no difference.
+#: Public shares are rounded to multiples of this share and of k units, so that fewer than k units have no
+#: effect.
 PUBLIC_STEP = 0.05
 LONGEST = "longest_wait"
 
 
 @dataclass(frozen=True)
 class UpdateCounts:
-    """Counts of an update; the names are keys of evidence files.
+    """Counts of an update; their names are keys in evidence files.
 
     Attributes
     ----------
@@ -72,12 +73,12 @@ class UpdateCounts:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the release would be identical to the current one."""
+        """Return whether the release would be identical to the current one."""
         return self.born == 0 and self.departed == 0
 
     @property
     def renumbered(self) -> bool:
-        """Whether the identifiers of units seem to have changed since the last update.
+        """Return whether the identifiers of units appear to have changed since the last update.
 
         The condition is that both exits and entrants never seen before outnumber the units that are known.
         The same persons would otherwise be published in a second class, which no audit by unit key would
@@ -87,21 +88,21 @@ class UpdateCounts:
         return self.leavers > known and self.comers > known
 
     def exceeded_limits(self, settings: SeriesSettings) -> tuple[str, ...]:
-        """Return a phrase for each exceeded limit; if there is any, all units must be protected again."""
+        """Return a phrase for each exceeded limit; if there is one, all units must be protected again."""
         shares = (
             ("waiting", self.waiting, self.units, settings.max_waiting),
             ("ghosts", self.ghosts, self.published, settings.max_ghosts),
             ("stale", self.stale, self.published, settings.max_stale),
         )
         return tuple(
-            f"series.max_{name}: {count} of {whole}, allowed a share of {most}"
+            f"series.max_{name}: found {count} of {whole}, expected a share of at most {most}"
             for name, count, whole, most in shares
             if count > most * whole
         )
 
 
 def counts_by_region(units: DataFrame, number: int) -> pa.Table:
-    """Count an update by region in one aggregation.
+    """Count the events of an update by region in one aggregation.
 
     Parameters
     ----------
@@ -137,13 +138,13 @@ def counts_by_region(units: DataFrame, number: int) -> pa.Table:
 
 
 def total_counts(regions: pa.Table) -> UpdateCounts:
-    """Add up the counts of all regions."""
+    """Sum the counts of all regions."""
     numbers = {name: pc.sum(regions[name]).as_py() or 0 for name in regions.column_names if name != REGION}
     return UpdateCounts(**(numbers | {LONGEST: pc.max(regions[LONGEST]).as_py() or 0}))
 
 
 def public_shares(regions: pa.Table, k: int) -> list[dict[str, Any]]:
-    """Return retained records and waiting units by region, as rounded shares of the region's published
+    """Return retained records and pending units by region, as rounded shares of the region's published
     records.
 
     Fewer than `k` units count as 0: the share of a small region could disclose that one person has left.

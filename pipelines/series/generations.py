@@ -1,4 +1,4 @@
-"""Generations: the sealed states of a series after each release, recoverable after a kill and never forked.
+"""Generations: the sealed states of a series after each release, which survive a kill and are never forked.
 
 A generation is a folder ``<evidence>/series/<name>/<number>-<release_id>`` that is created by one rename.
 ``seal.json`` lists its files with their checksums and the hash of the previous seal. The ledger decides which
@@ -35,7 +35,7 @@ CREATED_RECORDS, MOVED = "births", "moved"
 
 @dataclass(frozen=True)
 class Generation:
-    """One sealed generation.
+    """One sealed generation: the state of a series after a release.
 
     Attributes
     ----------
@@ -57,32 +57,34 @@ class Generation:
 
     @property
     def units(self) -> Path:
-        """Folder of the state of all units after reading the input, before classes were changed."""
+        """Return the folder of the state of all units after the input was read and before classes were
+        changed.
+        """
         return self.folder / UNITS
 
     @property
     def pooled(self) -> Path:
-        """Folder of the state of the units in the pool, after classes were created."""
+        """Return the folder of the state of the units in the pool after classes were created."""
         return self.folder / POOLED
 
     @property
     def created(self) -> Path:
-        """Folder of the records whose classes the update created."""
+        """Return the folder of the records whose classes the update created."""
         return self.folder / CREATED_RECORDS
 
     @property
     def moved(self) -> Path:
-        """Folder of the classes that the update suppressed or republished."""
+        """Return the folder of the classes that the update suppressed or republished."""
         return self.folder / MOVED
 
     def plan(self) -> dict[str, Any]:
-        """Read the plan that was fixed when the series began."""
+        """Read the plan, which was fixed when the series began."""
         what = f"{PLAN} of the series after release {self.release_id}"
         return read_json(self.folder / PLAN, what, "Restore the evidence area from its back-up.")
 
 
 class Generations:
-    """The generations of one series.
+    """Generations of one series.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ class Generations:
         return generations[-1]
 
     def since_begun(self) -> list[Generation]:
-        """Return the generations since the series last began, oldest first; classes before that are
+        """Return the generations since the series last began, oldest first; all earlier classes are
         suppressed.
         """
         generations = self.all()
@@ -137,7 +139,7 @@ class Generations:
         return generations[begun - 1 :]
 
     def pending(self, release_id: str) -> Path:
-        """Create an empty folder for the next generation; remove the folders of killed runs."""
+        """Create an empty folder for the next generation; remove the folders that killed runs left."""
         private_folder(self._folder)
         for leftover in self._folder.iterdir():
             if leftover.name.split("-")[-1] not in self._published:
@@ -146,7 +148,7 @@ class Generations:
         return private_folder(folder)
 
     def seal(self, release_id: str, counts: dict[str, Any]) -> Path:
-        """Seal the pending folder; the generation is valid once its release is published."""
+        """Seal the pending folder; the generation becomes valid when its release is published."""
         pending, number = self._folder / f".{release_id}", len(self._published) + 1
         generations = self.all()
         files = {
@@ -168,7 +170,8 @@ class Generations:
         return target
 
     def require_next(self, release_id: str) -> None:
-        """Refuse to publish a pending release unless its generation is complete and follows the latest one.
+        """Refuse to publish a pending release unless its generation is complete and directly follows the
+        latest one.
 
         Raises
         ------
@@ -180,7 +183,7 @@ class Generations:
         _compare(generation, past=False)
 
     def forget(self, release_id: str) -> None:
-        """Remove the generation of a release that was rejected."""
+        """Remove the generation of a rejected release."""
         for folder in self._folder.glob(f"*-{release_id}"):
             if release_id not in self._published:
                 shutil.rmtree(folder)
@@ -195,7 +198,7 @@ def generations_of(areas: Areas, name: str) -> Generations:
 
 
 def releases_of_series(areas: Areas, name: str) -> list[str]:
-    """Return the ids of the releases of a series that were ever published, in order."""
+    """Return the ids of all releases of a series that were ever published, in order."""
     entries = Ledger(areas).entries()
     updates = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
     return list(dict.fromkeys(update.release_id for update in updates))
@@ -214,7 +217,9 @@ def _read(folder: Path, number: int, release_id: str, before: str) -> Generation
 
 
 def _compare(generation: Generation, *, past: bool) -> None:
-    """Verify the checksums of files; for a past generation only of its new records and moved classes."""
+    """Verify the checksums of files; for a past generation, only those of its new records and moved
+    classes.
+    """
     files = json.loads((generation.folder / SEAL).read_text(encoding="utf-8"))["files"]
     for name, expected in files.items():
         if past and not name.startswith((f"{CREATED_RECORDS}/", f"{MOVED}/")):
@@ -226,7 +231,8 @@ def _compare(generation: Generation, *, past: bool) -> None:
 
 def _restored(release_id: str) -> GateRefused:
     return GateRefused(
-        f"The state of the series after release {release_id} is missing, was changed, or is of another run "
-        "than the ledger's: the evidence area may have been restored from a back-up in part. Continuing from "
-        "it would fork the series. Restore the whole evidence area as it was after that release."
+        f"The state of the series after release {release_id}: expected the one of the run in the ledger, "
+        "found that it is missing, was changed, or belongs to another run. A part of the evidence area may "
+        "have been restored from a back-up. Continuing from it would fork the series. Restore the whole "
+        "evidence area to its state after that release."
     )

@@ -1,4 +1,5 @@
-"""Detect units whose identifiers changed between updates; an audit by unit key does not recognise them.
+"""Detection of units whose identifiers changed between updates, which an audit by unit key does not
+recognise.
 
 The cause may be a tool that drops leading zeros or pads texts with blanks, another key of the pseudonyms, or
 another secret of the agency. The same units would be published in second classes, and the intersection of the
@@ -33,21 +34,22 @@ from microguard.schemas.errors import GateRefused
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Number of distinct records that are compared: the records with the smallest hashes.
+#: Number of distinct records that are compared: the ones with the smallest hashes.
 RECORDS = 4096
-#: Entrants and exits share some kinds of records by chance. Staying units must have at least this fraction of
-#: their expected share of these kinds.
+#: Minimum share of their expected number that staying units must have of the kinds of records common to
+#: entrants and exits. A few kinds are common to both by chance.
 ALSO_STAY = 0.1
-#: Log probability below which it is no chance that entrants and exits have kinds of records that no staying
-#: unit has, although no such kind occurs twice among entrants or among exits.
+#: Log probability below which it is not by chance that entrants and exits have kinds of records that no
+#: staying unit has, although no such kind occurs twice among entrants or among exits.
 LOG_NO_TWINS = math.log(1e-2)
-#: Share of the units of the smaller release above which the releases count as having the same units.
+#: Minimum share of the smaller release's units in the larger one, for which two releases count as having the
+#: same units.
 MOST = 0.5
 RENAMED = (
-    "Units of the input that are new have the records of others that were published: they seem to have other "
-    "identifiers than in the last updates (leading zeros, blanks, another key of their pseudonyms). The same "
-    "units would be published in two classes, which together disclose them. Give them the identifiers they "
-    'had; if they really are other units, a steward says so by publish.successive = "accept".'
+    "New units of the input have the records of units that were published before: their identifiers appear "
+    "to have changed since the last updates (leading zeros, blanks, another key of their pseudonyms). The "
+    "same units would be published in two classes, which together disclose them. Restore their "
+    'identifiers; if they really are other units, a steward confirms it by publish.successive = "accept".'
 )
 _CELL, _NEW, _ABSENT, _LEFT, _STAY = "cell", "new", "absent", "left", "stay"
 
@@ -67,9 +69,10 @@ def refuse_other_key(areas: Areas, release_id: str) -> None:
     sketch = SourceFingerprint.read(areas.record(release_id) / FILE)
     if sketch is not None and sketch.key != key_name(areas.key()):
         raise GateRefused(
-            f"The unit keys of release {release_id} were made with another secret than the one of today (the "
-            "file that MICROGUARD_KEY_FILE names, or the key of the evidence area): the same units would be "
-            "published as new ones, in second classes, which together disclose them. Restore that key."
+            f"The unit keys of release {release_id} were made with another secret than the current one (in "
+            "the file that MICROGUARD_KEY_FILE names, or the key of the evidence area): the same units "
+            "would be published as new ones in second classes, which together disclose them. Restore the "
+            "earlier key."
         )
 
 
@@ -85,7 +88,8 @@ def renamed(rows: DataFrame) -> bool:
 
 
 def _match_exits(rows: DataFrame) -> bool:
-    """Return whether entrants have the records of units that this update removes, but not of staying units.
+    """Return whether entrants have the records of units that this update removes, but not those of staying
+    units.
 
     By chance, an entrant's record equals that of a staying unit as often as that of an exit. If no staying
     unit has such records, equal records must occur within entrants and within exits as often as between them
@@ -125,7 +129,9 @@ def _log_tail(hits: int, others: float, share: float) -> float:
 
 
 def _match_absent_units(rows: DataFrame) -> bool:
-    """Return whether entrants have records of units that left at an earlier update, given their numbers."""
+    """Return whether entrants have the records of units that left in an earlier update, given the numbers of
+    both.
+    """
     absent = f.col(EVENT).isin("exit", RETAINED, SUPPRESSED) & ~f.col(SUPERSEDED)
     new = f.col(EVENT) == "entrant"
     cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
@@ -151,7 +157,7 @@ def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequen
 
 
 def same_records_of_other_units(areas: Areas, release_id: str, earlier: str) -> bool:
-    """Return whether two releases have the same records, and most of their units differ."""
+    """Return whether two releases have the same records although most of their units differ."""
     left, right = (SourceFingerprint.read(areas.record(each) / FILE) for each in (release_id, earlier))
     if left is None or right is None or left.units is None or right.units is None:
         return False

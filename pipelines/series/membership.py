@@ -1,4 +1,4 @@
-"""Write the map of members of a release for the joint audit: the class of each unit key, no identifiers."""
+"""Map of the members of a release for the joint audit: the class of each unit key, without identifiers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Folder of the map in the evidence of a release, folder of its records (Parquet files), and its lists of
-#: values.
+#: Names in the evidence of a release: the folder of the map, the folder of its records (Parquet files), and
+#: its lists of values.
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
-#: Maximum number of distinct values with which the values of a variable count as publicly known, like a pay
-#: scale.
+#: Maximum number of distinct values of a variable whose values count as publicly known, like a pay scale.
 MOST_VALUES = 200
 
 

@@ -1,4 +1,4 @@
-"""The next state of a register: classes of new records, state of every unit, records to publish."""
+"""Next state of a register: classes of new records, state of every unit, records to publish."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from pyspark.sql import types as t
 
 @dataclass(frozen=True)
 class NextState:
-    """The next state of every unit, and the records to be published."""
+    """Next state of every unit, and the records to publish."""
 
     units: DataFrame
     published: DataFrame
 
     def newest_versions(self, settings: SeriesSettings) -> DataFrame:
-        """Return the records to be published that are not superseded."""
+        """Return the records to publish, without superseded ones."""
         if settings.changes == "keep":
             return self.published
         superseded = self.units.where(f.col(SUPERSEDED)).select(UNIT, VERSION)

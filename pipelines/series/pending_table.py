@@ -1,4 +1,5 @@
-"""Check a table that is pending approval: its cells must not have been published meanwhile with other values.
+"""Check of a table that is pending approval: meanwhile, its cells must not have been published with other
+values.
 
 A cell keeps the value with which it was first published, and a pending table is not published yet. Another
 table may be made and published in the meantime. It was made without the values of the pending table, and the
@@ -20,8 +21,8 @@ from microguard.pipelines.tables.published_cells import FILE
 from microguard.pipelines.tables.rescaled_duplicates import COINCIDENCE, FEWEST, REVISED
 from microguard.schemas.errors import GateRefused
 
-#: Relative difference up to which two ratios count as equal: published cells do not store how many records
-#: were rounded.
+#: Relative difference up to which two ratios count as equal, because published cells do not store how many of
+#: their records were rounded.
 CLOSE = 0.01
 
 
@@ -47,15 +48,17 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
     ]
     if others:
         raise GateRefused(
-            f"Since the table {mine.release_id} was verified, {len(others)} other(s) with cells of it were "
-            f"published ({', '.join(others[:3])}): these cells would get second values. Nothing was "
-            "published. Reject it (microguard reject), and run the job again: it keeps their values then, "
-            "or says why it cannot."
+            f"After the table {mine.release_id} was verified, {len(others)} other table(s) with cells of it "
+            f"were published ({', '.join(others[:3])}), so these cells would be published with second "
+            "values. Nothing was published. Reject the table (microguard reject), and run the job again: "
+            "it then uses the published values, or states why it cannot."
         )
 
 
 def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
-    """Return whether two tables share a cell; if a list of cells is lost, whether they have one source."""
+    """Return whether two tables have a cell in common; if a list of cells is lost, whether they have the same
+    source.
+    """
     cells, others = (_cells(areas, each.release_id) for each in (one, other))
     if cells is None or others is None:
         return source_of(one) == source_of(other)
@@ -83,8 +86,7 @@ def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
-    """Return whether the true values of two tables have one constant ratio, such as 1,000 (thousands of
-    euros).
+    """Return whether the true values of two tables have a constant ratio, such as 1,000 (thousands of euros).
 
     Parameters
     ----------
@@ -114,5 +116,5 @@ def _one_ratio(pairs: np.ndarray) -> bool:
     spread = np.abs(ratios / np.median(ratios) - 1.0)
     if len(ratios) >= FEWEST:
         return bool((spread > CLOSE).sum() <= REVISED * len(ratios))
-    # One cell determines the ratio, and another may be the total of the others.
+    # two cells are not enough: one determines the ratio, and another may be the total of the rest
     return bool(len(ratios) > 2 and spread.max() ** (len(ratios) - 2) <= COINCIDENCE)

@@ -1,4 +1,4 @@
-"""Check the conditions for approving an update that is pending approval, and clean up after a rejection.
+"""Conditions for approving an update that is pending approval, and removal of its state after a rejection.
 
 A pending update was verified together with all earlier releases. Its generation is sealed but not valid until
 its release is published; a rejection leaves the state unchanged.
@@ -32,7 +32,7 @@ def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
     others = [entry.release_id for entry in since if _of_one_source(entry, waiting.entry)]
     if others:
         raise _run_anew(
-            f"Since release {release_id} was verified, {len(others)} other release(s) of its source were "
+            f"After release {release_id} was verified, {len(others)} other release(s) of its source were "
             f"published ({', '.join(others[:3])}): what they disclose together is not known."
         )
     public = {entry.release_id for entry in Ledger(areas).published()}
@@ -40,22 +40,22 @@ def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
     if withdrawn:
         raise _run_anew(
             f"The manifest of release {release_id} lists {len(withdrawn)} update(s) of its series that were "
-            f"withdrawn since its verification ({', '.join(withdrawn[:3])})."
+            f"withdrawn after it was verified ({', '.join(withdrawn[:3])})."
         )
     if not (areas.record(release_id) / MEMBERS / "members.json").is_file():
-        raise _run_anew(f"The evidence of release {release_id} has lost the map of its units.")
+        raise _run_anew(f"The map of the units of release {release_id} is missing in its evidence.")
     if kind == "register":
         generations_of(areas, waiting.entry.name).require_next(release_id)
 
 
 def remove_state(waiting: PendingRelease, areas: Areas) -> None:
-    """Remove the generation of an update that was rejected."""
+    """Remove the generation of a rejected update."""
     if waiting.entry.identity.get(SERIES) == "register":
         generations_of(areas, waiting.entry.name).forget(waiting.entry.release_id)
 
 
 def _since_submitted(waiting: PendingRelease, areas: Areas) -> list[Entry]:
-    """Return the releases that were published since this release was submitted for approval."""
+    """Return the releases that were published after this release was submitted for approval."""
     entries = Ledger(areas).entries()
     waits = (waiting.entry.release_id, "waiting")
     began = max(i for i, each in enumerate(entries) if (each.release_id, each.event) == waits)
@@ -68,6 +68,6 @@ def _of_one_source(one: Entry, other: Entry) -> bool:
 
 def _run_anew(reason: str) -> GateRefused:
     return GateRefused(
-        f"{reason} Nothing was published. Reject it (microguard reject), and run the job again: it is then "
-        "audited together with them."
+        f"{reason} Nothing was published. Reject the release (microguard reject), and run the job again: it "
+        "is then audited together with them."
     )

@@ -1,4 +1,4 @@
-"""The plan, settings and distance scales that a register fixes at its start."""
+"""Plan, settings and distance scales of a register, which are fixed when it begins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATE_LAYOUT = 2
 
 
 def settings_of(specification: Specification) -> SeriesSettings:
-    """Return the settings of a register, with defaults for limits that its specification leaves out."""
+    """Return the settings of a register, with defaults for the limits that its specification omits."""
     limits = {
         name: value
         for name in ("pool", "max_waiting", "max_ghosts", "max_stale")
@@ -49,7 +49,7 @@ def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
 
 
 def refuse_other_plan(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-    """Refuse to continue a series with a plan other than that with which it began.
+    """Refuse to continue a series with another plan than the one with which it began.
 
     Raises
     ------
@@ -58,13 +58,13 @@ def refuse_other_plan(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None
     changed = [name for name, value in plan.items() if _given(name, begun.get(name)) != _given(name, value)]
     if changed:
         raise GateRefused(
-            f"The series began with another {', '.join(changed)}. Published classes cannot change: keep what "
-            "the series began with, or protect all units again by decision (microguard protect --rebase)."
+            f"The series began with another {', '.join(changed)}, and published classes cannot change. "
+            "Restore the initial value, or decide to protect all units again (microguard protect --rebase)."
         )
 
 
 def _given(name: str, value: Any) -> Any:
-    """Return a plan without defaults, so that keys of later versions do not count as changes."""
+    """Return a plan without default values, so that keys added in later versions do not count as changes."""
     if name != "variables" or not isinstance(value, Mapping):
         return value
     defaults = {key: field.get_default() for key, field in Variable.model_fields.items()}
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 def frozen_scales(
     latest: Generation | None, originals: ValidatedInput, specification: Specification
 ) -> dict[str, Scale]:
-    """Return the means and scales of the numeric variables from the update with which the series began.
+    """Return the means and scales of the numeric variables in the update with which the series began.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The series "register": records of units that enter, stay and leave, published again at each update.
+"""Series "register": records of units that enter, stay and leave, published again at each update.
 
 A register runs the same steps as any product of records, with three differences. It protects only the units
 whose class this update creates. It writes these units and all records of published classes. Before
@@ -61,7 +61,7 @@ from microguard.sdc.measures.moments import Moments
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Missing pattern with all bits set: a register has one clustering with all variables.
+#: Missing pattern with all bits set, because a register has one clustering of all variables.
 WHOLE_PATTERN = -1
 
 
@@ -82,12 +82,14 @@ class Register(Series):
         self._update: _Update | None = None
 
     def identity(self, job: Job) -> dict[str, Any]:
-        """Return the series and the last release for the identity, so that each update is a new release."""
+        """Return the series and the last release, which are parts of the identity, so that each update is a
+        new release.
+        """
         plain, ids = super().identity(job), self.published(job)
         return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
     def protect(self, product: Records, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Join the input to the state, protect the records of new classes, and compute the next state.
+        """Join the input with the state, protect the records of new classes, and compute the next state.
 
         Raises
         ------
@@ -171,7 +173,9 @@ class Register(Series):
         return comparison
 
     def counts(self, counts: Counts) -> Counts:
-        """Return the counts with the number of waiting (not yet published) units and of retained records."""
+        """Return the counts, including the numbers of pending (not yet published) units and of retained
+        records.
+        """
         return replace(counts, waiting=self._this.counts.waiting, ghosts=self._this.counts.ghosts)
 
     def update_counts(self) -> dict[str, Any]:
@@ -179,7 +183,7 @@ class Register(Series):
         return asdict(self._this.counts)
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the manifest entry of the update, with shares of retained records and waiting units."""
+        """Return the manifest entry of the update, with shares of retained records and pending units."""
         return {
             "kind": "register",
             "changes": self._settings.changes,
@@ -197,7 +201,7 @@ class Register(Series):
 
     @property
     def _values(self) -> list[Column]:
-        """Return hashes of numeric values before protection if the series republishes corrected units."""
+        """Return hashes of numeric values before protection, if the series republishes corrected units."""
         republished = self._settings.changes == "republish"
         return original_values(self.specification.numeric) if republished else []
 
@@ -215,7 +219,7 @@ class Register(Series):
         release_id: str,
         place: StagingArea,
     ) -> DataFrame:
-        """Update the latest state (an empty state if the series begins) by the input.
+        """Update the latest state by the input; the state is empty if the series begins.
 
         Raises
         ------
@@ -239,7 +243,8 @@ class Register(Series):
         """Decide which new records are published without their sensitive values."""
         specification, areas = self.specification, job.areas
         waited = None
-        if not earlier[-1].plan().get(WITHHOLDS, False):  # in earlier versions, units waited for values
+        # in earlier versions, units were held back until there were enough distinct values
+        if not earlier[-1].plan().get(WITHHOLDS, False):
             region = (
                 f.lit(None).cast("string") if specification.region is None else column(specification.region)
             )
@@ -282,20 +287,19 @@ def _refuse_other_identifiers(counts: UpdateCounts) -> None:
     if counts.renumbered:
         raise GateRefused(
             f"{counts.leavers} units are not in this input any more, {counts.comers} are new, and only "
-            f"{counts.units - counts.comers} are known: the units seem to have other identifiers than in "
-            "the last updates (another key of their pseudonyms, leading zeros, another column). The same "
-            "units would be published in two classes, which together disclose them. Give them the "
-            "identifiers they had; if they really are other units, a steward decides on microguard "
-            "protect --rebase."
+            f"{counts.units - counts.comers} are known: the identifiers of units appear to have changed "
+            "since the last updates (another key of their pseudonyms, leading zeros, another column). The "
+            "same units would be published in two classes, which together disclose them. Restore their "
+            "identifiers; if they really are other units, a steward decides on microguard protect --rebase."
         )
 
 
 def _refuse_exceeded(exceeded: tuple[str, ...]) -> None:
     if exceeded:
         raise GateRefused(
-            f"The series is too far from its source: {'; '.join(exceeded)}. Protect all units again by "
-            "decision (microguard protect --rebase, which is audited together with all earlier "
-            "releases), or raise the limit in [series]."
+            f"The published series differs too much from its source: {'; '.join(exceeded)}. Decide to "
+            "protect all units again (microguard protect --rebase, which is audited together with all "
+            "earlier releases), or raise the limit in [series]."
         )
 
 

@@ -36,7 +36,7 @@ _LIMITED = ("below_k", "determined_values", "determined_sums", "close_totals", "
 
 
 class Series(Predecessor[Records]):
-    """The series of one name that an update continues."""
+    """Series of one name, which an update continues."""
 
     follows = True
 
@@ -71,7 +71,8 @@ class Series(Predecessor[Records]):
         """
         release_id = staged.files.release_id
         write_members(protected.protected, self.specification, release_id, job.areas)
-        if not self.published(job):  # later updates have the values of a list that this update publishes
+        # later updates can contain the values of a list that this update publishes
+        if not self.published(job):
             write_value_lists(protected.screened.frame, self.specification, release_id, job.areas)
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)
@@ -94,7 +95,7 @@ class Series(Predecessor[Records]):
         return {SERIES: self.update_in_manifest(release_id)}
 
     def write_state(self, folder: Path) -> None:
-        """Write the joint audit and the counts of the update, for the history of the source."""
+        """Write the joint audit and the counts of the update for the history of the source."""
         assert self._joint is not None
         write_joint(folder, asdict(self._joint), self.update_counts())
 

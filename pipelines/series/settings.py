@@ -1,4 +1,4 @@
-"""Settings of a series, and the names of the columns of its state."""
+"""Settings of a series, and names of the columns of its state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION, CLASS = "__version", "__class"
 STATUS, SINCE, CREATED, ORIGIN = "__status", "__since", "__born", "__origin"
 STALE, SUPERSEDED, REGION, PATTERN, EVENT = "__stale", "__superseded", "__region", "__pattern", "__event"
 
-#: Columns of the state, in order. The state has one row for each unit and one for each superseded version.
+#: Columns of the state in order. The state has one row for each unit, and one for each superseded version.
 #: `ORIGIN` combines the hashes of the classes of a unit's other versions.
 STATE = (UNIT, VERSION, CLASS, ROW, STATUS, SINCE, CREATED, ORIGIN, STALE, SUPERSEDED, REGION, PATTERN)
 
@@ -24,7 +24,7 @@ PRESENT, RETAINED, WAITING, SUPPRESSED = "standing", "ghost", "waiting", "gone"
 
 @dataclass(frozen=True)
 class SeriesSettings:
-    """Settings that determine how a register is updated.
+    """Settings that control how a register is updated.
 
     Attributes
     ----------
@@ -56,4 +56,4 @@ class SeriesSettings:
 
     def __post_init__(self) -> None:
         if self.pool < self.k:
-            raise ValueError("a pool of fewer than k units makes no class")
+            raise ValueError("pool: expected at least k units, because fewer cannot form a class")

@@ -1,4 +1,4 @@
-"""A source: all releases of the same units, public or withdrawn, and their joint audit."""
+"""Source: all releases of the same units, public or withdrawn, and their joint audit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def source_of(specification: Specification) -> str:
-    """Return the name of the source of a release: the population of its units."""
+    """Return the name of a release's source, which denotes the population of its units."""
     return specification.release.source or specification.release.name
 
 
@@ -63,13 +63,15 @@ def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
 
 
 def accepted_of(releases: Sequence[Entry]) -> list[Entry]:
-    """Return the releases, oldest first, up to the last release that a steward accepted."""
+    """Return the releases, oldest first, up to the last one that a steward accepted."""
     accepted = [i for i, entry in enumerate(releases) if entry.successive == "accept"]
     return list(releases[: accepted[-1] + 1]) if accepted else []
 
 
 def _may_be_listed(entry: Entry) -> bool:
-    """Return whether an abandoned update is in an object store, where readers could list and read it."""
+    """Return whether an abandoned update is in an object store, where readers could have listed and
+    read it.
+    """
     return entry.event == "abandoned" and SERIES in entry.identity and "://" in entry.public
 
 
@@ -80,7 +82,7 @@ def _is_of(entry: Entry, specification: Specification) -> bool:
 
 
 def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Conflict]:
-    """Return releases of the source's records under other source names, also from a shared ledger."""
+    """Return the releases of the same records under other source names, also those in a shared ledger."""
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
     by_id = {
@@ -143,7 +145,7 @@ def _public_releases(
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _PublicReleases(areas, compare_again, with_tables, repeated)
     for entry in entries:
-        # except the release that is being made again
+        # a release that is made again is not compared with its earlier copy
         if staged is None or entry.release_id != staged.files.release_id:
             seen.add(entry)
     if staged is not None:
@@ -153,7 +155,7 @@ def _public_releases(
 
 @dataclass
 class _PublicReleases:
-    """The published files of a source, read one release at a time.
+    """Published files of a source, read one release at a time.
 
     Attributes
     ----------
@@ -179,11 +181,13 @@ class _PublicReleases:
     lost: list[str] = field(default_factory=list)
 
     def classes(self) -> list[Classes]:
-        """Return the classes of all maps of members."""
+        """Return the classes in all maps of members."""
         return classes_from_members(self.maps) if self.maps else []
 
     def disclosed_cells(self) -> int:
-        """Count the table cells that records of the same period disclose; no period means any period."""
+        """Count the table cells that records of the same period disclose; a release without a period matches
+        any.
+        """
         return sum(
             count_disclosed_cells(tables, records)
             for of_tables, tables in self.tables.items()
@@ -192,7 +196,7 @@ class _PublicReleases:
         )
 
     def add(self, entry: Entry) -> None:
-        """Add a published release; for a withdrawn release add only its map."""
+        """Add a published release; for a withdrawn release, add only its map."""
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
@@ -219,7 +223,7 @@ class _PublicReleases:
         """Add a staged release, and store the comparison of its map for later updates."""
         release_id = staged.files.release_id
         members = self.areas.record(release_id) / MEMBERS
-        (members / COMPARED).unlink(missing_ok=True)  # left by a killed run whose map was different
+        (members / COMPARED).unlink(missing_ok=True)  # left by a killed run that had another map
         if self._add(release_id, period, lambda: _staged_records(staged, _map_in(members)), None):
             keep_verified(members, staged.files.checksums, self.areas.key())
 
@@ -230,7 +234,7 @@ class _PublicReleases:
         read: Callable[[], PublishedRecords] | None,
         files: Mapping[str, str] | None,
     ) -> bool:
-        """Add a map and return whether it can be compared; `read` returns a public release's records."""
+        """Add a map and return whether it can be compared; `read` returns the records of a public release."""
         folder = self.areas.record(release_id) / MEMBERS
         known = verified_before(folder, files, self.areas.key())
         compare = self.compare_again or known != "yes"
@@ -254,7 +258,9 @@ def _map_in(folder: Path) -> Members | None:
 
 
 def _staged_records(staged: Staged, members: Members | None) -> PublishedRecords:
-    """Read staged records; take the means and the region, which the manifest will state, from the map."""
+    """Read staged records; the means and the region, which the manifest will state, are taken from
+    the map.
+    """
     contract = staged.contract
     partition = None if contract.partition_by is None else contract.schema.field(contract.partition_by)
     table = read_microdata(staged.folder, contract.names, partition)

@@ -1,4 +1,4 @@
-"""Update the state of a register by its input: entrants, exits, corrections, returns.
+"""Update of a register's state by its input: entrants, exits, corrections, returns.
 
 The state and the input are joined by unit key. Published records do not change, and a record never changes
 its class. The record of an exit is retained until every unit of its class has left. A unit that returns is
@@ -32,7 +32,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 _INCOMING, _PART, _POOLED = "__incoming", "__part", "__pooled"
-#: Columns of a stratum: the units of one stratum are clustered together.
+#: Columns of a stratum; units are clustered within their stratum.
 _STRATUM = (REGION, PATTERN, ORIGIN)
 _UNITS, _BACK, _MOVES = "__units", "__back", "__moves"
 _WANTED, _RESTORED, _PAST = "__wanted", "__restored", "__past"
@@ -66,7 +66,7 @@ def update_state(units: DataFrame, incoming: DataFrame, settings: SeriesSettings
 
 
 def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
-    """Join state and input, and set event and status of each unit.
+    """Join state and input, and determine event and status of each unit.
 
     A correction that will be republished splits a row in two: the superseded version and the waiting version.
     """
@@ -88,7 +88,7 @@ def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, num
         .otherwise(SUPPRESSED)
     )
     marked = joined.withColumn(EVENT, event)
-    # a unit that left while it waited, and was never published, has no row
+    # a unit that left before it was ever published has no row
     marked = marked.where(present | classed | (f.col(ORIGIN) != 0))
     if settings.changes == "republish":
         parts = f.when(corrected, f.array(f.lit(0), f.lit(1))).otherwise(f.array(f.lit(0)))
@@ -109,7 +109,8 @@ def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, num
     before = f.coalesce(f.col(ORIGIN), f.lit(0).cast("bigint"))
     return marked.select(
         UNIT,
-        # an earlier version may be present while a later one is published: version numbers are used once
+        # an earlier version may be present while a later one is published, so version numbers are never
+        # reused
         f.when(again, f.lit(number)).otherwise(f.coalesce(f.col(VERSION), f.lit(0))).alias(VERSION),
         f.when(~pooled, f.col(CLASS)).alias(CLASS),
         f.when(pooled, f.col(_INCOMING)).otherwise(f.col(ROW)).alias(ROW),
@@ -170,7 +171,8 @@ def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[Data
 
 
 def moved_classes(rows: DataFrame) -> DataFrame:
-    """Return the classes (`CLASS`) that this update suppresses or republishes, given rows of `update_state`.
+    """Return the classes (`CLASS`) that this update suppresses or republishes, given the rows of
+    `update_state`.
 
     A published class is suppressed if none of its units is present. A suppressed class is republished if at
     least half of its units have returned.
@@ -220,17 +222,21 @@ def with_moved_classes(rows: DataFrame, moved: DataFrame, number: int) -> DataFr
 
 
 def is_pooled() -> Column:
-    """Return whether a row of the state waits for a new class, not for the republication of its old class."""
+    """Return whether a row of the state is pending for a new class, and not for the republication of its old
+    class.
+    """
     return (f.col(STATUS) == WAITING) & f.col(CLASS).isNull()
 
 
 def _mark(name: str) -> Column:
-    """Return the hash of a class; `ORIGIN` combines hashes by exclusive or, independently of their order."""
+    """Return the hash of a class; `ORIGIN` combines hashes by exclusive or, so that their order has no
+    effect.
+    """
     return f.xxhash64(f.col(name))
 
 
 def pooled_units(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
-    """Select the units to cluster: all waiting units of each stratum that has enough of them.
+    """Select the units to cluster: all pending units of each stratum that has enough of them.
 
     The selection does not depend on values, because readers can see which units wait.
 
@@ -259,14 +265,14 @@ def pooled_units(rows: DataFrame, settings: SeriesSettings, *, first: bool = Fal
     same_stratum = f.lit(True)
     for name in _STRATUM:
         same_stratum = same_stratum & f.col(name).eqNullSafe(f.col(f"{name}_f"))
-    # the plan of the blocks lists all strata, because there are few
+    # all strata are listed, because the plan of the blocks has few
     pooled = waiting.join(f.broadcast(full), same_stratum, how="left_semi")
     remaining = f.broadcast(_leaving_few(rows, full, settings))
     return pooled.join(remaining, on=ORIGIN, how="left_anti").select(UNIT, VERSION, ORIGIN)
 
 
 def full_strata(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
-    """Return the strata (region, pattern, `ORIGIN`) with enough waiting units, and their number."""
+    """Return the strata (region, pattern, `ORIGIN`) with enough pending units, and the numbers of these."""
     diverse = bool(settings.diverse)
     entrants = settings.k if first and not diverse else settings.pool
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(entrants)
@@ -279,7 +285,7 @@ def full_strata(rows: DataFrame, settings: SeriesSettings, *, first: bool = Fals
 
 
 def _leaving_few(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> DataFrame:
-    """Return the histories (`ORIGIN`) with which clustering would leave other units, but fewer than k."""
+    """Return the histories (`ORIGIN`) of which clustering would leave some units, but fewer than k."""
     pooled = (
         full.where(f.col(f"{ORIGIN}_f") != 0)
         .groupBy(f.col(f"{ORIGIN}_f").alias(ORIGIN))

@@ -1,4 +1,5 @@
-"""Information loss of an update: compare input values of the present units with their published values.
+"""Information loss of an update: values of the present units in the input, compared with their published
+values.
 
 The block reports of an update cover only the units whose class it creates. Retained records have no input
 values, and waiting units have no published values.
@@ -21,7 +22,7 @@ from microguard.sdc.measures.moments import Moments
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-#: Number of units that one task sums.
+#: Number of units whose values one task sums.
 UNITS_PER_TASK = 200_000
 _PART, _MOMENTS, _WEIGHT = "part", "moments", "weight"
 
@@ -33,7 +34,8 @@ def moments_of_present_units(
     records: int,
     weight: str | None = None,
 ) -> Moments:
-    """Compute the moments of present units before and after protection, the same for any partitioning.
+    """Compute the moments of present units before and after protection; the result does not depend on the
+    partitioning.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def moments_of_present_units(
 
 
 def _of(batch: pa.RecordBatch, scales: Mapping[str, Scale]) -> Moments:
-    """Compute the moments of a batch; leave out pairs in which one value is missing."""
+    """Compute the moments of a batch, without pairs in which a value is missing."""
     table, coordinates = pa.Table.from_batches([batch]), Coordinates(scales, {})
     before, after = (
         coordinates.numeric(pa.table({name: table[f"{side}{i}"] for i, name in enumerate(scales)}))

@@ -1,4 +1,5 @@
-"""Store which maps of members were compared with their files, so that updates need not compare them again.
+"""Record of the maps of members that were compared with their files, so that updates do not compare them
+again.
 
 The folder of a map has the checksums of the map and of the files, signed with the agency's key. An update
 trusts the comparison while these checksums match; `microguard audit` compares again.
@@ -39,7 +40,7 @@ def keep_verified(members: Path, files: Mapping[str, str], key: bytes) -> None:
 def verified_before(
     members: Path, files: Mapping[str, str] | None, key: bytes
 ) -> Literal["yes", "no", "map changed"]:
-    """Return whether a map is known to describe the files of its release.
+    """Return whether a map was already found to describe the files of its release.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def verified_before(
 
 
 def checksums_of(release: Path) -> dict[str, str]:
-    """Compute the SHA-256 of the microdata files in a public folder."""
+    """Compute the SHA-256 of each microdata file in a public folder."""
     paths = sorted((release / MICRODATA).rglob("*.parquet"))
     return {path.relative_to(release).as_posix(): checksum(path) for path in paths}
 

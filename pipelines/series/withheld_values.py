@@ -1,4 +1,5 @@
-"""Publish a batch of new records without its sensitive values if it has too few distinct ones.
+"""Batches of new records that are published without sensitive values, because they have too few distinct
+ones.
 
 A batch is the set of units of a stratum that one update clusters. The time of clustering depends on the
 number of units only. If a batch had to wait for further values, as in microguard 0.5, readers could infer
@@ -29,21 +30,22 @@ from microguard.sdc.risk.too_few_values import too_few_values_probability, withh
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Key in the plan of a generation that states whether updates withhold values (earlier versions let units
-#: wait).
+#: Key in the plan of a generation that states whether updates withhold values (earlier versions held back
+#: units instead).
 WITHHOLDS = "withholds"
-#: Bits of the missing pattern that store the history of a unit: units of two histories are in two strata.
+#: Bits of the missing pattern that contain the history of a unit, so that units of two histories are in two
+#: strata.
 HISTORY_BITS, HISTORY_SHIFT = 0x7FFFFFFF, 32
-#: Number of records of the whole register that, added to those of a region, determine the estimated shares of
-#: values.
+#: Number of records of the whole register that are added to those of a region when the shares of values are
+#: estimated.
 PRIOR_RECORDS = 20
-#: Number of the most frequent values with separate shares, and number of groups for the other values.
+#: Number of the most frequent values that have their own shares, and number of groups for all other values.
 FREQUENT, GROUPS = 32, 32
 _STRATUM, _HELD = "__stratum_region", "__held"
 
 
 def pattern_with_history() -> Column:
-    """Return the pattern of a record combined with the history of its unit."""
+    """Return the missing pattern of a record combined with the history of its unit."""
     history = f.col(ORIGIN).bitwiseAND(f.lit(HISTORY_BITS))
     return f.col(PATTERN) + f.shiftleft(history, HISTORY_SHIFT)
 
@@ -65,7 +67,7 @@ def is_withheld(too_few: bool, probability: float, draw: float) -> bool:
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches whose values are withheld.
+    """Batches whose sensitive values are withheld.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class Batches:
     withheld: int
 
     def without_values(self, arrivals: DataFrame) -> DataFrame:
-        """Return the new records with the sensitive values of these batches missing."""
+        """Return the new records; the sensitive values of these batches are missing."""
         if not len(self.held):
             return arrivals
         held = arrivals.sparkSession.createDataFrame(
@@ -156,7 +158,9 @@ def batches_of(
 
 
 def _counted(keyed: DataFrame, names: Sequence[str], apart: Mapping[str, float], least: int) -> pa.Table:
-    """Count the records of each batch, and determine whether it has too few values; the result is sorted."""
+    """Count the records of each batch, and determine whether it has too few distinct values; the result is
+    sorted.
+    """
     kind = keyed.schema[_STRATUM].dataType.simpleString()
 
     def batch(table: pa.Table) -> pa.Table:
@@ -172,7 +176,7 @@ def _counted(keyed: DataFrame, names: Sequence[str], apart: Mapping[str, float],
 
 
 def _shares(published: DataFrame, name: str, apart: float) -> Callable[[Any], np.ndarray]:
-    """Return a function from a region to the shares of the values that readers expect of its next record.
+    """Return a function from a region to the shares of values that readers expect for its next record.
 
     Numeric values are counted in intervals of values that are close to each other.
     """

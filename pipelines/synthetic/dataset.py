@@ -1,4 +1,4 @@
-"""Generate synthetic persons in the households of a town, with dependences like those of a census.
+"""Synthetic persons in the households of a town, with dependences like those in a census.
 
 Persons are drawn in chunks, each with its own random stream derived from the seed. Memory therefore does not
 grow with the number of persons. A larger data set begins with the persons of a smaller one, unless the
@@ -14,14 +14,15 @@ import pyarrow as pa
 from microguard.pipelines.synthetic.persons import REGIONS, Households, persons
 
 CHUNK = 100_000
-"""Number of persons that are drawn at once."""
+"""Number of persons that are drawn at a time."""
 PERSONS_PER_REGION = 100
-"""Minimum number of persons per region; small data sets have fewer regions, so that none falls below k."""
+"""Minimum number of persons per region; small data sets have fewer regions, so that no region has fewer than
+k records."""
 REGION_SHARES = np.array([0.26, 0.19, 0.15, 0.12, 0.10, 0.08, 0.06, 0.04])
 
 
 def generate_persons(records: int, seed: int) -> Iterator[pa.Table]:
-    """Generate persons with the variables of all kinds of the demo, in tables of at most `CHUNK` rows.
+    """Generate persons with variables of all kinds that the demo uses, in tables of at most `CHUNK` rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Draw the variables of synthetic persons, conditional on their household and on other variables.
+"""Variables of synthetic persons, drawn conditionally on their household and on other variables.
 
 Every draw is vectorised over the persons of a chunk.
 """
@@ -68,7 +68,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Households:
-    """The households of a chunk, with the household of each person and the position in it."""
+    """Households of a chunk, with each person's household and position in it."""
 
     household_of: Ints
     position: Ints
@@ -225,7 +225,7 @@ def _diagnoses(rng: np.random.Generator, age: Ints, sex: Ints) -> Ints:
 def _economy(
     rng: np.random.Generator, home: Households, age: Ints, working: Mask, income: Floats
 ) -> dict[str, Any]:
-    """Draw the amounts of the numeric demo, of households (rent, floor space) and of persons."""
+    """Draw the amounts of the numeric demo, both of households (rent, floor space) and of persons."""
     n, wealth = len(age), home.wealth
     space = np.exp(3.9 + 0.35 * np.log(home.size) + 0.25 * wealth + 0.2 * rng.normal(size=len(wealth)))
     rent = space * np.exp(2.1 + 0.05 * (home.region % 4) + 0.1 * wealth + 0.15 * rng.normal(size=len(wealth)))
@@ -263,7 +263,9 @@ def _names(rng: np.random.Generator, home: Households) -> pa.Array:
 
 
 def _drawn(rng: np.random.Generator, utilities: Floats) -> Ints:
-    """Draw one category per person from a multinomial logit (rows: categories) by the Gumbel-max method."""
+    """Draw one category per person from a multinomial logit (rows are categories) by the Gumbel-max
+    method.
+    """
     return np.argmax(utilities + rng.gumbel(size=utilities.shape), axis=0)
 
 

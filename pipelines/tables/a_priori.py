@@ -1,4 +1,4 @@
-"""Read a priori information on single cells, one row for each cell; it overrides the sensitivity rules.
+"""A priori information about single cells, one row for each; it overrides the sensitivity rules.
 
 A CSV file with columns of the table that identify the cell (columns left out are summed over) and a column
 ``status``. Optional columns are ``lower_protection``, ``upper_protection``, ``lower_capacity``,
@@ -50,7 +50,7 @@ class APriori:
     numbers: dict[str, np.ndarray]
 
     def sensitivity(self, by_rules: Sensitivity, cells: Cells, table: Table) -> Sensitivity:
-        """Return the sensitivity by the rules, overridden by each status and level of the file."""
+        """Return the sensitivity by the rules, overridden by each status and level in the file."""
         safe = np.isin(self.status, ("safe", "fixed"))
         forced = self.status == "sensitive"
         withheld = self.status == SUPPRESSED
@@ -69,12 +69,12 @@ class APriori:
         return Sensitivity((by_rules.sensitive | forced | withheld) & ~safe, lower, upper)
 
     def capacity(self, side: str, room: np.ndarray) -> np.ndarray:
-        """Return the (cells,) capacities; those of the file take precedence; a fixed cell has capacity 0."""
+        """Return the capacities (cells,); those in the file have precedence; a fixed cell has capacity 0."""
         amounts = self.numbers[f"{side}_capacity"]
         return np.where(self.status == "fixed", 0.0, np.where(np.isnan(amounts), room, amounts))
 
     def costs(self, costs: np.ndarray) -> np.ndarray:
-        """Return the (cells,) costs; those of the file take precedence."""
+        """Return the costs (cells,); those in the file have precedence."""
         amounts = self.numbers["cost"]
         return np.where(np.isnan(amounts), costs, amounts)
 
@@ -84,7 +84,7 @@ class APriori:
 
 
 def a_priori_information(cells: Cells, specification: Specification) -> APriori | None:
-    """Return the information of the file and of the status column; None if both are absent.
+    """Return the information in the file and in the status column; None if there is neither.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def a_priori_information(cells: Cells, specification: Specification) -> APriori 
 
 
 def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
-    """Read the file and locate its cells in the table.
+    """Read the file of a priori information and locate its cells in the table.
 
     Raises
     ------
@@ -124,8 +124,9 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
     unknown = set(frame.columns) - {STATUS, *NUMBERS, *table.columns}
     if STATUS not in frame or unknown:
         raise InputRejected(
-            f"The file of table.a_priori needs a column {STATUS} and columns of the table; "
-            f"{len(unknown)} column(s) are neither codes nor {', '.join(NUMBERS)}. Rename or remove them."
+            f"The file of table.a_priori: expected a column {STATUS} and columns of the table, found "
+            f"{len(unknown)} column(s) that are neither codes nor {', '.join(NUMBERS)}. Rename or remove "
+            "them."
         )
     rows = _rows_of(frame, cells, table)
     statuses = [each for each in STATUSES if each != SUPPRESSED or table.suppressed]
@@ -133,8 +134,7 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
     if wrong.any():
         raise InputRejected(
             f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has an unknown status ({int(wrong.sum())} "
-            f"such rows); expected {', '.join(statuses[:-1])} or nothing. "
-            "Correct it."
+            f"such rows), expected {', '.join(statuses[:-1])} or nothing. Correct it."
         )
     status = np.full(len(cells), "", dtype=object)
     status[rows] = frame[STATUS].to_numpy()
@@ -148,7 +148,7 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
 
 
 def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
-    """Return the position of the cell that each row names."""
+    """Return the position of the cell that each row of the file names."""
     addresses = frame.reindex(columns=list(table.columns), fill_value=table.total).replace("", table.total)
     for name, mark in table.totals.items():
         addresses[name] = addresses[name].replace(mark, table.total)
@@ -156,12 +156,16 @@ def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
     position = addresses.merge(places, on=list(table.columns), how="left")["place"].to_numpy(float)
     if np.isnan(position).any():
         raise InputRejected(
-            f"Row {int(np.argmax(np.isnan(position))) + 1} of table.a_priori names a cell that the table "
-            f"does not have ({int(np.isnan(position).sum())} such rows). Correct its codes, or remove it."
+            f"Row {int(np.argmax(np.isnan(position))) + 1} of table.a_priori: expected codes of a cell of "
+            f"the table, found others ({int(np.isnan(position).sum())} such rows). Correct the codes, or "
+            "remove the row."
         )
     rows = position.astype(np.int64)
     if len(np.unique(rows)) < len(rows):
-        raise InputRejected("The file of table.a_priori names a cell twice. Say everything of it in one row.")
+        raise InputRejected(
+            "The file of table.a_priori: expected each cell in one row only, found a repeated one. Merge "
+            "its rows."
+        )
     return rows
 
 
@@ -170,7 +174,7 @@ def _amounts(texts: pd.Series, name: str) -> np.ndarray:
     wrong = (np.isnan(amounts) & (texts != "").to_numpy()) | (amounts < 0) | np.isinf(amounts)
     if wrong.any():
         raise InputRejected(
-            f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has in {name} no number of at least 0 "
-            f"({int(wrong.sum())} such rows). Correct it, or leave it empty."
+            f"Row {int(np.argmax(wrong)) + 1} of table.a_priori: expected a number of at least 0 in {name}, "
+            f"found another value ({int(wrong.sum())} such rows). Correct it, or leave it empty."
         )
     return amounts

@@ -1,4 +1,4 @@
-"""Protect the values of a table by adjustment or by rounding, and write the text of refusals."""
+"""Protection of a table's values by adjustment or by rounding, with the texts of refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from microguard.sdc.cta.small_counts.small_count_rounding import (
 )
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
-#: Function that protects the cells of a problem; if it had to relax limits, it returns a widened problem.
+#: Type of a function that protects the cells of a problem; if it had to relax limits, it returns a widened
+#: problem.
 ProtectCells = Callable[[TableProblem, Specification, Table, bytes], tuple[TableProblem, Adjustment]]
 
 
@@ -44,14 +45,14 @@ def protect_beside_earlier_releases(
         if not problem.releases:
             raise
         raise ProtectionFailed(
-            f"{error} Cells of it keep the values that {', '.join(problem.releases[:3])} published. Publish "
-            "both tables together (table.tables), leave out a dimension that both have, or let capacities "
-            'give way (table.relax = ["capacities"]).'
+            f"{error} Some of its cells keep the values published by {', '.join(problem.releases[:3])}. "
+            "Publish both tables together (table.tables), leave out a dimension that both have, or allow "
+            'wider capacities (table.relax = ["capacities"]).'
         ) from error
 
 
 def whole_adjustment(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
-    """Adjust the table to whole units (controlled tabular adjustment).
+    """Adjust the table to whole units of the last published digit (controlled tabular adjustment).
 
     Raises
     ------
@@ -70,13 +71,14 @@ def whole_adjustment(secret: CellTable, specification: Specification, table: Tab
     if not adjustment.whole:
         raise ProtectionFailed(
             "No protected table was found whose cells are whole units of the last published digit. Nothing "
-            "was published. Raise table.decimals or table.effort, or ask less of table.preserve."
+            "was published. Raise table.decimals or table.effort, or preserve fewer statistics in "
+            "table.preserve."
         )
     return adjustment
 
 
 def refusal(error: SdcError) -> ProtectionFailed:
-    """Return the reason why nothing was published, as a paragraph."""
+    """Return the reason for not publishing, as a paragraph."""
     return ProtectionFailed(
         f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
         "Nothing was published."
@@ -86,7 +88,7 @@ def refusal(error: SdcError) -> ProtectionFailed:
 def rounded(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Round to multiples of the base; return a widened problem if adjacent multiples do not add up.
+    """Round to multiples of the base; return a widened problem if no adjacent multiples are additive.
 
     Raises
     ------
@@ -105,11 +107,11 @@ def rounded(
             effort=table.effort,
         )
     except InvalidParameter as error:
-        raise InputRejected(f"The input makes no table of rounded counts: {error}.") from error
+        raise InputRejected(f"The input cannot be tabulated as rounded counts: {error}.") from error
     except (ImpossibleProtection, NoSolutionFound) as error:
         if relax:
             raise refusal(error) from error
-        advice = 'table.relax = ["adjacent"] lets as few cells as needed go further'
+        advice = 'table.relax = ["adjacent"] lets as few cells as necessary exceed their adjacent multiples'
         raise refusal(type(error)(f"{error}; {advice}")) from error
     except SolverFailed as error:
         raise refusal(error) from error
@@ -120,7 +122,8 @@ def rounded(
 def with_small_counts_rounded(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Round small counts only; return the problem with what readers of the table know.
+    """Round small counts only; return the result with a problem that describes the knowledge of the table's
+    readers.
 
     Raises
     ------
@@ -131,7 +134,7 @@ def with_small_counts_rounded(
     try:
         adjustment = small_count_rounding(problem.secret, base, key, problem.names, problem.held)
     except InvalidParameter as error:
-        raise InputRejected(f"The input makes no table of rounded counts: {error}.") from error
+        raise InputRejected(f"The input cannot be tabulated as rounded counts: {error}.") from error
     except (ImpossibleProtection, SolverFailed) as error:
         raise refusal(error) from error
     known = as_known_to_readers(problem.known, adjustment.values, base)
@@ -141,7 +144,7 @@ def with_small_counts_rounded(
 def adjusted(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust the table; if possible, keep its grand total within the limit of the gate.
+    """Adjust the table; if possible, change its grand total by at most the limit of the gate.
 
     Raises
     ------
@@ -154,7 +157,7 @@ def adjusted(
         return problem, adjustment
     if (np.abs(adjustment.deviations[totals]) <= share * np.abs(problem.secret.values[totals])).all():
         return problem, adjustment
-    # An adjustment that keeps the total often costs as much, or little more.
+    # an adjustment that preserves the total often costs the same or little more
     with suppress(ProtectionFailed):
         adjustment = whole_adjustment(problem.with_kept_totals(share).secret, specification, table)
     return problem, adjustment
@@ -163,7 +166,7 @@ def adjusted(
 def _relaxed_if_infeasible(
     problem: TableProblem, specification: Specification, table: Table
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; if constraints prove the table infeasible, relax limits and adjust again.
+    """Adjust the table. If constraints prove it infeasible, relax limits and adjust it again.
 
     Raises
     ------

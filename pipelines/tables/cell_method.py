@@ -1,4 +1,5 @@
-"""Tables of a method that decides for each cell whether to publish the true value, another value, or none.
+"""Tables of a method that decides for each cell whether to publish the true value, another value, or no
+value.
 
 The module has the base class of third-party methods. It tabulates, applies the disclosure rules, writes the
 files and stores the list of cells; a method decides the published value of each cell. A cell without a value
@@ -57,7 +58,7 @@ from microguard.sdc.suppression import Audit, Suppression, SuppressionProblem, a
 
 @dataclass(frozen=True)
 class CellProblem:
-    """The input of a method: cells, specification and key.
+    """Input of a method: cells, specification and key.
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class CellProblem:
 
 @dataclass(frozen=True)
 class CellComparison:
-    """Original cells, the results of the rules, and published values in units (NaN: suppressed)."""
+    """Original cells, results of the rules, and published values in units (NaN: suppressed)."""
 
     table: Table
     cells: Cells
@@ -87,19 +88,19 @@ class CellComparison:
 
     @property
     def problem(self) -> SuppressionProblem | None:
-        """The suppression problem, followed by the cells of earlier tables."""
+        """Return the suppression problem of this table, followed by the cells of earlier tables."""
         return None if self.joined is None else self.joined.problem
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """Return all measures, by section."""
+        """Return all measures by section."""
         from microguard.pipelines.tables.suppression.measures import measured
 
         return measured(self)
 
 
 class CellMethod(TableMethod):
-    """A method that decides cell by cell."""
+    """Method that decides about each cell."""
 
     @abstractmethod
     def protect(self, problem: CellProblem, key: bytes) -> np.ndarray | Suppression:
@@ -123,7 +124,7 @@ class CellMethod(TableMethod):
 
 
 class CellTables(TableProduct[CellComparison]):
-    """The tables of one specification, protected cell by cell."""
+    """Tables of one specification that are protected cell by cell."""
 
     def __init__(self, method: CellMethod) -> None:
         super().__init__(method.specification, method.guarantee())
@@ -136,7 +137,7 @@ class CellTables(TableProduct[CellComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[CellComparison]:
-        """Tabulate, apply the rules, call the method, and compute the disclosure that remains.
+        """Tabulate, apply the rules, call the method, and compute the remaining disclosure.
 
         Raises
         ------
@@ -145,7 +146,8 @@ class CellTables(TableProduct[CellComparison]):
         key, folder = job.areas.key(), job.areas.record(release_id)
         with job.progress.stage("tabulate"):
             cells = self._tabulated(job, screened, release_id)
-            write_cells(folder, cells, self.table)  # refusals refer to the numbers in this list
+            # written first, because refusals refer to the numbers in this list
+            write_cells(folder, cells, self.table)
             try:
                 by_rule = rule_table(cells, self.specification)
             except SdcError as error:
@@ -162,7 +164,7 @@ class CellTables(TableProduct[CellComparison]):
         values = np.asarray(values, float)
         if values.shape != (len(cells),) or not (np.isnan(values) | (values == np.rint(values))).all():
             raise ProtectionFailed(
-                f"The method {self.table.method} returned values of the shape {values.shape}: expected "
+                f"The method {self.table.method} returned values of the shape {values.shape}, expected "
                 f"({len(cells)},), each a whole number of units or NaN. Nothing was published. This is a "
                 "fault of the method."
             )
@@ -176,13 +178,15 @@ class CellTables(TableProduct[CellComparison]):
         return ProtectedTable(comparison, contents, standing, origin)
 
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
-        """Return the cells of this table that were published before, and refuse those of other methods."""
+        """Return the cells of this table that were published before; refuse them if another method published
+        them.
+        """
         before = self._before(job, cells)
         if not self.suppression and before and self.specification.publish.successive != "accept":
             raise GateRefused(
-                "Cells of this source were published before, in another table: expected none, as this method "
-                "cannot publish them with the earlier values. Nothing was published. Withdraw that table, or "
-                'set publish.successive to "accept" if a steward decides that they may be compared.'
+                "Cells of this source were published before in another table, and this method cannot "
+                "publish them with the earlier values. Nothing was published. Withdraw that table, or set "
+                'publish.successive to "accept" if a steward has decided that both tables may be compared.'
             )
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())
@@ -201,7 +205,7 @@ class CellTables(TableProduct[CellComparison]):
         for culprits, what in (
             (
                 keep & by_rule.sensitive,
-                "that the rule finds sensitive were published before with their values",
+                "that are sensitive by the rule were published before with their values",
             ),
             (
                 keep & (standing.units != cells.units),
@@ -210,11 +214,11 @@ class CellTables(TableProduct[CellComparison]):
         ):
             if culprits.any() and self.specification.publish.successive != "accept":
                 raise GateRefused(
-                    f"{int(culprits.sum())} cell(s) {what}, by {', '.join(standing.releases[:3])}, cell "
-                    f"{int(np.argmax(culprits))} of cells.parquet in the evidence among them: expected none, "
-                    "as a published cell cannot be suppressed or changed any more. Nothing was published. "
-                    "Publish the table without these cells, or by the earlier rule, or (of a revised source) "
-                    "of another period."
+                    f"{int(culprits.sum())} cell(s) {what}, by {', '.join(standing.releases[:3])}, for "
+                    f"example cell {int(np.argmax(culprits))} of cells.parquet in the evidence: a published "
+                    "cell can no longer be suppressed or changed. Nothing was published. Publish the table "
+                    "without these cells, by the earlier rule, or (if the source was revised) for another "
+                    "period."
                 )
         keep &= ~by_rule.sensitive
         problem = suppression_problem(cells, self.specification, by_rule, keep, standing.suppressed)
@@ -224,14 +228,15 @@ class CellTables(TableProduct[CellComparison]):
             return joined(problem, cells, self.table, before)
         except SdcError as error:
             raise GateRefused(
-                "This table does not fit tables of the same records that were published before, by "
-                f"{', '.join(standing.every[:3])}: expected suppressed cells with the values and rules of "
-                f"then, found that {error}. Nothing was published. Publish it by the earlier rules, or (of a "
-                "revised source) of another period."
+                "This table does not agree with tables of the same records that were published before, by "
+                f"{', '.join(standing.every[:3])}: expected the earlier values and rules of suppressed "
+                f"cells, found that {error}. Nothing was published. Publish it by the earlier rules, or (if "
+                "the source was revised) for another period."
             ) from error
 
     def _rounded_parts(self, cells: Cells, standing: PublishedValues, keep: np.ndarray) -> str:
-        """Name the rounding of parts as the cause of differing values, if it explains all of them.
+        """Return text that names the rounding of parts as the cause of differing values, if it explains all
+        of them.
 
         Every total of a finished table is the sum of its parts, each rounded to `table.decimals`. The parts
         of a cell differ between tables, and a cell has at most as many parts as contributors.
@@ -241,22 +246,22 @@ class CellTables(TableProduct[CellComparison]):
         if self.table.source != "cells" or np.any(differences > (parts[keep] + 1) / 2):
             return ""
         return (
-            f", which the rounding of their parts to table.decimals = {self.table.digits} explains (totals "
-            "are summed from the rounded cells, and the earlier table has other cells; publish both tables "
-            "with all digits of the file),"
+            ", which can be explained by the rounding of their parts to table.decimals = "
+            f"{self.table.digits} (totals are summed from the rounded cells, and the earlier table has "
+            "other cells; publish both tables with all digits of the file),"
         )
 
     def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:
-        """Refuse a table with fewer kinds of attacker than an earlier table of the same records."""
+        """Refuse a table with fewer kinds of attackers than an earlier table of the same records."""
         for earlier in before:
             missing = set(earlier.attackers) - set(self._attackers)
             if missing and self.specification.publish.successive != "accept":
                 raise GateRefused(
-                    f"The table {earlier.release_id} of the same records is protected from more attackers: "
-                    f"expected {', '.join(sorted(missing))} in table.attackers, and contributors or their "
-                    "numbers in the input, as lines of this table narrow those intervals too. Nothing was "
-                    'published. Add them, or set publish.successive to "accept" if a steward decides that '
-                    "the two tables may be compared."
+                    f"The table {earlier.release_id} of the same records is protected against more "
+                    f"attackers: expected {', '.join(sorted(missing))} in table.attackers, and contributors "
+                    "or their numbers in the input, because sums in this table also narrow the earlier "
+                    "intervals. Nothing was published. Add these attackers, or set publish.successive to "
+                    '"accept" if a steward has decided that the two tables may be compared.'
                 )
 
     def _decided(
@@ -266,9 +271,9 @@ class CellTables(TableProduct[CellComparison]):
             return self.method.protect(problem, key)
         except ImpossibleProtection as error:
             earlier = (
-                f" Cells of it must stay published or suppressed as in {', '.join(standing.releases[:3])}. "
-                "If the table can be protected without that, publish both tables together (table.tables), "
-                "or leave out a dimension that both have."
+                f" Its cells must remain published or suppressed as in {', '.join(standing.releases[:3])}. "
+                "If the table can be protected without this condition, publish both tables together "
+                "(table.tables), or leave out a dimension that both have."
                 if standing.releases
                 else ""
             )
@@ -278,8 +283,8 @@ class CellTables(TableProduct[CellComparison]):
             ) from error
         except SolverFailed as error:
             raise ProtectionFailed(
-                f"The table was not protected: {error}. Nothing was published. Set table.effort to another "
-                "value, or use fewer or coarser tables."
+                f"No pattern that protects the table was found: {error}. Nothing was published. Choose "
+                "another table.effort, or use fewer or coarser tables."
             ) from error
 
     def _audited(self, whole: Joined | None, proof: Suppression | None, values: np.ndarray) -> Audit | None:
@@ -299,11 +304,13 @@ class CellTables(TableProduct[CellComparison]):
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """Require the protected content in the files, and the limits; the guarantee adds its requirements."""
+        """Return the requirements that the files contain the protected content, and the limits; the guarantee
+        adds its own.
+        """
         return (*table_integrity(self.table), *(suppression_limits(self.table) if self.suppression else ()))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
-        """Write each cell before and after protection, and whether this table publishes it first."""
+        """Write each cell before and after protection, and whether it is published for the first time."""
         comparison = protected.comparison
         from microguard.pipelines.tables.suppression.jj import NAME as JJ
         from microguard.pipelines.tables.suppression.jj import write_jj

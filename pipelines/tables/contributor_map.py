@@ -1,4 +1,4 @@
-"""The map of contributors of a table for the joint audit: the finest codes of each unit key, no amounts."""
+"""Contributor map of a table for the joint audit: the finest codes of each unit key, without amounts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Folder of the contributor map in the evidence of a release, and its records: a folder of Parquet files.
+#: Folder of the contributor map in the evidence of a release, and the subfolder of its records (Parquet
+#: files).
 CONTRIBUTORS, UNITS = "contributors", "units.parquet"
 
 
 def write_contributors(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
-    """Write which unit is in which finest cell, in the format that `pipelines.audit.joint.partitions` reads.
+    """Write which units are in which finest cell, in the format that `pipelines.audit.joint.partitions`
+    reads.
 
     Only tables of unweighted amounts of units have such a map: only there a cell is a sum over a set of
     units.

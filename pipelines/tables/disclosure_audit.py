@@ -1,4 +1,4 @@
-"""Measure the knowledge of an attacker who knows the method, its parameters and every published number."""
+"""Knowledge of an attacker who knows the method, its parameters and every published number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from microguard.sdc.cta.rules.secret_factor import LARGEST_FACTOR
 
 @dataclass(frozen=True)
 class Attacks:
-    """Entries of the section ``attacker``, and metrics that the gate limits."""
+    """Entries of the section ``attacker``, and the metrics that the gate limits."""
 
     section: Mapping[str, Any]
     metrics: Mapping[str, float]
@@ -40,7 +40,7 @@ def intervals_of(
 
 
 def attacks(problem: TableProblem, adjustment: Adjustment, intervals: Intervals) -> Attacks:
-    """Return the measures for the method that protected the table."""
+    """Return the measures that apply to the method by which the table was protected."""
     if problem.moves is not None:
         return _of_counts(problem, adjustment, problem.moves)
     if not len(intervals.cells):
@@ -52,7 +52,8 @@ def _of_counts(problem: TableProblem, adjustment: Adjustment, moves: CountMoves)
     still_or_drawn = problem.known.sensitive | (problem.known.values == 0)
     counts = problem.known.values[still_or_drawn]
     shown = np.rint(adjustment.values[still_or_drawn])
-    finished = moves.everywhere and adjustment.algorithm not in UNBIASED  # a linear program draws nothing
+    # a linear program makes no random draws
+    finished = moves.everywhere and adjustment.algorithm not in UNBIASED
     posterior = count_posterior(counts, shown, moves.base, moves.odds, least=moves.least, as_moved=finished)
     section = {
         "base": moves.base,

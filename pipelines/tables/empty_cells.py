@@ -1,4 +1,4 @@
-"""Add the empty combinations of occurring codes to a table of counts, as cells of 0.
+"""Empty combinations of occurring codes, added to a table of counts as cells of 0.
 
 A combination that is left out discloses that it has no records. If the table has both true zeros and small
 counts published as 0 (or neither: `table.zeros`), a reader cannot tell them apart. But a code is listed only
@@ -13,11 +13,12 @@ from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 
 MOST_CELLS = 3_000_000
-"""Of a table with all its zeros: what one machine holds and the solver's lines are made for."""
+"""Maximum number of cells of a table with all its zeros, which fits into the memory of one machine and into
+the solver."""
 
 
 def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Return the (absent cells, columns) codes of the combinations that the table does not have.
+    """Return the codes of the combinations that the table does not contain, (absent cells, columns).
 
     Raises
     ------
@@ -31,7 +32,9 @@ def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:
 
 
 def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> pd.DataFrame:
-    """Return all combinations of the nodes of each dimension; columns of other tables have the total mark."""
+    """Return all combinations of the nodes of each dimension; columns of other tables contain the
+    total mark.
+    """
     size, nodes = 1, []
     for dimension in dimensions:
         levels = list(table.levels_of(dimension))
@@ -41,7 +44,7 @@ def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> 
         size *= len(nodes[-1])
     if size > MOST_CELLS:
         raise InputRejected(
-            f"A table of counts with all its zeros would have {size} cells, more than {MOST_CELLS}. Set "
+            f"A table of counts with all its zeros: found {size} cells, expected at most {MOST_CELLS}. Set "
             'table.zeros to "omit", or name fewer or coarser dimensions.'
         )
     crossed = nodes[0]
@@ -53,7 +56,7 @@ def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> 
 def of_nothing_but_zeros(
     codes: pd.DataFrame, units: np.ndarray, table: Table, dimensions: tuple[str, ...]
 ) -> np.ndarray:
-    """Return whether a cell has a code with counts of 0 in all cells of the code and of its parts."""
+    """Return whether a cell has a code for which all cells, including those of its parts, have count 0."""
     hidden = np.zeros(len(codes), dtype=bool)
     for dimension in dimensions:
         levels = list(table.levels_of(dimension))

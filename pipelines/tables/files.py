@@ -1,4 +1,4 @@
-"""Write the files of a protected table: one per table, codes and values only, ordered by code."""
+"""Files of a protected table: one per table, with codes and values only, sorted by code."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from microguard.pipelines.tables.tau_argus import write_tau_argus
 from microguard.schemas.specification.table import Table
 
 FOLDER = "table"
-#: Maximum number of digits of a published value: more than any exact sum has.
+#: Maximum number of digits of a published value; no exact sum has more.
 _DIGITS = 18
 
 
 def columns_of(table: Table, dimensions: tuple[str, ...]) -> list[str]:
-    """Return the columns with the codes of one table."""
+    """Return the columns that contain the codes of one table."""
     return list(dict.fromkeys(name for each in dimensions for name in table.levels_of(each)))
 
 
 def value_type(table: Table) -> pa.DataType:
-    """Return the type of the published values: integers, or decimals that add up exactly."""
+    """Return the type of the published values: integers, or decimals whose sums are exact."""
     return pa.int64() if table.digits == 0 else pa.decimal128(_DIGITS, table.digits)
 
 
 def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
-    """Return whether each cell is in the table of these dimensions: all other columns have the total mark."""
+    """Return whether each cell belongs to the table of these dimensions; all other columns then contain the
+    total mark.
+    """
     others = [name for name in codes.columns if name not in columns_of(table, dimensions)]
     inside = np.ones(len(codes), dtype=bool)
     for name in others:
@@ -73,7 +75,7 @@ def published(
         if table.zeros == "omit":
             inside &= units != 0
         elif table.counts and table.levels == "secret":
-            shown = np.nan_to_num(units[inside], nan=1.0)  # a suppressed cell may have any value
+            shown = np.nan_to_num(units[inside], nan=1.0)  # a suppressed cell may have any value here
             inside[inside] = ~of_nothing_but_zeros(codes[inside], shown, table, dimensions)
         columns = columns_of(table, dimensions)
         arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
@@ -100,12 +102,12 @@ def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, r
 
 
 def decimals(units: np.ndarray, digits: int) -> list[Decimal]:
-    """Return integer numbers of units as exact decimals."""
+    """Convert integer numbers of units to exact decimals."""
     return [Decimal(int(each)).scaleb(-digits) for each in units]
 
 
 def _values(units: np.ndarray, table: Table) -> pa.Array:
-    """Return the published values, NULL where a cell has none."""
+    """Return the published values; NULL for cells without one."""
     hidden = np.isnan(units)
     units = np.where(hidden, 0.0, units)
     if table.digits == 0:

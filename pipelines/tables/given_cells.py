@@ -1,4 +1,6 @@
-"""Prepare the rows of a finished table: codes without blanks, one total mark, computed margins."""
+"""Rows of a finished table, prepared for tabulation: codes without blanks, one total mark, computed
+margins.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from microguard.schemas.specification.table import Table
 
 
 def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Return rows with the codes, total mark and margins that a tabulation needs.
+    """Return rows with the codes, the total mark and the margins that a tabulation requires.
 
     Parameters
     ----------
@@ -28,8 +30,8 @@ def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
         codes = rows[labels[name]]
         if mark != table.total and (codes == table.total).any():
             raise InputRejected(
-                f"The column {name} has the code {table.total!r} next to the total mark {mark!r} of "
-                "table.totals. Set table.total to a text that is no code."
+                f"The column {name} contains the code {table.total!r} in addition to the total mark "
+                f"{mark!r} of table.totals. Set table.total to a text that is not a code."
             )
         rows[labels[name]] = codes.replace(mark, table.total)
     if table.margins == "computed":
@@ -39,14 +41,14 @@ def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     if without:
         raise InputRejected(
             f"No cell has the total mark {table.total!r} in {', '.join(without)}: set table.total (or "
-            "table.totals for one column) to the code of the total. If the file has internal cells only, set "
-            'table.margins to "computed".'
+            "table.totals for one column) to the code of the total. If the file contains internal cells "
+            'only, set table.margins to "computed".'
         )
     return rows
 
 
 def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> pd.DataFrame:
-    """Return internal cells and all margins computed from them; largest contributions are merged."""
+    """Return the internal cells and all margins computed from them; largest contributions are merged."""
     given = [name for name in table.numbers if name not in (table.value, table.shadow, table.contributors)]
     foreign = [name for name in given if name not in table.largest]
     if len(table.tables) > 1 or foreign:
@@ -54,16 +56,17 @@ def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> p
             f"{len(table.tables)} tables" if len(table.tables) > 1 else f"the column(s) {', '.join(foreign)}"
         )
         raise InputRejected(
-            f'Margins cannot be computed with {what} (table.margins = "computed"). Add them to the file.'
+            f'Margins cannot be computed with {what} (table.margins = "computed"). Add the margins to the '
+            "file."
         )
     keys = list(labels.values())
     if (rows[keys] == table.total).any(axis=None):
         raise InputRejected(
-            f"Cells have the total mark {table.total!r}, expected internal cells only, whose margins are "
-            'computed. Leave the totals out, or set table.margins to "given".'
+            f"Some cells have the total mark {table.total!r}, expected internal cells only, from which "
+            'margins are computed. Remove the totals, or set table.margins to "given".'
         )
     if rows[keys].duplicated().any():
-        raise InputRejected("The input has a cell twice. Give each combination of codes once.")
+        raise InputRejected("The input contains a cell twice. Keep one row for each combination of codes.")
     whole = rows
     for columns in families(table):
         parents = table.parents.get(columns[-1])
@@ -86,7 +89,7 @@ def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> p
 def _with_ancestors(
     rows: pd.DataFrame, columns: list[str], parents: dict[str, str] | None, total: str
 ) -> pd.DataFrame:
-    """Return each row once for its code and once for every code above it in one dimension."""
+    """Return each row once for its code and once for each of the code's ancestors in one dimension."""
     chains: list[pd.DataFrame] = []
     if parents is None:
         for depth in range(len(columns) + 1):

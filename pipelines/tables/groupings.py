@@ -1,4 +1,4 @@
-"""Add the constraints of further hierarchies over a column: a coarse cell is the sum of its codes' cells.
+"""Constraints of further hierarchies over a column: a coarse cell is the sum of the cells of its codes.
 
 Activities belong to sections, and to branches that cross sections; regions belong to provinces, and to urban
 and rural areas. The first hierarchy with a column determines the position of its codes in the table. A later
@@ -20,13 +20,13 @@ from microguard.schemas.specification.table import Table
 from scipy import sparse
 
 _POSITION = "__position"
-#: Maps a column, and the columns above it in a further hierarchy, to its codes with the codes above them.
+#: Type: for a column and the columns above it in a further hierarchy, its codes with their ancestors.
 CodeGroups = Mapping[tuple[str, tuple[str, ...]], pd.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The codes of a column that belong to each code of another hierarchy.
+    """Codes of a column that belong to each code of another hierarchy.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class Grouping:
         repeated = len(self.codes) - self.codes[self.finer].nunique()
         if repeated:
             raise InputRejected(
-                f"{self.finer} does not nest in {self.coarser[-1]}: {repeated} code(s) lie under more than "
-                "one. Correct the data, or table.hierarchies."
+                f"{self.finer} is not nested in {self.coarser[-1]}: {repeated} code(s) belong to more than "
+                "one coarser code. Correct the data, or table.hierarchies."
             )
 
 
 def grouping_lines(codes: pd.DataFrame, table: Table, groupings: Sequence[Grouping]) -> sparse.csr_matrix:
-    """Return the (constraints, cells) matrix by which cells of coarser columns are sums of finer cells.
+    """Return the (constraints, cells) matrix that expresses cells of coarser columns as sums of finer cells.
 
     Parameters
     ----------

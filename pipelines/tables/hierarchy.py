@@ -1,4 +1,4 @@
-"""Classifications of a table: the position of a code in its dimension, as a path from the total down."""
+"""Classifications of a table: the position of a code in its dimension, as a path that starts at the total."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.relations import Dimension
 
-#: Separator of the codes of a path; codes from text files never contain it.
+#: Separator of the codes in a path; codes from text files never contain it.
 _STEP = "\x1f"
 
 
 def families(table: Table) -> list[tuple[str, ...]]:
-    """Return the columns of each dimension, coarse to fine: its deepest hierarchy, or one column."""
+    """Return the columns of each dimension from coarse to fine: those of its deepest hierarchy, or one
+    column.
+    """
     deepest: dict[str, tuple[str, ...]] = {}
     for dimension in table.dimensions:
         levels = table.levels_of(dimension)
@@ -46,7 +48,7 @@ def paths(codes: pd.DataFrame, table: Table) -> tuple[list[Dimension], list[np.n
 
 
 def refuse_bad_codes(codes: pd.DataFrame, table: Table) -> None:
-    """Refuse levels that do not nest, codes below a total, and parents that are not cells.
+    """Refuse levels that are not nested, codes below a total, and parents without cells.
 
     Raises
     ------
@@ -57,24 +59,24 @@ def refuse_bad_codes(codes: pd.DataFrame, table: Table) -> None:
         for depth in range(1, len(columns)):
             if np.any(summed[depth - 1] & ~summed[depth]):
                 raise InputRejected(
-                    f"Cells have a code of {columns[depth]} below a total of {columns[depth - 1]}: "
-                    f"{int(np.sum(summed[depth - 1] & ~summed[depth]))} cell(s). Name the coarser code, or "
+                    f"Cells have a code of {columns[depth]} but a total in {columns[depth - 1]}: "
+                    f"{int(np.sum(summed[depth - 1] & ~summed[depth]))} cell(s). Add the coarser code, or "
                     "correct table.hierarchies."
                 )
             pairs = codes.loc[~summed[depth], list(columns[: depth + 1])].drop_duplicates()
             repeated = len(pairs) - pairs[columns[depth]].nunique()
             if repeated:
                 raise InputRejected(
-                    f"{columns[depth]} does not nest in {columns[depth - 1]}: {repeated} code(s) lie under "
-                    "more than one. Correct the data, or table.hierarchies."
+                    f"{columns[depth]} is not nested in {columns[depth - 1]}: {repeated} code(s) belong to "
+                    "more than one coarser code. Correct the data, or table.hierarchies."
                 )
     for name, parents in table.parents.items():
         occurring = set(codes[name])
         absent = {parents[code] for code in occurring & set(parents)} - occurring - {table.total}
         if absent:
             raise InputRejected(
-                f"table.parents names {len(absent)} parent(s) in {name} of which the table has no cell. Add "
-                "their cells, or correct table.parents."
+                f"table.parents names {len(absent)} parent(s) in {name} for which the table has no cell. "
+                "Add their cells, or correct table.parents."
             )
 
 

@@ -1,4 +1,4 @@
-"""Read a priori files of tau-ARGUS (`.hst`) as rows for `pipelines.tables.a_priori`.
+"""A priori files of tau-ARGUS (`.hst`), read as rows for `pipelines.tables.a_priori`.
 
 A line has one action for one cell: the codes in the order of the dimensions, then ``s`` (safe), ``u``
 (sensitive), ``p`` (fixed: published unchanged), ``c`` and a cost, or ``pl`` and the lower and upper
@@ -20,7 +20,7 @@ from microguard.schemas.errors import InputRejected
 
 SUFFIX = ".hst"
 SEPARATORS = ";,\t"
-"""The first of them that stands in the file separates its fields."""
+"""Possible separators of fields; the first of them that occurs in the file is used."""
 ACTIONS = {
     "s": ("status",),
     "u": ("status",),
@@ -33,7 +33,7 @@ _STATUS = {"s": "safe", "u": "sensitive", "p": "fixed", "pl": "sensitive"}
 
 
 def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
-    """Return one row of text for each cell: its codes, and the entries of all its lines together.
+    """Return one row of text for each cell, with its codes and the entries of all its lines.
 
     Raises
     ------
@@ -56,8 +56,8 @@ def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
         amounts = 0 if action in ("s", "u", "p") else len(ACTIONS.get(action, ()))
         if action not in ACTIONS or len(words) != 1 + amounts or not all(words):
             raise InputRejected(
-                f"Line {number} of table.a_priori is no line of a tau-ARGUS file: expected "
-                f"{len(dimensions)} code(s), then s, u, p, c and a cost, or pl and two levels."
+                f"Line {number} of table.a_priori: expected {len(dimensions)} code(s), then s, u, p, c and "
+                "a cost, or pl and two levels; found another line. Correct it."
             )
         entry = dict(zip(ACTIONS[action], words[1:], strict=True)) if amounts else {}
         if action in _STATUS:
@@ -65,8 +65,8 @@ def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
         cell = cells.setdefault(codes, {})
         if any(cell.get(name, value) != value for name, value in entry.items()):
             raise InputRejected(
-                f"Line {number} of table.a_priori contradicts an earlier line on the same cell. Remove one "
-                "of the two."
+                f"Line {number} of table.a_priori contradicts an earlier line about the same cell. Remove "
+                "one of the two."
             )
         cell |= entry
     columns = [*dimensions, "status", "lower_protection", "upper_protection", "cost"]

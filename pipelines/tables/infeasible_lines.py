@@ -1,4 +1,4 @@
-"""Name the constraints that prove a table infeasible, by the codes of their cells."""
+"""Constraints that prove a table infeasible, named by the codes of their cells."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from scipy import sparse
 
-#: Maximum number of constraints that a message lists, and of parts of each constraint.
+#: Maximum number of constraints in a message, and of parts of each constraint.
 _MOST_LINES, _MOST_PARTS = 3, 8
 
 
 def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: Table) -> ProtectionFailed:
-    """Return the refusal with a remedy; for finished cells, name the infeasible constraints by codes.
+    """Return the refusal with a remedy; for finished tables, name the infeasible constraints by codes.
 
     For records the codes are values of records, and messages never contain these. Without a proof of
     infeasibility the refusal is returned unchanged.
@@ -31,12 +31,14 @@ def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: T
         return ProtectionFailed(f"{error} {_advice(cause, problem, table)}")
     lines = [line_of_codes(cells, problem, int(number)) for number in cause.constraints[:_MOST_LINES]]
     more = len(cause.constraints) - len(lines)
-    text = f"{error} The proof: {'; '.join(lines)}{f'; and {more} more lines' if more else ''}. "
+    text = f"{error} The proof: {'; '.join(lines)}{f'; and {more} more constraints' if more else ''}. "
     return ProtectionFailed(text + _advice(cause, problem, table))
 
 
 def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
-    """Return a constraint as "total = part + part" with the codes of each cell; mark sensitive cells."""
+    """Return a constraint as "total = part + part" with the codes of each cell; sensitive cells are
+    marked.
+    """
     relations = sparse.csr_matrix(problem.secret.relations)
     start, stop = relations.indptr[line], relations.indptr[line + 1]
     variables, signs = relations.indices[start:stop], relations.data[start:stop]
@@ -56,7 +58,9 @@ def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
 
 
 def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -> str:
-    """Describe what makes the constraints feasible: the necessary capacity, if there is one constraint."""
+    """Yield changes that make the constraints feasible; for a single constraint, with the necessary
+    capacity.
+    """
     ways = []
     percent = capacity_needed(problem, int(cause.constraints[0])) if len(cause.constraints) == 1 else None
     held = problem.held is not None and bool(np.isfinite(problem.held).any())
@@ -68,11 +72,12 @@ def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -
     if table.fixed_margins:
         ways.append("free the margins (table.fixed_margins = false)")
     ways.append("lower the levels of the sensitive cells, or merge their categories")
-    return f"To make it possible, {'; or '.join(ways)}."
+    return f"To make it feasible, {'; or '.join(ways)}."
 
 
 def capacity_needed(problem: TableProblem, line: int) -> int | None:
-    """Return the least capacity, in percent of the values, with which a constraint is feasible, else None.
+    """Return the least capacity, in percent of the values, with which a constraint is feasible; None if there
+    is none.
 
     Sensitive cells move by exactly one of their two levels, in the directions that need the least capacity.
     """

@@ -1,4 +1,4 @@
-"""Build the public manifest of a protected table: guarantee, limits, layout of the files.
+"""Public manifest of a protected table: guarantee, limits, layout of the files.
 
 The manifest contains nothing computed from original values: neither which cells are sensitive nor how many.
 """
@@ -21,23 +21,24 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 
 RELAXED = (
-    "The table could not be protected within the limits set on changes of cells that are not sensitive. As "
-    "little as had to gave way, in the order stated: {}."
+    "The table could not be protected within the limits on changes of cells that are not sensitive. These "
+    "limits were exceeded by the least possible amount, in the following order: {}."
 )
 SWAPPED = (
-    "Before the cells were made, records at risk exchanged their area with similar ones: cells by area are "
-    "of the exchanged records. Variables that describe an area and were not exchanged may contradict it."
+    "Before tabulation, records at risk exchanged their area with similar records, and cells by area are "
+    "computed from the exchanged records. Variables that describe an area and were not exchanged may "
+    "contradict it."
 )
 RELAXED_ROUNDING = (
-    "Multiples next to the true counts did not add up: as few cells as could be found were let go further, "
-    "and of these a true count may be farther away than said above."
+    "No adjacent multiples of the true counts were additive. As few cells as could be found therefore "
+    "exceed their adjacent multiples, and their true counts may be farther away than stated above."
 )
 
 
 def layout_of(
     table: Table, contents: Mapping[str, pa.Table], groupings: CodeGroups | None = None
 ) -> dict[str, Any]:
-    """Describe the columns and codes of the files of a table, for readers.
+    """Describe the columns and codes of the files of a table for readers.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def _relaxed(table: Table, steps: tuple[str, ...]) -> str:
 
 
 def _groupings(table: Table, contents: Mapping[str, pa.Table], groupings: CodeGroups) -> list[dict[str, Any]]:
-    """Describe further hierarchies over a column, with the codes of the column."""
+    """Describe further hierarchies over a column with the codes of the column."""
     return [
         {
             "column": finer,

@@ -1,4 +1,4 @@
-"""Measure a protected table: all measures and verdicts, which only the agency sees.
+"""Measures and verdicts of a protected table, which only the agency can read.
 
 ``quality.json`` has the sections ``release``, ``counts``, ``stages`` and ``verdicts`` of
 `pipelines.evidence.evidence`, and these:
@@ -62,14 +62,15 @@ from microguard.sdc.cta import Adjustment
 from microguard.sdc.cta.disclosure_audit import Intervals
 
 _CLASSES = 12
-"""Classes of size that changes are shown by."""
+"""Size classes by which changes are shown."""
 _WIDTH_DIGITS = 9
-"""Digits of a width in levels: more of them are the solver's, and would refuse a width of just one level."""
+"""Digits of an interval width in levels. Further digits are rounding errors of the solver, and would refuse a
+width of exactly one level."""
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """Original cells next to adjusted ones: the input of every measure of a table."""
+    """Original and adjusted cells, from which every measure of a table is computed."""
 
     table: Table
     cells: Cells
@@ -79,14 +80,14 @@ class TableComparison:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """Return all measures, by section."""
+        """Return all measures by section."""
         return measured(self.cells, self.problem, self.adjustment, self.intervals, self.table)
 
 
 def measured(
     cells: Cells, problem: TableProblem, adjustment: Adjustment, intervals: Intervals, table: Table
 ) -> dict[str, Any]:
-    """Return all measures of a protected table against the original, in values."""
+    """Return all measures of a protected table compared with the original, in values."""
     unit = 10.0**-table.digits
     rule = problem.by_rule
     sensitive, sizes = rule.sensitive, np.abs(rule.values)
@@ -167,7 +168,7 @@ _AS_THEY_ARE = ("bound_kind", "gap", "optimal", "algorithm", "stopped_by")
 
 @dataclass(frozen=True, eq=False)
 class JudgedIntervals:
-    """Compare the intervals of the examined cells with levels and with the unit of publication.
+    """Intervals of the examined cells, compared with levels and with the unit of publication.
 
     Attributes
     ----------
@@ -182,7 +183,8 @@ class JudgedIntervals:
 
 
 def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedIntervals:
-    """Compare intervals with levels and with the unit; without negative values, intervals start at 0.
+    """Compare intervals with levels and with the unit of publication; without negative values, intervals
+    start at 0.
 
     The unit is that of the last published digit (1 here), or the smallest level of a sensitive cell, if that
     is larger. For rounding it is base - 1: the widest interval of the values that are less than a base away
@@ -213,7 +215,7 @@ def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedInter
 
 
 def by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
-    """Return the relative change of the cells by class of size, with logarithmic class limits."""
+    """Return the relative change of the cells by size class, with logarithmic class limits."""
     filled = sizes > 0
     if not filled.any():
         return []
@@ -246,31 +248,36 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
     below, examined = section["below_protection"], section["examined"]
     unsafe = max(section.get("below_unit", 0), section.get("not_judged", 0))
     if unsafe:
-        text = f"{unsafe:,} of {examined:,} sensitive cells have no interval, or one below the last digit."
+        text = (
+            f"{unsafe:,} of {examined:,} sensitive cells have no interval, or one that is narrower than the "
+            "last digit."
+        )
         yield unsafe / max(examined, 1), text
     odds, posterior = section.get("direction_odds"), section.get("largest_posterior")
     if not section["of"]:
         yield 0.0, "No cell is sensitive by the rules of the specification."
     if below:
-        text = f"{below:,} of {examined:,} sensitive cells keep an interval narrower than their level."
+        text = (
+            f"{below:,} of {examined:,} sensitive cells have an interval that is narrower than their level."
+        )
         yield below / max(examined, 1), text
     if odds and section["narrowest"] is not None:
         yield (
             odds,
-            "Whoever guesses in which direction a sensitive cell was moved is right in "
-            f"{100 * odds:.3g} % of the cases; the narrowest interval left to an attacker is "
+            "An attacker who guesses in which direction a sensitive cell was changed is right in "
+            f"{100 * odds:.3g} % of the cases; the narrowest interval that an attacker can compute is "
             f"{section['narrowest']:.3g} times the protection level.",
         )
     if posterior:
         yield (
             posterior,
-            "Whoever knows the method can be sure of a true small count, given what is published, by "
-            f"{100 * posterior:.3g} % at the most.",
+            "An attacker who knows the method determines a true small count from its published value with "
+            f"a probability of at most {100 * posterior:.3g} %.",
         )
 
 
 class TableSection(Measure[TableComparison, Any]):
-    """A section that is computed together with all others."""
+    """Section that is computed together with all others."""
 
     def __init__(self, name: str, section: Any = dict[str, Any]) -> None:
         self.name, self.section = name, section
@@ -308,15 +315,15 @@ class Metrics(TableSection):
         return {MetricKey(name): value for name, value in section.items()}
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
-        """Return the sum of all changes in a sentence."""
-        yield f"All changes together are {100 * section['total_adjustment']:.3g} % of all values."
+        """Return a sentence with the sum of all changes."""
+        yield f"The sum of all changes is {100 * section['total_adjustment']:.3g} % of the sum of all values."
 
 
 class AdjustmentSection(TableSection):
-    """The algorithm of the adjustment, and its proved bound."""
+    """Algorithm of the adjustment, and its proved bound."""
 
     def plots(self, section: dict[str, Any], k: int) -> dict[str, str]:
-        """Draw objective and bound over the search."""
+        """Draw objective and bound during the search."""
         history = section["history"]
         if len(history) < 2:
             return {}
@@ -327,7 +334,9 @@ class TableSummary(TableSection):
     """Number of cells and constraints of the table, and its distance from the original table."""
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
-        """Return a sentence with the changed cells, the largest change, and the change of the grand total."""
+        """Return a sentence with the number of changed cells, the largest change, and the change of the grand
+        total.
+        """
         yield from change_sentence(section)
 
 

@@ -1,4 +1,6 @@
-"""Compare methods on one table: the cost of each for users, and the sensitive cells that it discloses."""
+"""Comparison of methods on one table: the cost of each for users, and the sensitive cells that it
+discloses.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_input import table_of
 from scipy import sparse
 
-#: Keys of `[table]` that every method uses.
+#: Keys of `[table]` that apply to every method.
 _ALL = set(Table.model_fields) - {
     key for row in BUILT_IN.values() for key in (*row.keys, "method", "preserve", "relax", "zeros", "quality")
 }
@@ -22,7 +24,7 @@ _ALL = set(Table.model_fields) - {
 
 @dataclass(frozen=True)
 class MethodOnTable:
-    """One method on a table; shares are of the cells or of the value of all cells.
+    """Results of one method on a table; shares are of the cells or of the value of all cells.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class MethodOnTable:
 
 
 def with_method(specification: Specification, method: str) -> Specification:
-    """Return the specification with another method of tables, without the keys that this method ignores."""
+    """Return the specification with another table method, without the keys that this method ignores."""
     table = table_of(specification)
     heeded = _ALL | {key for key in BUILT_IN[method].keys if "." not in key}
     given = {
@@ -77,7 +79,7 @@ def with_method(specification: Specification, method: str) -> Specification:
 
 
 def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> MethodOnTable:
-    """Measure a table that one method protected."""
+    """Compute the row of a table that one method protected."""
     cells = comparison.cells
     values, given_away = _published(comparison, metrics)
     hidden = np.isnan(values)
@@ -106,7 +108,8 @@ def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> Method
 def _read_from_lines(
     relations: sparse.csr_matrix, hidden: np.ndarray, units: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return each suppressed cell's maximum distance from its true value, for a reader without contributions.
+    """Return each suppressed cell's maximum distance from its true value, for a reader who knows no
+    contributions.
 
     If no value is negative, a cell is at least 0. It is at most the sum of the suppressed parts of any
     constraint with a published total.

@@ -1,4 +1,4 @@
-"""Find the parents of codes by their first characters (`table.code_widths`)."""
+"""Parents of codes, derived from their first characters (`table.code_widths`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_parents_of_codes(frame: DataFrame, specification: Specification) -> Spe
 
 
 def parents_by_width(codes: Iterable[str], widths: Sequence[int]) -> dict[str, str]:
-    """Map each code to its parent: its leading characters, as many as the level above has.
+    """Map each code to its parent: its first characters, as many as the next coarser level has.
 
     Parameters
     ----------

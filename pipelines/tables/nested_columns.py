@@ -1,4 +1,4 @@
-"""Refuse columns whose codes are unions or parts of codes of an earlier table.
+"""Refusal of columns whose codes are unions or parts of codes of an earlier table.
 
 Example: the branches of a section, published before, add up to the section. A later table that publishes the
 section changes its value independently. The difference between the section and the sum of its branches then
@@ -25,7 +25,8 @@ from scipy.sparse.csgraph import connected_components
 def refuse_nested_columns(
     records: DataFrame, table: Table, before: Iterable[PublishedCell], *, known: bool
 ) -> None:
-    """Refuse a table if its codes have the same records as sets of codes of an earlier table's column.
+    """Refuse a table if some of its codes have the same records as sets of codes of a column of an earlier
+    table.
 
     Parameters
     ----------
@@ -48,16 +49,16 @@ def refuse_nested_columns(
             for other in sorted((theirs - set(table.columns)) & set(records.columns)):
                 shared = [name for name in here if name in theirs]
                 if any(_determines(_pairs(records, table, name, other)) for name in shared):
-                    continue  # the cells that both tables have add up to cells of the other column
+                    continue  # the cells that both tables contain add up to cells of the other column
                 for name in (name for name in here if name not in theirs):
                     if add_up(_pairs(records, table, name, other), known=known):
                         raise GateRefused(
                             f"Codes of {name} add up to the same records as codes of {other}, a column of "
-                            f"the published table {release_id} that this table lacks. The difference of "
-                            "their sums would disclose by how much cells were moved. Give this table both "
-                            f'columns (table.hierarchies with "{other}" and "{name}", the coarser one '
-                            'first), or set publish.successive to "accept" if a steward has decided that '
-                            "both tables may be published."
+                            f"the published table {release_id} that this table does not contain. The "
+                            "difference of their sums would disclose by how much cells were changed. "
+                            f'Include both columns in this table (table.hierarchies with "{other}" and '
+                            f'"{name}", the coarser one first), or set publish.successive to "accept" if a '
+                            "steward has decided that both tables may be published."
                         )
 
 

@@ -1,4 +1,4 @@
-"""Set the number of decimals of a table without `table.decimals` to that of the data.
+"""Default number of decimals of a table without `table.decimals`: that of the data.
 
 If a table had more digits than the data, unchanged cells would end in zeros and changed cells would not: the
 last digits would disclose which cells were changed. Integer data is therefore published as integers. Data
@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 
 
 def with_digits_of_data(frame: DataFrame, specification: Specification) -> Specification:
-    """Return the specification with `table.decimals` set to the digits that the values need.
+    """Return the specification with `table.decimals` set to the number of decimals that the values need.
 
     The specification is returned unchanged if it sets the digits, if the table has counts, or if the values
     need `LARGEST_DEFAULT` digits. In the last case the release keeps the id of earlier versions, which used
@@ -60,7 +60,9 @@ def digits_of_data(frame: DataFrame, specification: Specification, table: Table)
 
 
 def _digits(amount: Column) -> Column:
-    """Return the digits of one amount; `LARGEST_DEFAULT` if it is missing or too large for its last digit."""
+    """Return the number of decimals of one amount; `LARGEST_DEFAULT` if it is missing or too large to be
+    exact.
+    """
     exact = f.bround(amount, LARGEST_DEFAULT)
     fewest = f.lit(LARGEST_DEFAULT)
     for digits in reversed(range(LARGEST_DEFAULT)):

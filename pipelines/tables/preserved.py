@@ -1,4 +1,4 @@
-"""Preserve statistics of a table, and regress protected on original cells.
+"""Preserved statistics of a table, and the regression of protected on original cells.
 
 Statistics and regression use the finest cells of each table of the specification: cells that are not summed
 over any dimension. The mean of these cells is the grand total divided by their number (Cox, Kelly, Patil
@@ -34,7 +34,7 @@ def finest_cells(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...])
 
 
 def quality_of(cells: Cells, table: Table) -> Quality | None:
-    """Return the statistics of `[table.preserve]`, in units; None without such a section.
+    """Return the statistics of `[table.preserve]` in units; None without such a section.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _statistics(cells: Cells, table: Table) -> Iterator[Quality]:
 
 
 def fits(cells: Cells, table: Table, units: np.ndarray) -> list[dict[str, Any]]:
-    """Return the statistics of each table's finest cells before and after protection, in values.
+    """Return the regression of each table's finest cells, after on before protection, in values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Build the problem of a method from cells and `[table]`: sensitive cells, levels, capacities, costs."""
+"""Problem of a method, built from cells and `[table]`: sensitive cells, levels, capacities, costs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from microguard.sdc.cta.table.summation import Summation
 
 @dataclass(frozen=True, eq=False)
 class CountMoves:
-    """Values to which small counts may be drawn, and their odds; public, unlike the draws.
+    """Values to which small counts may be drawn, and their probabilities; unlike the draws, these are public.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class CountMoves:
 
 @dataclass(frozen=True, eq=False)
 class TableProblem:
-    """A table to adjust.
+    """Table to adjust.
 
     Attributes
     ----------
@@ -116,7 +116,9 @@ class TableProblem:
     grand_totals: tuple[int, ...] = ()
 
     def with_kept_totals(self, share: float) -> TableProblem:
-        """Return the problem whose non-sensitive grand totals move by at most this share of their values."""
+        """Return the problem in which non-sensitive grand totals may change by at most this share of their
+        values.
+        """
         totals = [each for each in self.grand_totals if not self.secret.sensitive[each]]
         most = np.full(self.secret.cells, np.inf)
         most[totals] = np.floor(share * np.abs(self.secret.values[totals]))
@@ -124,7 +126,8 @@ class TableProblem:
         return replace(self, secret=replace(self.secret, lower_capacity=lower, upper_capacity=upper))
 
     def relaxed(self, table: Table) -> TableProblem | None:
-        """Return the problem relaxed as little as possible by `table.relax`; None if no step is enough.
+        """Return the problem relaxed as little as possible by the steps of `table.relax`; None if no step
+        suffices.
 
         Raises
         ------
@@ -136,14 +139,16 @@ class TableProblem:
         return None if relaxation is None else self.widened(relaxation)
 
     def widened(self, room: Relaxation) -> TableProblem:
-        """Return the problem with larger capacities, also in `known`: attackers know the relaxation."""
+        """Return the problem with larger capacities, also in `known`, because attackers know the
+        relaxation.
+        """
         return replace(self, secret=room.apply(self.secret), known=room.apply(self.known), relaxation=room)
 
 
 def table_problem(
     cells: Cells, specification: Specification, key: bytes, standing: PublishedValues | None = None
 ) -> TableProblem:
-    """Apply the rules of a specification to its cells; all amounts in units of the last published digit.
+    """Apply the rules of a specification to its cells; all amounts are in units of the last published digit.
 
     Parameters
     ----------
@@ -227,7 +232,7 @@ def rule_table(cells: Cells, specification: Specification) -> CellTable:
 
 
 def _as_signed(cells: Cells, table: Table, problem: CellTable) -> CellTable:
-    """Return the table with values kept non-negative, unless some contributions are negative.
+    """Return the table with values that remain non-negative, unless some contributions are negative.
 
     Sums of another variable (`table.shadow`) do not determine the sign of contributions.
     """
@@ -237,7 +242,7 @@ def _as_signed(cells: Cells, table: Table, problem: CellTable) -> CellTable:
 
 
 def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray | None:
-    """Return whether a magnitude cell has fewer contributors than the minimum, all of which contribute 0.
+    """Return whether a magnitude cell has fewer contributors than the minimum, and all of them contribute 0.
 
     No protection range hides such a zero. A listed zero discloses that each contributor has 0. If the cell is
     left out, readers cannot tell it from a cell without contributors. Returns a (cells,) array; None for
@@ -253,12 +258,12 @@ def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray |
 
 
 def _gross(cells: Cells) -> np.ndarray:
-    """Return the (cells,) sums of absolute contributions, or of the known ones if not all are known."""
+    """Return the sums of absolute contributions (cells,), or of the known ones if not all are known."""
     return cells.largest.sum(axis=1) if cells.gross is None else cells.gross
 
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
-    """Return how small counts are drawn; None if the specification sets protection levels."""
+    """Return the possible draws of small counts; None if the specification sets protection levels instead."""
     if table.method == "small_count_rounding":
         assert table.base is not None
         return CountMoves(table.base, small_count_odds(table.base), least, everywhere=True)
@@ -284,15 +289,15 @@ def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> No
     others = by_rule.sensitive & (cells.contributors != cells.units)
     if others.any():
         raise InputRejected(
-            f"{int(others.sum())} cell(s) have fewer than {least} contributors and a larger count, because "
-            "units have several records. Rounding and adjustment depend on the count and do not hide how few "
-            "units contribute. Nothing was published. Give the table one record of each unit, or choose "
-            'table.method = "suppression".'
+            f"{int(others.sum())} cell(s) have fewer than {least} contributors but a larger count, because "
+            "units have several records. Rounding and adjustment depend on the count and do not hide how "
+            "few units contribute. Nothing was published. Use a table with one record of each unit, or "
+            'choose table.method = "suppression".'
         )
 
 
 def _names(cells: Cells, variables: np.ndarray, identities: Sequence[str]) -> list[str]:
-    """Return the identity of each variable for the draws: that of its finest cell."""
+    """Return the identity of each variable that its draw depends on: that of its finest cell."""
     depth = np.count_nonzero(cells.tabulation.nodes, axis=1)
     order = np.lexsort((np.arange(len(cells)), -depth, variables))
     first = order[np.unique(variables[order], return_index=True)[1]]
@@ -369,7 +374,9 @@ def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
 
 
 def _capacity(cells: Cells, table: Table, side: str, level: np.ndarray) -> np.ndarray:
-    """Return the capacity: the input's column, else a share of the value and at least the cell's level."""
+    """Return the capacity: the column in the input, otherwise a share of the value and at least the cell's
+    level.
+    """
     capacity_column = cells.input_columns.get(f"{side}_capacity")
     return capacities(cells.units, table.capacity, level) if capacity_column is None else capacity_column
 
@@ -385,7 +392,7 @@ def _costs(cells: Cells, table: Table) -> np.ndarray:
 
 
 def _margins(cells: Cells) -> np.ndarray:
-    """Return whether each cell is the total of a constraint."""
+    """Return for each cell whether it is the total of a constraint."""
     relations = cells.tabulation.relations
     margins = np.zeros(len(cells), dtype=bool)
     margins[relations.indices[relations.data < 0]] = True

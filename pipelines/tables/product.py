@@ -1,4 +1,4 @@
-"""The product "table" for adjusted cells: sensitive cells are protected and the table stays additive."""
+"""Product "table" for adjusted cells: sensitive cells are protected and the table remains additive."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.cta.rules.tighten_bounds import tighten_bounds
 from microguard.sdc.errors import ImpossibleProtection, SdcError
 
-#: Maximum product of sensitive cells and cells that "auto" examines: each sensitive cell needs two linear
-#: programs over the table.
+#: Maximum product of sensitive cells and cells for which "auto" examines all sensitive cells; each needs two
+#: linear programs over the table.
 _EXAMINED_WORK = 2_000_000
 _MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
-#: Maximum number of times that a table is adjusted and examined while a direction is disclosed.
+#: Maximum number of times that a table is adjusted and examined as long as a direction is disclosed.
 _ATTEMPTS = 6
 
 
 class Tables(TableProduct[TableComparison]):
-    """Adjusted tables: every total remains the sum of its parts."""
+    """Adjusted tables; every total remains the sum of its parts."""
 
     measures = measures_of("table", ("table", "attacker", "fit", "changes", "metrics", "adjustment"))
 
@@ -70,7 +70,7 @@ class Tables(TableProduct[TableComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[TableComparison]:
-        """Tabulate, adjust, and compute the disclosure that remains.
+        """Tabulate, adjust, and compute the remaining disclosure.
 
         Raises
         ------
@@ -83,7 +83,8 @@ class Tables(TableProduct[TableComparison]):
         with job.progress.stage("adjust"):
             standing = self._standing(job, cells, screened)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
-            write_cells(folder, cells, self.table, problem)  # refusals refer to the numbers in this list
+            # written first, because refusals refer to the numbers in this list
+            write_cells(folder, cells, self.table, problem)
             try:
                 problem, adjustment = protect_beside_earlier_releases(
                     self.protect_cells, problem, self.specification, self.table, job.areas.key()
@@ -103,7 +104,7 @@ class Tables(TableProduct[TableComparison]):
     def _attacked(
         self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
     ) -> TableComparison:
-        """Examine the table; while a cell's direction is disclosed, adjust again with tighter bounds."""
+        """Examine the table; as long as a cell's direction is disclosed, adjust again with tighter bounds."""
         for attempt in range(_ATTEMPTS):
             intervals = self._intervals(problem, adjustment, key)
             shown = intervals.cells[intervals.determined]
@@ -130,8 +131,8 @@ class Tables(TableProduct[TableComparison]):
         return table_requirements(self.table, bool(measured.sections["attacker"]["examined"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[TableComparison]) -> None:
-        """Write each cell before and after protection, its interval, and whether this table publishes it
-        first.
+        """Write each cell before and after protection, its interval, and whether it is published for the
+        first time.
         """
         comparison = protected.comparison
         values = comparison.adjustment.values[comparison.problem.variables]
@@ -189,7 +190,7 @@ def examined_at_most(table: Table, cells: int) -> int:
 
 
 def contradicts(error: StandingValueFails) -> GateRefused:
-    """Return the refusal of a table that contradicts a published one."""
+    """Return the refusal of a table that would contradict a published one."""
     return GateRefused(
         f"A table of this source was published before, and this one would contradict it: {error}. Nothing "
         "was published."

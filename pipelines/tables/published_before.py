@@ -1,4 +1,4 @@
-"""Keep the published value of a cell in every later table that has the same cell.
+"""Published values of cells, which every later table with the same cell keeps.
 
 Two cells are the same if they have the same measure, the same codes (totals left out) and the same source and
 period. A part of a value (`table.parts`) is a measure of its own. Under any source, period and codes, two
@@ -32,10 +32,10 @@ from microguard.sdc.cta import CellTable
 from microguard.sdc.errors import SdcError
 
 ALIKE = 0.5
-"""Share of common cells with one true value from which small values are of the same records: of other records
-a few coincide, after a month much of a register has changed."""
+"""Share of common cells with equal true values from which small values count as those of the same records.
+Other records have a few equal values by chance; within a month, much of a register changes."""
 DISTINCTIVE = 10_000
-"""Units of the last digit from which an equal value is no coincidence."""
+"""Minimum value, in units of the last digit, for which equality is not a coincidence."""
 
 
 CHANGED, TRUE, SUPPRESSED = "changed", "true", "suppressed"
@@ -143,7 +143,7 @@ def of_the_same_records(
 
 
 class Places:
-    """Rows of a table that equal published cells, under the same codes or as cells of the same units."""
+    """Rows of a table that equal published cells, either by their codes or as cells of the same units."""
 
     def __init__(self, cells: Cells, table: Table) -> None:
         self._cells, self._table = cells, table
@@ -156,7 +156,9 @@ class Places:
                     self._by_members.setdefault((self.identities[row][0], str(members)), []).append(row)
 
     def of(self, cell: PublishedCell) -> list[int]:
-        """Return the rows of a published cell: those with its codes, else those with its units and value."""
+        """Return the rows of a published cell: those with its codes, otherwise those with its units and
+        value.
+        """
         row = self._by_codes.get((cell.measure, cell.codes))
         if row is not None:
             return [row]
@@ -168,7 +170,7 @@ class Places:
         return [row for row in rows if _same_amount(cell.original, self._cells, self._table, row)]
 
     def certain(self, cell: PublishedCell, rows: Iterable[int]) -> bool:
-        """Return whether the value or the contributors rule out that these rows are equal by chance."""
+        """Return whether the value or the contributors exclude that these rows are equal by chance."""
         assert cell.original is not None
         if abs(cell.original).scaleb(-int(cell.original.as_tuple().exponent)) >= DISTINCTIVE:
             return True
@@ -177,7 +179,9 @@ class Places:
 
 
 def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int) -> bool:
-    """Return whether a true value equals that of a cell, if records may have been rounded to fewer digits."""
+    """Return whether a true value equals that of a cell whose records may have been rounded to fewer
+    digits.
+    """
     if original is None:
         return False
     digits = -int(original.as_tuple().exponent)
@@ -188,7 +192,7 @@ def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int)
 
 
 def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> PublishedValues:
-    """Find the cells of a table among the published cells, under the same codes or else under others.
+    """Find the cells of a table among the published cells, by their codes or, failing that, by their units.
 
     If several cells have the same units (a section with a single branch, and its only size class), the cell
     whose codes differ least is used.
@@ -218,8 +222,8 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
         if scaled != int(scaled):
             raise StandingValueFails(
                 f"cell {row} was published by {cell.release_id} with more digits than table.decimals = "
-                f"{table.digits}; "
-                f"publish as many digits as then, table.decimals = {-int(cell.value.as_tuple().exponent)}",
+                f"{table.digits}; publish the same number of digits, table.decimals = "
+                f"{-int(cell.value.as_tuple().exponent)}",
                 variable=row,
             )
         units[row] = float(int(scaled))
@@ -242,7 +246,7 @@ def new_cells(
     status: str = CHANGED,
     private: Mapping[str, np.ndarray] | None = None,
 ) -> list[PublishedCell]:
-    """Return the cells that this release publishes for the first time under their codes, for the ledger.
+    """Return the cells whose codes this release publishes for the first time, for the ledger.
 
     Parameters
     ----------
@@ -271,7 +275,7 @@ def new_cells(
 
 
 def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
-    """Return the (variables,) earlier published values in units, NaN where there is none.
+    """Return the earlier published values in units, (variables,); NaN for variables without one.
 
     Raises
     ------
@@ -285,14 +289,14 @@ def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
     differing = int(np.sum(held[variables[rows]] != units))
     if differing:
         raise StandingValueFails(
-            f"{differing} cell(s) are identical with others of this table and were published with another "
-            "value; leave out one of the tables"
+            f"{differing} cell(s) are identical to other cells of this table but were published with "
+            "another value; leave out one of the tables"
         )
     return held
 
 
 def refuse_other_multiples(held: np.ndarray, base: int) -> None:
-    """Refuse to round to a base if earlier values are not multiples of the base.
+    """Refuse rounding to a base if earlier published values are not multiples of it.
 
     Parameters
     ----------
@@ -306,14 +310,14 @@ def refuse_other_multiples(held: np.ndarray, base: int) -> None:
     if off_base.any():
         raise StandingValueFails(
             f"table.base = {base}: expected a base of which all published values are multiples, found "
-            f"{int(off_base.sum())} cell(s) that an earlier release published at other values. Use the base "
-            "or the method of that release",
+            f"{int(off_base.sum())} cell(s) that an earlier release published with other values. Use the "
+            "base or the method of that release",
             variable=int(np.argmax(off_base)),
         )
 
 
 def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> CellTable:
-    """Return the table with every published cell fixed at its earlier value.
+    """Return the table in which every published cell is fixed at its earlier value.
 
     Parameters
     ----------
@@ -335,10 +339,10 @@ def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> Cel
     if fails.any():
         cell = int(np.argmax(fails))
         raise StandingValueFails(
-            f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, were published at a value nearer "
-            "to their present one than the rule allows: the source was revised, or the rule is stricter now. "
-            "Publish the table without these cells, or by the earlier rule, or (of a revised source) of "
-            "another period",
+            f"{int(fails.sum())} sensitive cell(s), for example cell {cell}, were published with a value "
+            "that is nearer to their current value than the rule allows: the source was revised, or the "
+            "rule is stricter now. Publish the table without these cells, by the earlier rule, or (if the "
+            "source was revised) for another period",
             variable=cell,
         )
     level = np.abs(change)

@@ -1,4 +1,4 @@
-"""Read and write the published cells of each table: a file in its evidence, located through the ledger.
+"""Published cells of each table, in a file of its evidence that is located through the ledger.
 
 The file is written before the ledger records the release as intended, and is read from then on. So no cell
 can be published without its value being in a file.
@@ -74,8 +74,8 @@ def published_cells(areas: Areas) -> Iterator[PublishedCell]:
         if not path.is_file():
             raise GateRefused(
                 f"The evidence of the table {entry.release_id} is lost: the published values of its cells "
-                "are unknown, and a second value of a cell would disclose its true value. "
-                "Restore the evidence area from its back-up."
+                "are unknown, and a second value of a cell would disclose its true value. Restore the "
+                "evidence area from its back-up."
             )
         yield from read_published_cells(path.parent)
 

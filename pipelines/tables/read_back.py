@@ -1,4 +1,4 @@
-"""Read the staged tables back: count the guarantee, and compare the files with the staged content."""
+"""Staged tables, read back to count the guarantee and to compare the files with the staged content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from microguard.schemas.specification.table import Table
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """Results of the verification of the files of a staged table.
+    """Results of verifying the files of a staged table.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Refuse amounts that an earlier table published in another unit, or under another name.
+"""Refusal of amounts that an earlier table published in another unit or under another name.
 
 A cell in thousands of euros has other draws than the same cell in euros. Together they are two published
 values of one cell, and their mean is near the true value.
@@ -16,14 +16,14 @@ from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 
-#: Minimum number of cells with the same ratio: unrelated columns do not have so many by chance.
+#: Minimum number of cells with the same ratio; unrelated columns do not have that many by chance.
 FEWEST = 5
 #: Smallest cell whose ratio is compared, as a multiple of the rounding error of its records.
 TELLING = 20.0
 #: Maximum share of the compared cells that may have another ratio, because a few records were corrected.
 REVISED = 0.05
-#: Maximum probability that fewer cells have one ratio by chance: that of `FEWEST` cells of size `TELLING`,
-#: one of which determines the ratio.
+#: Maximum probability that fewer cells have equal ratios by chance. It equals that of `FEWEST` cells of size
+#: `TELLING`, of which one determines the ratio.
 COINCIDENCE = TELLING ** (1 - FEWEST)
 
 
@@ -49,10 +49,10 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
     for (release_id, theirs, ours), cells_of_both in pairs.items():
         if proportional(cells, table, cells_of_both):
             raise GateRefused(
-                f"The amounts of {ours} are those of {theirs}, which the table {release_id} adds up, times a "
-                "factor: the same cells would be published with two values, whose mean is near the truth. "
-                "Add up the earlier column, under its name and in its unit, or set publish.successive to "
-                '"accept" if a steward has decided that both may be published.'
+                f"The amounts of {ours} are those of {theirs}, published in the table {release_id}, times a "
+                "constant factor: the same cells would be published with two values, whose mean is close "
+                "to the true value. Use the earlier column under its name and in its unit, or set "
+                'publish.successive to "accept" if a steward has decided that both may be published.'
             )
 
 
@@ -69,7 +69,7 @@ def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
 
 
 def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]]) -> bool:
-    """Return whether true values and earlier true values have a constant ratio, within their digits.
+    """Return whether true values and earlier true values have a constant ratio, up to rounding.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]
     apart = np.abs(here - ratio * there) > rounding
     if telling.sum() >= FEWEST:
         return bool((apart & telling).sum() <= REVISED * telling.sum())
-    # If there are few cells, all must agree. One cell determines the ratio, and another may be the total of
-    # the others. Cells with equal amounts count once.
+    # If there are few cells, all must have the same ratio. Two cells are not enough: one determines the
+    # ratio, and another may be the total of the rest. Cells with equal amounts count once.
     few, first = np.unique(np.column_stack([here, there])[telling], axis=0, return_index=True)
     chances = np.sort((rounding / np.maximum(sizes, rounding))[telling][first])[2:]
     return bool(len(few) > 2 and not apart[telling].any() and np.prod(chances) <= COINCIDENCE)

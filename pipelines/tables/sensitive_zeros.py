@@ -1,4 +1,4 @@
-"""Refuse sensitive cells of 0 without an absolute protection level, because a percentage of 0 is 0.
+"""Refusal of sensitive cells of 0 without an absolute protection level, because a percentage of 0 is 0.
 
 No rule makes a cell of 0 sensitive. Only the user declares such a cell (`table.status`, `table.a_priori`),
 because nobody may learn that its contributors contributed nothing. It needs an absolute level, like the zero
@@ -17,7 +17,7 @@ _DECLARED = "declared sensitive by table.status or table.a_priori"
 
 
 def refuse_levels_of_zero(sensitivity: Sensitivity) -> None:
-    """Refuse sensitive cells without any protection level.
+    """Refuse sensitive cells that have no protection level.
 
     Raises
     ------
@@ -26,17 +26,18 @@ def refuse_levels_of_zero(sensitivity: Sensitivity) -> None:
     bare = sensitivity.sensitive & (sensitivity.lower == 0) & (sensitivity.upper == 0)
     if bare.any():
         raise InputRejected(
-            f"{int(bare.sum())} cell(s) {_DECLARED} have no protection level, cell {int(np.argmax(bare))} of "
-            "cells.parquet in the evidence among them: expected a level above 0, found table.safety_range, "
-            "which is a percentage of the value and protects no zero. Set table.zero_safety_range to the "
-            "amount by which such a cell must change at least, or give each of these cells its levels in "
-            "table.a_priori. Declare a cell safe if everybody knows that it can only be empty. Nothing was "
-            "published."
+            f"{int(bare.sum())} cell(s) {_DECLARED} have no protection level, for example cell "
+            f"{int(np.argmax(bare))} of cells.parquet in the evidence: expected a level above 0, found "
+            "table.safety_range, which is a percentage of the value and does not protect a zero. Set "
+            "table.zero_safety_range to the amount by which such a cell must change at least, or set "
+            "levels for each of these cells in table.a_priori. Declare a cell safe if everybody knows that "
+            "it can only be empty. Nothing was published."
         )
 
 
 def refuse_fixed_zeros(cells: Cells, a_priori: APriori, stuck: np.ndarray) -> None:
-    """Refuse sensitive zeros that may not rise: every reader would recognise them as structural zeros.
+    """Refuse sensitive zeros that may not increase, because every reader would recognise them as structural
+    zeros.
 
     Parameters
     ----------
@@ -48,10 +49,11 @@ def refuse_fixed_zeros(cells: Cells, a_priori: APriori, stuck: np.ndarray) -> No
     InputRejected
     """
     fixed = (a_priori.status == "sensitive") & (cells.units == 0) & stuck
-    if fixed.any() and not np.any(cells.units < 0):  # a zero may fall if values may be negative
+    if fixed.any() and not np.any(cells.units < 0):  # a zero may decrease if values may be negative
         raise InputRejected(
-            f"{int(fixed.sum())} cell(s) {_DECLARED} may not change, cell {int(np.argmax(fixed))} of "
-            "cells.parquet in the evidence among them: expected an upper capacity of at least the protection "
-            "level, found less by table.upper_capacity or table.a_priori. A cell that can only be empty "
-            "hides nothing: declare it safe or fixed, or raise its upper capacity. Nothing was published."
+            f"{int(fixed.sum())} cell(s) {_DECLARED} may not change, for example cell "
+            f"{int(np.argmax(fixed))} of cells.parquet in the evidence: expected an upper capacity of at "
+            "least the protection level, found a smaller one by table.upper_capacity or table.a_priori. A "
+            "cell that can only be empty has nothing to hide: declare it safe or fixed, or raise its upper "
+            "capacity. Nothing was published."
         )

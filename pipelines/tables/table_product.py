@@ -46,14 +46,14 @@ from microguard.sdc.errors import SdcError
 
 Comparison = TypeVar("Comparison")
 NO_TABLE = (
-    "The input makes no table: {error}. Nothing was published. Correct the input, or [table] if it describes "
-    "another one."
+    "The input cannot be tabulated: {error}. Nothing was published. Correct the input, or [table] if it "
+    "describes another input."
 )
 
 
 @dataclass(frozen=True)
 class ProtectedTable(Generic[Comparison]):
-    """A protected table, and its original cells.
+    """A protected table and its original cells.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ProtectedTable(Generic[Comparison]):
 
 
 class TableProduct(ABC, Generic[Comparison]):
-    """The table of one specification, with the tables that are linked with it."""
+    """Table of one specification, with the tables that are linked with it."""
 
     content = "table"
     measures: tuple[Measure[Any, Any], ...]
@@ -86,7 +86,8 @@ class TableProduct(ABC, Generic[Comparison]):
         self.reader = as_input(specification)
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """Return the specification with the decimals of the data and the parents of nested codes.
+        """Return the specification with two defaults from the data: the number of decimals and the parents of
+        nested codes.
 
         See `precision` and `nested_codes`.
         """
@@ -96,10 +97,11 @@ class TableProduct(ABC, Generic[Comparison]):
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
-        """Accept every output format: all of them hold codes and numbers."""
+        """Accept every output format, because all of them can represent codes and numbers."""
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[Comparison]:
-        """Protect the table of the records; if the method is swapping, exchange the areas of records first.
+        """Protect the table of the records; if the method includes swapping, exchange the areas of records
+        first.
 
         Raises
         ------
@@ -115,14 +117,14 @@ class TableProduct(ABC, Generic[Comparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[Comparison]:
-        """Tabulate, protect, and compute the disclosure that remains."""
+        """Tabulate, protect, and compute the remaining disclosure."""
 
     def compare(self, screened: ValidatedInput, protected: ProtectedTable[Comparison]) -> Comparison:
         """Return the protected cells together with the original ones."""
         return protected.comparison
 
     def stage(self, job: Job, protected: ProtectedTable[Comparison], release_id: str) -> Staged:
-        """Write codes and values."""
+        """Write codes and values to the staging area."""
         return stage_tables(protected.contents, self.table, job.areas, release_id)
 
     def read_back(self, job: Job, protected: ProtectedTable[Comparison], staged: Staged) -> WrittenTable:
@@ -144,7 +146,7 @@ class TableProduct(ABC, Generic[Comparison]):
     def counts(
         self, screened: ValidatedInput, protected: ProtectedTable[Comparison], written: WrittenTable
     ) -> Counts:
-        """Count records or cells read, and cells published."""
+        """Count the records or cells that were read, and the cells that were published."""
         return Counts(screened.records, dict(screened.rejected), screened.suppressed, written.records)
 
     def manifest(
@@ -160,8 +162,8 @@ class TableProduct(ABC, Generic[Comparison]):
 
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
-        """Write each cell before and after protection, its interval, and whether this table publishes it
-        first.
+        """Write each cell before and after protection, its interval, and whether it is published for the
+        first time.
         """
 
     def _tabulated(self, job: Job, screened: ValidatedInput, release_id: str) -> Cells:
@@ -198,9 +200,9 @@ class TableProduct(ABC, Generic[Comparison]):
             kinds = ("with suppressed cells and true values", "with changed values")
             raise GateRefused(
                 f"{len(common)} cell(s) of this table were published before {kinds[self.table.suppressed]}, "
-                f"by {releases}: expected none, as the two tables together give cells away. Nothing was "
+                f"by {releases}: expected none, because both tables together disclose cells. Nothing was "
                 "published. Choose the earlier method (table.method), withdraw that table, or set "
-                'publish.successive to "accept" if a steward decides that they may be compared.'
+                'publish.successive to "accept" if a steward has decided that they may be compared.'
             )
         return alike
 
@@ -210,7 +212,7 @@ class TableProduct(ABC, Generic[Comparison]):
 
 
 def cells_of(screened: ValidatedInput, specification: Specification, key: bytes) -> Cells:
-    """Tabulate the records of an input, or read its cells.
+    """Tabulate the records of an input, or read its cells if it is a finished table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Write protected tables as tau-ARGUS files: cells (`.tab`), their fields (`.rda`), hierarchies (`.hrc`).
+"""Protected tables as tau-ARGUS files: cells (`.tab`), their fields (`.rda`), hierarchies (`.hrc`).
 
 The files have codes and published values only. In tables with suppressed cells a status follows the value: S
 is published, U is suppressed (with an empty value). The files do not show which cells are sensitive.
@@ -24,7 +24,7 @@ FOLDER = "tau-argus"
 SEPARATOR = ";"
 CODES = {PUBLISHED: "S", SUPPRESSED: "U"}
 LEADS = "@#~^"
-"""Marks of depth in a hierarchy: the first that no code begins with."""
+"""Possible marks of depth in a hierarchy; the first one with which no code begins is used."""
 
 
 def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table) -> None:
@@ -70,7 +70,7 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
 
 
 def same_cells(folder: Path, contents: Mapping[str, pa.Table], table: Table) -> bool:
-    """Return whether the written `.tab` files have the cells in the given order."""
+    """Return whether the written `.tab` files contain the cells in the given order."""
     for name, content in _with_given_totals(contents, table).items():
         path = folder / FOLDER / Path(name).with_suffix(".tab").name
         with open(path, encoding="utf-8", newline="") as file:
@@ -123,16 +123,16 @@ def _lead(codes: list[str]) -> str:
         if not any(code.startswith(mark) for code in codes):
             return mark
     raise ProtectionFailed(
-        f"Codes of a dimension begin with each of {LEADS!r}: a tau-ARGUS hierarchy cannot be written. Set "
-        "table.tau_argus to false."
+        f"Codes of a dimension begin with each of {LEADS!r}, so that no mark of depth is left and a "
+        "tau-ARGUS hierarchy cannot be written. Set table.tau_argus to false."
     )
 
 
 def _quoted(text: str) -> str:
     if '"' in text:
         raise ProtectionFailed(
-            "A name or the total mark has a quotation mark, which tau-ARGUS files cannot hold. Set "
-            "table.tau_argus to false."
+            "A name or the total mark contains a quotation mark, which tau-ARGUS files cannot represent. "
+            "Set table.tau_argus to false."
         )
     return f'"{text}"'
 

@@ -1,4 +1,4 @@
-"""Measure the distance of a protected table from the original: changed cells, largest and total change."""
+"""Distance of a protected table from the original: changed cells, largest and total change."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
     total = section["grand_total_change"]
     kept = f"moved by {100 * total:+.3g} %" if total else "is unchanged"
     yield (
-        f"{section['moved']:,} of {section['cells']:,} cells have another value, by "
-        f"{section['largest_change']:,.6g} at the most; the grand total {kept}."
+        f"{section['moved']:,} of {section['cells']:,} cells have another value, which differs by at most "
+        f"{section['largest_change']:,.6g}; the grand total {kept}."
     )
     if "telling_unit" in section:
         unit = f"{section['telling_unit']:,.6g}"
@@ -60,6 +60,6 @@ def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
             f"Give the values in units of {unit}" if section["telling_unit"] > 1 else "Lower table.decimals"
         )
         yield (
-            f"All original values are multiples of {unit}, and protected ones are not: the last digits tell "
-            f"which cells were moved. {remedy}."
+            f"All original values are multiples of {unit}, and protected ones are not: the last digits show "
+            f"which cells were changed. {remedy}."
         )

@@ -1,4 +1,4 @@
-"""The pages of the workbench, and the server that answers one user on the loopback address."""
+"""Pages of the workbench, and the server that answers one user on the loopback address."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from nicegui.element import Element
 
 STYLE = (Path(__file__).parent / "workbench.css").read_text(encoding="utf-8")
 LOOK_EVERY = 10.0
-"""Seconds between two looks at whether the file was replaced."""
+"""Seconds between two checks whether the file was replaced."""
 LONGEST_MESSAGE = 1 << 20
-"""Maximum number of bytes that a browser may send at once."""
+"""Maximum number of bytes in one message from a browser."""
 
 
 def build_app(workbench: Workbench) -> FastAPI:
@@ -132,7 +132,9 @@ def _table(workbench: Workbench, run: RunView) -> list[Any]:
 
 
 def _keep_in_step(workbench: Workbench, sync: Callable[[], None]) -> None:
-    """Call `sync` after each change until the window is closed; check whether the input file was replaced."""
+    """Call `sync` after each change until the window is closed; check regularly whether the input file was
+    replaced.
+    """
     client = ui.context.client
     body = ui.context.slot.parent
 
@@ -156,7 +158,7 @@ def _source(workbench: Workbench) -> str:
 
 
 def _section(title: str, name: str) -> Element:
-    """Create a section with its heading; use it as a context manager."""
+    """Create a section with its heading, as a context manager for its content."""
     section = box("section", aria_labelledby=name)
     with section:
         text("h2", title, id=name, tabindex="-1")
@@ -164,11 +166,11 @@ def _section(title: str, name: str) -> Element:
 
 
 class _QuietServer(uvicorn.Server):
-    """A server that ends normally at a signal, so that the command returns a result."""
+    """Server that ends normally at a signal, so that the command returns a result."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the event loop."""
+        """Leave the handling of signals to the event loop."""
         yield
 
     def end(self) -> None:
@@ -177,7 +179,7 @@ class _QuietServer(uvicorn.Server):
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket that listens on a port of the loopback address, 0 for a free one.
+    """Return a socket that listens on a port of the loopback address (0: any free port).
 
     Raises
     ------
@@ -196,7 +198,7 @@ def listen(port: int) -> socket.socket:
 
 
 class Server:
-    """The server of a workbench.
+    """Server of a workbench.
 
     Parameters
     ----------
@@ -213,7 +215,8 @@ class Server:
         self._socket = listener
         port = listener.getsockname()[1]
         self.guard = Guard(app, port, Peers(port))
-        logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # a traceback could contain a value
+        # not logged, because a traceback could contain a value
+        logging.getLogger("nicegui").setLevel(logging.CRITICAL)
         configuration: Any = uvicorn.Config(
             self.guard, log_config=None, access_log=False, server_header=False, date_header=False,
             ws_max_size=LONGEST_MESSAGE, timeout_graceful_shutdown=2, lifespan="on",
@@ -221,7 +224,9 @@ class Server:
         self._server = _QuietServer(configuration)
 
     def run(self, started: Callable[[], None], close: Callable[[], Awaitable[None]]) -> None:
-        """Serve until SIGINT or SIGTERM; call `started` once the server answers, and wait for `close`."""
+        """Serve until SIGINT or SIGTERM; call `started` when the server is ready, and wait for `close` at the
+        end.
+        """
 
         async def serve() -> None:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -232,7 +237,7 @@ class Server:
             started()
             try:
                 await task
-            finally:  # before asyncio cancels the tasks that wait for the command
+            finally:  # called before asyncio cancels the tasks that wait for the command
                 await close()
 
         asyncio.run(serve())

@@ -1,4 +1,4 @@
-"""Cut the records of a preview into blocks, cluster some of them, and estimate sums over all of them.
+"""Blocks of the records of a preview; some of them are clustered, and sums over all blocks are estimated.
 
 In a sample of single records the nearest neighbours are farther away than in the file, so that the clusters
 of the sample lose more information. A block contains all records of one part of the data, so that its
@@ -18,27 +18,29 @@ from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
 BLOCK = 2_000
-"""Records of a block. Clusters at its borders lose a little more than those of a whole file."""
+"""Number of records in a block. Clusters at the borders of a block lose a little more information than those
+of a whole file."""
 WORK = 2_400_000
-"""Maximum number of clustered records times coordinates: less than a second."""
+"""Maximum product of clustered records and coordinates, which takes less than a second."""
 INDICATORS = 20
-"""Maximum number of categories of a variable by which records are cut into blocks."""
+"""Maximum number of categories of a variable that is used for cutting records into blocks."""
 LEAST = 8
-"""Number of blocks that are clustered whatever the work."""
+"""Minimum number of blocks that are clustered, whatever the work."""
 REPEATED = 4
-"""Number of clusterings with another seed: that of a run is secret, and its losses differ."""
+"""Number of clusterings with another seed, because the seed of a run is secret and losses depend on it."""
 SEARCHED, SEARCHED_RECORDS = 2, 500
-"""Number of blocks of which a part is clustered with the effort of the specification, and its records."""
+"""Number of blocks of which a part is clustered with the effort of the specification, and number of records
+of a part."""
 RULE_OF_THREE = 3.0
-"""If none of m drawn blocks has any, at most 3 / m of all have, with a certainty of 95 percent (Hanley and
-Lippman-Hand 1983)."""
+"""If none of m drawn blocks has a property, at most 3 / m of all blocks have it, with 95 percent confidence
+(Hanley and Lippman-Hand 1983)."""
 ERRORS = 3.0
-"""A stated error is this number of standard errors: sums of blocks are skewed."""
+"""Number of standard errors that is shown as the error: large, because sums of blocks are skewed."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its sampling error: the true value is within `error` of `value`."""
+    """Figure with its sampling error: the true value is within `error` of `value`."""
 
     value: float
     error: float = 0.0
@@ -51,7 +53,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Records:
-    """The records that are clustered.
+    """Records that are clustered.
 
     Attributes
     ----------
@@ -74,7 +76,7 @@ class Records:
     variable_weights: np.ndarray
 
     def blocks(self, k: int) -> list[np.ndarray]:
-        """Return the positions of the records of each block; leave out strata of fewer than k records."""
+        """Return the positions of the records of each block, without strata of fewer than k records."""
         order = np.argsort(self.strata, kind="stable")
         ends = np.cumsum(np.bincount(self.strata)).tolist() if len(order) else []
         blocks = []
@@ -127,7 +129,7 @@ class Records:
         share_of_run: float = 1.0,
         seed: int = 0,
     ) -> np.ndarray:
-        """Return the number of the cluster of each record of a block, from 0."""
+        """Return the cluster number of each record of a block, from 0."""
         values = self.sensitive[members]
         try:
             wanted = min_diversity > 1 and values.shape[1]
@@ -151,11 +153,11 @@ class Records:
             return np.zeros(len(members), np.int64)
 
     def spreads(self, blocks: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the (blocks, p) sums of squared differences within each block, by variable."""
+        """Return the sums of squared differences within each block, by variable, (blocks, p)."""
         return np.array([self.differences(each, np.zeros(len(each), np.int64)) for each in blocks])
 
     def differences(self, members: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the (p,) sums of squared errors of the clusters of a block, with a run's mismatch costs."""
+        """Return the sums of squared errors of a block's clusters, (p,), with the mismatch costs of a run."""
         sizes, found = np.bincount(labels), []
         for values, nominal in zip(self.points[members].T, self.nominal, strict=True):
             if nominal:
@@ -172,7 +174,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The blocks that are clustered.
+    """Blocks that were drawn for clustering.
 
     Attributes
     ----------
@@ -190,7 +192,7 @@ class Drawn:
 
     @classmethod
     def from_spreads(cls, spreads: np.ndarray, most: int) -> Drawn:
-        """Draw at most `most` blocks; `spreads` has the (blocks,) sums of squared differences."""
+        """Draw at most `most` blocks; `spreads` contains the sums of squared differences, (blocks,)."""
         order = [int(b) for b in np.lexsort((np.arange(len(spreads)), -spreads))]
         if most >= len(order):
             return cls(order, [], [])
@@ -200,7 +202,7 @@ class Drawn:
 
     @property
     def all(self) -> list[int]:
-        """All blocks that are clustered, starting with the certain ones."""
+        """Return all drawn blocks; those that were drawn with certainty come first."""
         return [*self.certain, *self.some]
 
     def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0, most: float = 1.0) -> Estimate:

@@ -1,4 +1,5 @@
-"""Cluster the records of one group of variables in this process, and estimate the information loss of a run.
+"""Clustering of the records of one group of variables in this process, to estimate the information loss of a
+run.
 
 The drawn blocks (`blocks`) are clustered with effort fast. Parts of two blocks are then clustered with the
 effort of the specification. A run distributes its work over all records: in a small file it reaches the loss
@@ -33,12 +34,12 @@ from microguard.sdc.clusters.representatives import represent
 
 JOINTLY = MetricKey("unique_jointly")
 ERROR_OF_EFFORT = 0.05
-"""Error of the factor by which a loss is corrected for the effort, as two blocks stand for all."""
+"""Error of the factor by which a loss is corrected for the effort; two blocks represent all of them."""
 THREADS = 2
 MOST_OF_SPREAD = 2.0
-"""Largest loss of a block per unit of its spread. A cluster of n records, n_c of category c, changes
-n - max n_c of them: at most n - sum n_c**2 / n, twice its spread. A lost variance divides by n, the spread by
-n - 1."""
+"""Largest loss of a block per unit of its spread. A cluster of n records, n_c of them in category c, changes
+n - max n_c values. This is at most n - sum n_c**2 / n, which is twice its spread. A lost variance divides by
+n, the spread by n - 1."""
 _Arrays = Mapping[str, np.ndarray]
 
 
@@ -62,7 +63,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Clustered:
-    """The records of the drawn blocks before and after protection.
+    """Records of the drawn blocks before and after protection.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class Clustered:
 
 
 class Clustering:
-    """The clusters of one group of variables.
+    """Clusters of one group of variables.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class Clustering:
         return Counts(len(sizes), int(sizes[sizes < self.k].sum()), int((sizes == 1).sum()))
 
     def clustered(self) -> Clustered | None:
-        """Cluster the drawn blocks with effort fast; None if there is no block."""
+        """Cluster the drawn blocks with effort fast; return None if there is no block."""
         drawn = [self.blocks[b] for b in self.drawn.all]
         if not drawn:
             return None
@@ -146,7 +147,7 @@ class Clustering:
         return self._published(drawn, labels[: len(drawn)])
 
     def factor_of_effort(self) -> Estimate:
-        """Estimate the factor between the loss of effort fast and that of the specified effort.
+        """Estimate the ratio of the loss with the specified effort to that with effort fast.
 
         Parts of the drawn blocks with medium loss are clustered with both efforts.
         """
@@ -176,7 +177,7 @@ class Clustering:
 
     def _labels(self, calls: list[tuple[np.ndarray, str, float, int]]) -> list[np.ndarray]:
         """Cluster the records of each call (positions, effort, share of the work of a run, seed)."""
-        with ThreadPoolExecutor(THREADS) as threads:  # compiled methods run in parallel
+        with ThreadPoolExecutor(THREADS) as threads:  # in threads, because compiled methods run in parallel
             return list(
                 threads.map(
                     lambda call: self.records.cluster(
@@ -189,7 +190,9 @@ class Clustering:
     def _published(
         self, blocks: Sequence[np.ndarray], labels: Sequence[np.ndarray], seed: int = 0
     ) -> Clustered:
-        """Return values before and after; numbers become means or medians, categories become the mode."""
+        """Return values before and after protection; numbers become means or medians, categories become the
+        mode.
+        """
         first = np.cumsum([0, *(int(each.max()) + 1 for each in labels)])[:-1]
         clusters = np.concatenate([each + a for each, a in zip(labels, first, strict=True)])
         rows = self.used.rows[np.concatenate(blocks)]
@@ -210,12 +213,14 @@ class Clustering:
         return Clustered(rows, clusters, in_block, before, after)
 
     def _means(self, before: _Arrays, clusters: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-        """Return means as a run publishes them: rounded, and shifted if the variable is an amount."""
+        """Return means in the form in which a run publishes them: rounded, and displaced if the variable is
+        an amount.
+        """
         median = self.specification.method.representative == "median"
         protection = None if median else MeanProtection(self._deviations, seed)
         after = {}
         for name, values in before.items():
-            known = np.isfinite(values)  # each cluster has either all values of a variable or none
+            known = np.isfinite(values)  # in each cluster, a variable has either all its values or none
             column = pa.array(values[known]).cast(self.used.kind(name), safe=False)
             published = represent(
                 pa.table({name: column}),
@@ -269,13 +274,15 @@ class Clustering:
     def _share(
         self, of_records: np.ndarray, found: Clustered, sizes: np.ndarray, least: float, most: float = 1.0
     ) -> Estimate:
-        """Estimate the mean over all records of a number of the clustered records (see `Drawn.total`)."""
+        """Estimate the mean over all records of a number that the clustered records have (see
+        `Drawn.total`).
+        """
         sums = np.bincount(found.in_block, of_records, len(self.drawn.all))
         total, records = self.drawn.total(sums, sizes, least, most), float(self.sizes.sum())
         return Estimate(total.value / records, total.error / records)
 
     def _change(self, one: np.ndarray, other: np.ndarray) -> float:
-        """Return the standard error of the mean over all records that the choice of the seed causes.
+        """Return the standard error of the mean over all records that is due to the choice of the seed.
 
         `one` and `other` have a value for each record of `_repeated`. Blocks change independently of each
         other. A few blocks may differ little by chance, so the variance is at least that of records that
@@ -286,7 +293,9 @@ class Clustering:
         return (change * records / len(blocks)) ** 0.5 / records
 
     def risks(self, found: Clustered) -> dict[MetricKey, Estimate]:
-        """Estimate the shares of unique and of homogeneous records if the release has no other clustering."""
+        """Estimate the shares of unique and of homogeneous records, if the release has no other
+        clustering.
+        """
         flags, *again = map(self._flags, (found, *self._repeated))
         shares = {}
         for key, each in flags.items():
@@ -297,7 +306,9 @@ class Clustering:
         return shares
 
     def _flags(self, found: Clustered) -> dict[MetricKey, np.ndarray]:
-        """Return 1 for each record that is unique or homogeneous, else 0; classes are the clusters."""
+        """Return 1 for each record that is unique or homogeneous, otherwise 0; the clusters are the
+        classes.
+        """
         specification, rows = self.specification, found.rows
         as_they_are = [
             name

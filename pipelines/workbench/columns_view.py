@@ -1,4 +1,4 @@
-"""The columns of the file: the guessed role of each with its reason, and switches to correct it."""
+"""Columns of the file: the guessed role of each with its reason, and switches to correct it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.roles import KINDS, Role
 
 ROLES = {
-    "unit": "the key of what k counts; never published",
+    "unit": "identifies the unit that k counts; never published",
     "identifier": "left out",
     "household": "the key of households; never published",
-    "region": "published as it is; no cluster crosses it",
+    "region": "published unmodified; no cluster contains records of two regions",
     "quasi_identifier": "protected by the method; the figures say whether it promises k",
-    "sensitive": "published as it is; its values within a cluster are limits",
-    "weight": "a sampling weight, published as it is",
+    "sensitive": "published unmodified; limits apply to its values within a cluster",
+    "weight": "a sampling weight, published unmodified",
     "risk": "read by swapping, never published",
     "derived": "computed from published columns after protection",
     "other": "published as it is",
 }
 NAMELESS = ("unit", "identifier", "household", "region", "weight")
-"""Roles whose lines have no kind and no recodes."""
+"""Roles for which the line of a column shows neither a kind nor recodes."""
 assert set(ROLES) == set(get_args(Role))
 
 
 class ColumnsView:
-    """A table of the columns; every switch changes one line of `[variables]` in the specification."""
+    """Table of the columns; every switch changes one line of `[variables]` in the specification."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -41,7 +41,7 @@ class ColumnsView:
             return
         text(
             "p",
-            "Each role is a guess: read each line. A changed line is counted and measured at once.",
+            "Each role is a guess: read each line. After a change, counts and measures are computed at once.",
             "soft",
         )
         with box("details"):
@@ -99,7 +99,7 @@ class ColumnsView:
         return dict(self._workbench.text.content().get("variables", {}).get(name, {}))
 
     def sync(self) -> None:
-        """Show the roles and kinds of the specification, as after an undo."""
+        """Show the roles and kinds of the specification, for example after an undo."""
         variables = self._workbench.text.content().get("variables", {})
         for name, (role, kind, _) in self._rows.items():
             variable = variables.get(name, {})
@@ -130,7 +130,7 @@ class ColumnsView:
         self._workbench.set(f"role of {guess.name}: {role}", *keys, *self._groups(guess.name, role))
 
     def _groups(self, name: str, role: str) -> list[tuple[tuple[str, ...], Any]]:
-        """Return the changed groups if a column becomes a quasi-identifier or stops being one."""
+        """Return the changed groups if a column becomes a quasi-identifier, or is no longer one."""
         content = self._workbench.text.content()
         if "groups" not in content:
             return []

@@ -1,4 +1,4 @@
-"""Run verbs as child processes of the same command line, and report their progress as they print it."""
+"""Verbs that run as child processes of the same command line; their progress is reported as they print it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 MOST_LINE = 1 << 20
-"""Maximum number of bytes of one line that a child prints."""
+"""Maximum number of bytes in a line that a child process prints."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The result of a verb.
+    """Result of a verb.
 
     Attributes
     ----------
@@ -38,13 +38,15 @@ class Finished:
 
     @property
     def failures(self) -> list[dict[str, str]]:
-        """The present and expected refusals, each with its remedy and, if known, a correcting line."""
+        """Return the current and the expected refusals, each with its remedy and, if known, a correcting
+        line.
+        """
         forecast = self.content.get("forecast", {})
         return [*self.content.get("failures", []), *forecast.get("failures", [])]
 
 
 class Command:
-    """One verb that runs in a child process; `stop` interrupts it like Ctrl-C.
+    """Verb that runs in a child process; `stop` interrupts it like Ctrl-C.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ class Command:
 
     async def run(self, progress: Callable[[str], None]) -> Finished:
         """Run the verb; call `progress` with each line of standard error."""
-        with tempfile.TemporaryDirectory() as private:  # of mode 0700
+        with tempfile.TemporaryDirectory() as private:  # has mode 0700
             outcome = Path(private) / "outcome.json"
             self._process = await asyncio.create_subprocess_exec(
                 *self.program, *self.arguments, "--outcome", str(outcome),
@@ -96,7 +98,7 @@ class Command:
 
 
 async def _lines(stream: asyncio.StreamReader, progress: Callable[[str], None]) -> list[str]:
-    """Read a stream to its end; return its lines except the lines of progress."""
+    """Read a stream to its end; return its lines without the lines of progress."""
     kept = []
     async for raw in stream:
         line = raw.decode(errors="replace").rstrip()

@@ -1,4 +1,4 @@
-"""The records that the workbench measures: read once, and recoded in memory by the specification."""
+"""Records that the workbench measures: read once, and recoded in memory by the specification."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
 
 MOST_RECODES = 4
-"""Number of recodes of a column that are kept: a change that is undone is not computed again."""
+"""Number of stored recodes of a column, so that undoing a change needs no new computation."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """The recoded values of a column, in the order of `Profile.values`.
+    """Recoded values of a column, in the order of `Profile.values`.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Values:
 
     @property
     def amounts(self) -> np.ndarray:
-        """The numbers of a numeric column."""
+        """Return the numbers of a numeric column."""
         assert self.numbers is not None
         return self.numbers
 
@@ -57,7 +57,7 @@ class Values:
 
 
 class Data:
-    """A file in memory, with the guessed roles of its columns.
+    """File in memory, with the guessed roles of its columns.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ class Data:
         """
         if name not in self.columns:
             raise SpecificationError(
-                f"variables.{name}: expected a column of the file with numbers, text or dates, found none of "
-                "that name. Change its role to identifier."
+                f"variables.{name}: expected a column of the file with numbers, text or dates, found none "
+                "of that name. Change its role to identifier."
             )
         key = name, repr((sorted(variable.recodes.items()), variable.kind, _written(variable, specification)))
         with self._lock:
@@ -108,7 +108,7 @@ class Data:
             return self._recoded[key]
 
     def _forget(self, name: str) -> None:
-        """Keep the most recently used recodes of a column, and forget older ones."""
+        """Keep the most recently used recodes of a column, and delete older ones."""
         keys = [key for key in self._recoded if key[0] == name]
         for key in keys[:-MOST_RECODES]:
             del self._recoded[key]
@@ -126,7 +126,7 @@ def _written(variable: Variable, specification: Specification) -> object:
 
 
 def _kind(column: Column, variable: Variable, specification: Specification) -> str | None:
-    """Return the type of a column in a run; None if it is text."""
+    """Return the type that a column has in a run; None if it is text."""
     from microguard.pipelines.intake.columns import is_number
 
     if specification.input.format == "csv":
@@ -183,7 +183,7 @@ def recoded(
 def _is_missing(
     name: str, series: pd.Series, variable: Variable, specification: Specification | None, kind: str | None
 ) -> pd.Series:
-    """Return whether each value is one of the missing codes, with the comparison that a run uses."""
+    """Return whether each value is a missing code, by the same comparison as in a run."""
     from microguard.pipelines.intake.recode import missing_codes
 
     texts, codes = missing_codes(name, variable, kind)

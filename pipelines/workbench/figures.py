@@ -1,4 +1,4 @@
-"""The figures of a preview: risk and loss with their errors, and the limits of the specification."""
+"""Figures of a preview: risk and loss with their errors, and the limits of the specification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOSS, CHANGED = MetricKey("information_loss"), MetricKey("categories_changed")
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of the specification on a figure.
+    """Limit of the specification on a figure.
 
     Attributes
     ----------
@@ -51,11 +51,12 @@ class Limit:
 
     @property
     def words(self) -> str:
-        """The name of the limited figure, in words."""
+        """Return the name of the limited figure in words."""
         return metric_in_words(self.requirement.key)
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity: the comparison of arrays has no single truth value
+# compared by identity, because the comparison of arrays has no single truth value
+@dataclass(frozen=True, eq=False)
 class Preview:
     """Risk and loss of one specification.
 
@@ -102,11 +103,11 @@ class Preview:
 
     @property
     def sample(self) -> str:
-        """A sentence that states which records the figures describe."""
+        """Return a sentence that states which records the figures describe."""
         if self.clustered >= self.used:
             return f"Risk and loss are computed on all {self.used:,} records that are protected."
         return (
             f"Risk and loss are estimated on {self.clustered:,} of {self.used:,} records: whole blocks of "
-            "neighbouring records, all of those that differ most and some of the others. The same file and "
-            "specification give the same blocks."
+            "neighbouring records, namely all blocks whose records differ most and some of the others. The "
+            "same file and specification give the same blocks."
         )

@@ -17,14 +17,14 @@ from microguard.schemas.specification.model import WHOLE
 
 
 class FiguresView:
-    """The figures of the last preview, and a remedy for each limit that it exceeds."""
+    """Figures of the last preview, and a remedy for each limit that it exceeds."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
         self._keys: dict[str, Any] = {}
 
     def build(self) -> None:
-        """Create the containers."""
+        """Create the containers of the view."""
         self._state = text("p", "", "soft", role="status")
         self._figures = box("div")
         self._remedies = box("div")
@@ -32,15 +32,17 @@ class FiguresView:
     def sync(self) -> None:
         """Show the figures; unchanged elements keep the focus."""
         workbench, found = self._workbench, self._workbench.preview
-        old = "The figures below are of the state before: " if found is not None else ""
+        old = (
+            ("The figures below describe the specification before the last change: ")
+            if found is not None
+            else ""
+        )
         if workbench.fault:
             self._state.set_text(f"{old}{workbench.fault}")
         elif workbench.measuring:
             self._state.set_text("Measuring ...")
         else:
-            self._state.set_text(
-                "" if found is None else "The figures are those of the specification as it is."
-            )
+            self._state.set_text("" if found is None else "The figures describe the current specification.")
         self._state.classes(replace="fault" if workbench.fault else "soft")
         self._rebuild("figures", found, self._figures, lambda: self._show(found))
         lines = {} if found is None else _refusals(found)
@@ -76,7 +78,7 @@ class FiguresView:
                     "-",
                 ],
                 [
-                    f"records in combinations below k = {found.k}, before{of}",
+                    f"records in combinations below k = {found.k}, before protection{of}",
                     f"{counts.below_k:,}",
                     "exact",
                     promised,

@@ -1,4 +1,4 @@
-"""Detect whether the files of an input were replaced since they were read."""
+"""Detection of input files that were replaced after they had been read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCK_BYTES = 1 << 20
 
 
 class Files:
-    """The state of the input files at creation of this object; create it before the files are read.
+    """State of the input files when this object was created; it must be created before the files are read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Groups of variables in the text of a specification: every quasi-identifier is in one group."""
+"""Groups of variables in the text of a specification; every quasi-identifier is in one group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from microguard.schemas.specification.model import WHOLE
 
 OWN = "a group of its own"
-"""What a person chooses to begin a group."""
+"""Choice with which a user begins a new group."""
 _Groups = list[dict[str, Any]]
 
 
@@ -19,7 +19,7 @@ def group_of(content: Mapping[str, Any], name: str) -> str:
 
 
 def fitted(content: Mapping[str, Any], quasi_identifiers: Sequence[str]) -> _Groups | None:
-    """Return the groups that fit these quasi-identifiers; new ones are in the first group.
+    """Return groups that contain exactly these quasi-identifiers; new ones are added to the first group.
 
     Returns
     -------
@@ -57,6 +57,6 @@ def moved(content: Mapping[str, Any], name: str, group: str) -> _Groups | None:
 
 
 def quasi_identifiers_of(content: Mapping[str, Any]) -> list[str]:
-    """Return the names of the quasi-identifiers, in the order of the text."""
+    """Return the names of the quasi-identifiers in the order of the text."""
     variables = content.get("variables", {})
     return [name for name, each in variables.items() if each.get("role") == "quasi_identifier"]

@@ -1,4 +1,4 @@
-"""The view of which quasi-identifiers are protected together."""
+"""View of the groups of quasi-identifiers that are protected together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.schemas.specification.model import WHOLE
 
 
 class GroupsView:
-    """For each quasi-identifier, a list from which its group is chosen."""
+    """List for each quasi-identifier, from which the user chooses its group."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -20,13 +20,14 @@ class GroupsView:
         self._key: Any = None
 
     def build(self) -> None:
-        """Create the container."""
+        """Create the container of the view."""
         with box("details"):
             text("summary", "Groups of quasi-identifiers")
             text(
                 "p",
-                "By default all quasi-identifiers are protected together. Groups are protected one by one: "
-                "less is lost, and k holds only for those who know the variables of one group.",
+                "By default all quasi-identifiers are protected together. If groups are protected "
+                "separately, the information loss is lower, but k-anonymity holds only against attackers "
+                "who know the variables of one group.",
                 "soft",
             )
             self._rows = box("div", "row settings")

@@ -1,4 +1,5 @@
-"""Refuse every request that does not come from the browser of the user who started the workbench.
+"""Access guard: refuse every request that does not come from the browser of the user who started the
+workbench.
 
 The server listens on the loopback address, which all users of the machine and all pages in a browser can
 reach. A request is answered only if all of three conditions hold. Its host is this address: this excludes
@@ -39,7 +40,7 @@ _ENTERED = b"""<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>micro
 
 
 class Guard:
-    """An ASGI application that serves requests of the user at this machine, and refuses all others.
+    """ASGI application that serves requests of this machine's user, and refuses all others.
 
     The token is in the address that `start` prints. The first response sets it as a cookie and redirects to
     the same page without the token. Scripts cannot read the cookie, and requests of other sites do not carry
@@ -67,7 +68,7 @@ class Guard:
 
     @property
     def address(self) -> str:
-        """The address to open, with the token."""
+        """Return the address to open, with the token."""
         return f"http://{self.host}/?token={self._token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +87,7 @@ class Guard:
             await self.app(scope, receive, self._with_policy(scope, send))
 
     def refusal(self, scope: Scope, headers: dict[str, list[str]], entering: bool) -> str:
-        """Return why a request is refused; an empty text if it is accepted."""
+        """Return the reason for refusing a request; an empty text if it is accepted."""
         if headers.get("host") != [self.host]:
             return "another host name"
         origins = headers.get("origin", [])
@@ -131,7 +132,9 @@ class Guard:
         await send({"type": "http.response.body", "body": _ENTERED})
 
     def _with_policy(self, scope: Scope, send: Send) -> Send:
-        """Return a `send` that adds the headers which keep a page from loading from other servers."""
+        """Return a `send` function that adds headers by which a page cannot load anything from other
+        servers.
+        """
         report = scope["path"].startswith(REPORTS)
         policy = POLICY_OF_REPORTS if report else POLICY.format(host=self.host)
         added = [

@@ -1,4 +1,4 @@
-"""Return the process that holds the lock of an evidence area.
+"""Process that holds the lock of an evidence area.
 
 The lock itself is not acquired: an attempt would make a run fail that starts at that moment. The list of
 locks of all processes comes from Linux.
@@ -16,7 +16,7 @@ LOCKS = Path("/proc/locks")
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds a lock.
+    """Process that holds a lock.
 
     Attributes
     ----------
@@ -32,16 +32,18 @@ class Holder:
 
     @property
     def sentence(self) -> str:
-        """A sentence that names the holder of the lock and explains what the lock means."""
+        """Return a sentence that names the holder of the lock and explains the effect of the lock."""
         whose = "A run of yours" if self.own else f"A run of {self.user}"
         return (
-            f"{whose} (process {self.process} of this machine) holds the lock of this evidence area: nothing "
-            "else can check, protect, approve or withdraw here until it has ended."
+            f"{whose} (process {self.process} of this machine) holds the lock of this evidence area: until "
+            "it has ended, no other process can check, protect, approve or withdraw here."
         )
 
 
 def holder_of(folder: Path) -> Holder | None:
-    """Return the process that holds the lock of a folder; None if there is none or locks are not listed."""
+    """Return the process that holds the lock of a folder; None if there is none, or if the system does not
+    list locks.
+    """
     try:
         status = folder.stat()
         lines = LOCKS.read_text().splitlines()

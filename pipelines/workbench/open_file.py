@@ -1,4 +1,4 @@
-"""Open a file or a specification in a workbench."""
+"""Opening of a file or a specification in a workbench."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from microguard.schemas.specification.read import read_specification
 
 
 def open_file(named: str) -> Workbench:
-    """Read a file, or the input of a specification, and draft the unspecified columns.
+    """Read a file, or the input of a specification, and draft the columns that the specification does not
+    declare.
 
     The draft is saved in the working folder under the name of the file. A number is appended if a
     specification of this name exists already.

@@ -1,4 +1,4 @@
-"""Check in the kernel's list of sockets whether the peer process of a connection is of this user."""
+"""Check, in the kernel's list of sockets, whether the peer process of a connection belongs to this user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONNECTIONS = Path("/proc/net/tcp")
 
 
 class Peers:
-    """The processes that connect to a port of the loopback address.
+    """Processes that connect to a port of the loopback address.
 
     The kernel lists the user of each socket, and user 0 for a socket that its process has closed. Root is
     therefore refused too: otherwise a process could send a request and close its socket to hide its user. A
@@ -37,7 +37,7 @@ class Peers:
         return not self.is_known or self._user(peer, (ADDRESS, self._port)) == os.getuid()
 
     def _user(self, end: tuple[str, int], other: tuple[str, int]) -> int | None:
-        """Return the user of the socket at `end` of a connection; None if it is not listed."""
+        """Return the user of the socket at `end` of a connection; None if the system does not list it."""
         try:
             wanted = [_written(end), _written(other)]
             lines = self._listed.read_text().splitlines()
@@ -48,6 +48,6 @@ class Peers:
 
 
 def _written(end: tuple[str, int]) -> str:
-    """Format an address as the kernel writes it."""
+    """Format an address in the same way as the kernel."""
     host = int.from_bytes(socket.inet_aton(end[0]), sys.byteorder)
     return f"{host:08X}:{end[1]:04X}"

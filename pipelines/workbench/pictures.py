@@ -19,9 +19,10 @@ from microguard.pipelines.workbench.figures import Preview
 
 BINS = 40
 TAILS = (0.5, 99.5)
-"""Percentiles between which numbers are drawn; a few extreme values would leave one bar."""
+"""Percentiles between which numbers are drawn, because a few extreme values would leave only one
+visible bar."""
 LONGEST = 24
-"""Number of characters of a category that are drawn."""
+"""Number of characters of a category's name that are drawn."""
 
 
 def before_after(found: Preview, name: str) -> str:

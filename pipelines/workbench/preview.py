@@ -1,4 +1,4 @@
-"""Preview risk and loss of a specification in this process, without Spark, within two seconds.
+"""Preview of risk and loss of a specification in this process, without Spark, within two seconds.
 
 Figures that are counted on all records are exact. Figures that depend on clusters are estimated from blocks
 (`clustering`), with their errors. Groups of variables are clustered one by one, as in a run.
@@ -21,7 +21,7 @@ from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
 
 METHOD = "microaggregation"
-"""The method that risk and loss are computed with, whatever the specification chooses."""
+"""Method by which risk and loss are computed, whatever the specification chooses."""
 
 
 def preview(
@@ -96,48 +96,48 @@ def _measured(data: Data, used: UsedRecords, groups: Mapping[str, Clustering]) -
 
 
 def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> Iterable[str]:
-    """Yield the differences between these figures and those of a run."""
+    """Yield notes on how these figures differ from those of a run."""
     specification, k = used.specification, used.specification.release.k
     if used.one_of_each_unit:
         yield "k counts units: one record of each unit is measured."
     if specification.groups:
         yield (
-            "Groups are protected one by one: k holds within each of them, and whoever knows the variables "
-            "of several may find a record alone. The shares of unique and of homogeneous records are not "
-            "estimated here. Check foretells their limits."
+            "Groups are protected separately: k holds within each group, and anyone who knows variables of "
+            "several groups may find a unique record. The shares of unique and of homogeneous records are "
+            "not estimated here. Check predicts whether their limits are met."
         )
     if not used.numeric:
         yield (
-            "Variables without numbers are protected by counts of combinations in a run; here records "
-            "are clustered. Check foretells the limits with the method itself."
+            "In a run, variables without numbers are protected by counts of combinations; here records are "
+            "clustered. Check predicts whether the limits are met by the method itself."
         )
     left_out = max((each.left_out for each in clusterings), default=0)
     if left_out:
         strata = max(each.small_strata for each in clusterings)
         yield (
-            f"{left_out:,} records are in {strata:,} strata (regions and missing patterns) of fewer than "
-            f"k = {k} records. Risk and loss leave them out. A run merges, suppresses or refuses them."
+            f"{left_out:,} records are in {strata:,} strata (regions and missing patterns) of fewer than k "
+            f"= {k} records. Risk and loss exclude them. A run merges, suppresses or refuses them."
         )
     if specification.ordinal or specification.hierarchical:
         yield (
-            "Ordinal and hierarchical variables are clustered as nominal ones here: a run knows which of "
-            "their categories are close, and loses less."
+            "Ordinal and hierarchical variables are clustered like nominal ones here: a run uses the "
+            "distances between their categories, and loses less information."
         )
     if specification.method.representative == "medoid":
-        yield "Clusters publish their means here: medoids lose more."
+        yield "Clusters publish their means here; with medoids, the loss is larger."
     if specification.method.name != METHOD:
-        yield "The figures are those of microaggregation, not of the method that is chosen."
+        yield "The figures are those of microaggregation, and not of the chosen method."
     if specification.weight is not None and specification.method.weighted:
         yield "Losses here count each record once; those of a run are weighted."
     if data.profile.cut:
         yield (
-            f"The file has more records: the first {data.profile.records:,} are measured. Of the "
-            "whole file losses are smaller, and counts before protection are larger."
+            f"The file has more records: only the first {data.profile.records:,} are measured. For the "
+            "whole file, losses are smaller, and counts before protection are larger."
         )
 
 
 def _with_means(found: Preview, used: UsedRecords) -> Preview:
-    """Add the means of the losses over variables, and judge the limits."""
+    """Add the means of the losses over the variables, and judge the limits."""
     metrics = dict(found.metrics)
     for key, names in ((LOSS, used.numeric), (CHANGED, used.nominal)):
         each = [found.losses[name] for name in names if name in found.losses]

@@ -1,4 +1,4 @@
-"""Tabulate records in this process, with the rules of a run (`pipelines.tables.cells.microdata`).
+"""Tabulation of records in this process, by the same rules as a run (`pipelines.tables.cells.microdata`).
 
 Contributors are counted separately in every grouping set: a unit with records in several cells is one
 contributor to their margin.
@@ -17,9 +17,10 @@ from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 
 AMOUNT, UNIT, SIZE = "__amount", "__unit", "__size"
-"""Names of the columns that are added here; no column of a file has them."""
+"""Names of the columns that are added here; no column of a file has these names."""
 GUARD_DIGITS = 6
-"""Digits after the last published one at which a product of binary numbers is taken for a decimal one."""
+"""Number of digits after the last published one to which a product of binary numbers is rounded to a decimal
+one."""
 
 
 def cells_of_records(
@@ -47,7 +48,7 @@ def cells_of_records(
     if (records == table.total).any(axis=None):
         raise InputRejected(
             f"The total mark {table.total!r} is also a code of a dimension. Set table.total to a text that "
-            "is no code."
+            "is not a code."
         )
     records = records.assign(**{UNIT: unit, AMOUNT: whole})
     for name in table.expanded:
@@ -56,8 +57,8 @@ def cells_of_records(
     found = pd.concat([_grouped(records, each, table, most) for each in grouping_sets(table)])
     if (found["gross"] >= LARGEST_UNITS).any():
         raise InputRejected(
-            "A cell has too many digits to be added exactly. Lower table.decimals, or give the values in a "
-            "larger unit."
+            "A cell has too many digits to be added exactly. Lower table.decimals, or use a larger unit "
+            "for the values."
         )
     return tabulated(
         found[list(table.columns)].fillna(table.total).reset_index(drop=True),
@@ -70,7 +71,9 @@ def cells_of_records(
 
 
 def _labels(name: str, codes: Mapping[str, pd.Series], table: Table) -> pd.Series:
-    """Return the codes as text; a missing code becomes a category, qualified by the code above it."""
+    """Return the codes as text; a missing code becomes a category that includes the name of the code above
+    it.
+    """
     levels = table.levels_of(name)
     if len(levels) > 1:
         return codes[name].fillna(_labels(levels[-2], codes, table) + f" {MISSING}")
@@ -78,12 +81,14 @@ def _labels(name: str, codes: Mapping[str, pd.Series], table: Table) -> pd.Serie
 
 
 def _with_codes_above(records: pd.DataFrame, name: str, parents: Mapping[str, str]) -> pd.DataFrame:
-    """Return one row of each record for its code, for each code above it, and for the total."""
+    """Return for each record one row for its code, one for each ancestor of the code, and one for the
+    total.
+    """
     coarse = int(records[name].isin(set(parents.values())).sum())
     if coarse:
         raise InputRejected(
             f"{coarse} record(s) have a code in {name} that is a parent of other codes: expected the finest "
-            "codes. Give them a finer one, or a code of their own in table.parents."
+            "codes. Use a finer code, or add a code for these records in table.parents."
         )
     parts, code = [records.assign(**{name: None}), records], records[name]
     while (code := code.map(parents)).notna().any():
@@ -92,8 +97,8 @@ def _with_codes_above(records: pd.DataFrame, name: str, parents: Mapping[str, st
 
 
 def _grouped(records: pd.DataFrame, columns: tuple[str, ...], table: Table, most: int) -> pd.DataFrame:
-    """Return the cells of a grouping set: sums over records, numbers of contributors, largest contributions
-    by unit.
+    """Return the cells of a grouping set: sums over records, numbers of contributors, and largest
+    contributions by unit.
     """
     inside = np.ones(len(records), bool)
     for name in table.expanded:

@@ -1,4 +1,4 @@
-"""The releases of the specification: pending and published ones, the lock's holder, and withdrawal."""
+"""Releases of the specification: pending and published ones, the holder of the lock, and withdrawal."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from microguard.pipelines.workbench.workbench import Workbench
 from nicegui import ui
 
 LOOK_EVERY = 3.0
-"""Seconds between two looks at the lock of the evidence area."""
+"""Seconds between two checks of the lock of the evidence area."""
 
 
 class ReleasesView:
-    """A list of releases with a plot of their counts, and the actions that each release allows."""
+    """List of releases with a plot of their counts, and the actions that each release allows."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -25,7 +25,7 @@ class ReleasesView:
         self._withdraw = ""
 
     def build(self) -> None:
-        """Create the containers."""
+        """Create the containers of the view."""
         text(
             "p",
             "Releases are read from the ledger of the evidence area that the specification names.",
@@ -40,7 +40,7 @@ class ReleasesView:
         ui.timer(LOOK_EVERY, self._show_lock)
 
     async def _look_up(self) -> None:
-        """Read the ledger with the verbs pending and history."""
+        """Read the ledger by the verbs pending and history."""
         if await self._workbench.run_saved("pending") is not None:
             await self._workbench.run_saved("history")
 
@@ -54,7 +54,7 @@ class ReleasesView:
         return None if evidence is None else holder_of(evidence)
 
     def sync(self) -> None:
-        """Show the ledger as last read."""
+        """Show the ledger as it was last read."""
         workbench = self._workbench
         self._look.props.set_bool("disabled", workbench.running is not None)
         results = [workbench.finished.get(verb) for verb in ("pending", "history", "withdraw")]
@@ -125,7 +125,7 @@ class ReleasesView:
         self._consequences.clear()
 
     def _show_consequences(self, public: list[str]) -> None:
-        """State the effects of a withdrawal before it can be confirmed."""
+        """Show the effects of a withdrawal before it can be confirmed."""
         release, evidence = self._withdraw, self._workbench.evidence()
         others = [each for each in public if each != release]
         successor = others[-1][:8] if others else ""
@@ -136,15 +136,25 @@ class ReleasesView:
             with box("ul"):
                 text("li", "Its files are removed from the public area. This cannot be undone.")
                 if is_current and successor:
-                    text("li", f"It is the newest: readers of current.json are led to {successor} again.")
+                    text(
+                        "li",
+                        (f"It is the newest release: current.json will direct readers to {successor} again."),
+                    )
                 elif is_current:
-                    text("li", "It is the newest: readers of current.json find no release.")
+                    text("li", "It is the newest release: readers of current.json will find no release.")
                 else:
-                    text("li", "It is not the newest: current.json stays as it is.")
+                    text("li", "It is not the newest release: current.json remains unchanged.")
                 text(
-                    "li", "Copies that readers have made are out of reach; audits keep counting it as known."
+                    "li",
+                    (
+                        "Copies made by readers cannot be withdrawn; audits continue to count the release "
+                        "as known."
+                    ),
                 )
-                text("li", "Its evidence stays, and the ledger keeps that it was published and withdrawn.")
+                text(
+                    "li",
+                    ("Its evidence remains, and the ledger records that it was published and withdrawn."),
+                )
             place = release if evidence is None else str(evidence / release)
             button("Withdraw it", lambda: self._withdraw_it(place), "main")
 
@@ -161,4 +171,4 @@ def _changes(rows: list[dict[str, Any]], counted: list[str]) -> str:
         for name in counted
         if isinstance(before[name], int) and isinstance(last[name], int) and before[name] != last[name]
     ]
-    return f"Changed since the release before: {', '.join(changed) or 'no count'}."
+    return f"Changed since the previous release: {', '.join(changed) or 'no count'}."

@@ -1,4 +1,6 @@
-"""Check and run the specification in child processes; show the page that is signed; approve or reject."""
+"""Runs of the specification in child processes; the page to sign is shown, and the release approved or
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from microguard.pipelines.workbench.workbench import Workbench
 
 RELEASE_ID = re.compile(r"[0-9a-f]{32}")
 SHOWN = ("check", "protect", "adjust", "compare", "approve", "reject")
-"""Verbs whose results are shown here, the newest first."""
+"""Verbs whose results are shown here, newest first."""
 WORDS = {
     "check": "Check",
     "protect": "Protect",
@@ -35,7 +37,7 @@ class RunView:
         self._keys: Any = None
 
     def build(self) -> None:
-        """Create the buttons and containers."""
+        """Create the buttons and containers of the view."""
         with box("div", "row"):
             self._buttons = [
                 button(WORDS[verb], partial(self._workbench.run_specification, verb), "main")
@@ -68,7 +70,8 @@ class RunView:
             state += "; the specification was changed since it started"
         with box("section", "result", aria_label=f"result of {verb}"):
             text("h3", f"{verb}: {state}")
-            with box("details", open=verb != "compare"):  # the view of the table shows the comparison
+            # not shown here, because the view of the table shows the comparison
+            with box("details", open=verb != "compare"):
                 text("summary", f"What {verb} printed")
                 css = "wide" if verb == "compare" else ""
                 text("pre", result.text, css, tabindex="0", role="group", aria_label=f"what {verb} printed")
@@ -82,7 +85,7 @@ class RunView:
 
 
 def page_link(workbench: Workbench, release: str) -> None:
-    """Link to the page of a release; show only its name if the evidence is in an object store."""
+    """Create a link to the page of a release; if the evidence is in an object store, show only its name."""
     if workbench.evidence() is None:
         text("p", f"The page to sign is {PAGE} of release {release} in the evidence area.")
         return

@@ -24,7 +24,7 @@ class SettingsView:
         self._fields: dict[str, Any] = {}
 
     def build(self, of_records: bool) -> None:
-        """Create the fields; a table has no diversity, and its method determines its effort."""
+        """Create the fields; a table has no diversity, and its method determines its efforts."""
         numbers = NUMBERS if of_records else {"k": NUMBERS["k"]}
         section = "method" if of_records else "table"
         self._effort = (section, "effort")

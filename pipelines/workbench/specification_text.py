@@ -1,4 +1,4 @@
-"""The state of the workbench: the text of a specification, with its history.
+"""State of the workbench: the text of a specification, with its history.
 
 Every action of the user changes the text; there is no other state. Comments and the order of lines are
 preserved, so that two states can be compared line by line.
@@ -24,11 +24,11 @@ from tomlkit.items import Table
 #: Sections in which each line is one inline table.
 INLINE = ("variables",)
 REASON = "REASON, BY WHOM"
-"""What stands for the reason in a line that accepts a limit (`accept_line`)."""
+"""Placeholder of the reason in a line that accepts a limit (`accept_line`)."""
 
 
 class SpecificationText:
-    """The text of a specification; every change can be undone.
+    """Text of a specification; every change can be undone.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class SpecificationText:
 
     @property
     def text(self) -> str:
-        """The current text."""
+        """Return the current text."""
         return self._texts[-1]
 
     @property
     def is_saved(self) -> bool:
-        """Whether the text equals the content of the file when it was last read or written."""
+        """Return whether the text equals the content of the file when it was last read or written."""
         return self._on_disk == _digest(self._encoded())
 
     def content(self) -> dict[str, Any]:
@@ -120,13 +120,13 @@ class SpecificationText:
             (path, reason if value == REASON else value) for path, value in _leaves(given, self.content())
         ]
         if ("", REASON) in [(reason.strip(), value) for _, value in _leaves(given, {})]:
-            raise SpecificationError("Write the reason, and by whom the limit is accepted.")
+            raise SpecificationError("Write the reason, and who accepts the limit.")
         if not keys:
-            raise SpecificationError("The line is no key of the specification: change it by hand.")
+            raise SpecificationError("The line contains no key of the specification: change the key by hand.")
         self.set(line, *keys)
 
     def replace(self, text: str, done: str) -> None:
-        """Replace the text; record nothing if it stays the same."""
+        """Replace the text; an unchanged text is not recorded in the history."""
         if text == self.text:
             return
         self._texts.append(text)
@@ -147,7 +147,7 @@ class SpecificationText:
 
     @property
     def can_redo(self) -> bool:
-        """Whether there is an undone change that can be repeated."""
+        """Return whether there is an undone change that can be repeated."""
         return bool(self._undone)
 
     def save(self) -> None:
@@ -158,13 +158,14 @@ class SpecificationText:
         SpecificationError
             If the file was changed by somebody else, or cannot be written.
         """
-        place = Path(os.path.realpath(self.path))  # a symbolic link is preserved: its target is written
+        # a symbolic link is preserved, because its target is written
+        place = Path(os.path.realpath(self.path))
         fresh, written = place.with_name(f".{place.name}.{os.getpid()}"), self._encoded()
         try:
             exists = place.exists()
             if exists and _digest(place.read_bytes()) != self._on_disk:
                 raise SpecificationError(
-                    f"{self.path.name} was changed by another program since it was opened here. Nothing was "
+                    f"{self.path.name} was changed by another program after it was opened here. Nothing was "
                     "written. Move that file away, or start the workbench again with it."
                 )
             # no other user may read the file before it has its final mode
@@ -176,18 +177,18 @@ class SpecificationText:
         except OSError as error:
             fresh.unlink(missing_ok=True)
             raise SpecificationError(
-                f"{self.path.name} cannot be written ({os.strerror(error.errno or 0)}). Free space, or start "
-                "the workbench in a folder that you may write to."
+                f"{self.path.name} cannot be written ({os.strerror(error.errno or 0)}). Free disk space, or "
+                "start the workbench in a folder with write permission."
             ) from None
         self._on_disk = _digest(written)
 
     def _encoded(self) -> bytes:
-        """Return the bytes that are written to the file."""
+        """Return the bytes to write to the file."""
         return self._mark + self.text.replace("\n", self._line_end).encode()
 
 
 def _spelling(written: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark and the line end of a file; mixed line ends are kept."""
+    """Return the byte order mark and the line end of a file; mixed line ends are preserved."""
     mark = codecs.BOM_UTF8 if written.startswith(codecs.BOM_UTF8) else b""
     windows = 0 < written.count(b"\r\n") == written.count(b"\n")
     return mark, "\r\n" if windows else "\n"
@@ -235,7 +236,7 @@ def _item(value: Any) -> Any:
 
 
 def _leaves(given: Mapping[str, Any], present: Any, path: tuple[str, ...] = ()) -> Any:
-    """Yield the path and value of each key of parsed TOML; a list extends the present list."""
+    """Yield the path and value of each key of parsed TOML; a list extends the existing list."""
     for name, value in given.items():
         now = present.get(name) if isinstance(present, Mapping) else None
         if isinstance(value, Mapping):

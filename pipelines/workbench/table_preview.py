@@ -1,4 +1,6 @@
-"""Preview the cells of a table in this process: which are sensitive, by which rule, who learns a value."""
+"""Preview of the cells of a table in this process: which are sensitive, by which rule, and who learns a
+value.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,15 @@ from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_input import table_of
 
 ABSENT: Any = None
-"""What stands for a missing value in columns of text."""
+"""Value that represents a missing value in columns of text."""
 MOST_ROWS = 2_000_000
 """Maximum number of rows that are added up in this process."""
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity: the comparison of arrays has no single truth value
+# compared by identity, because the comparison of arrays has no single truth value
+@dataclass(frozen=True, eq=False)
 class TablePreview:
-    """The cells of a table before protection.
+    """Cells of a table before protection.
 
     Attributes
     ----------
@@ -61,7 +64,9 @@ class TablePreview:
     notes: tuple[str, ...] = ()
 
     def learned(self, cell: int) -> str:
-        """Return the contributors who could estimate another contribution if the cell were unchanged."""
+        """Return the contributors who could estimate another contribution if the cell were published
+        unchanged.
+        """
         said = []
         if self.contributors is not None:
             count = int(self.contributors[cell])
@@ -81,7 +86,7 @@ class TablePreview:
 
 
 class Frames:
-    """A cache of the columns of the last input that was read."""
+    """Cache of the columns of the last input that was read."""
 
     def __init__(self) -> None:
         self._key: object = None
@@ -116,17 +121,19 @@ def preview_table(specification: Specification, frames: Frames | None = None) ->
     table = table_of(specification)
     notes = []
     if len(table.tables) > 1:
-        notes.append(f"The first of {len(table.tables)} linked tables is shown; a run protects all together.")
+        notes.append(
+            f"The first of {len(table.tables)} linked tables is shown; a run protects all of them together."
+        )
     if table.parts:
         raise SpecificationError(
-            "table.parts: values with parts are not shown here. Run compare: it protects the table by every "
-            "method."
+            "table.parts: values that consist of parts are not shown here. Run compare, which protects the "
+            "table by every method."
         )
     frame = (frames or Frames()).of(specification, table)
     table = table.model_copy(update={"method": "adjustment", "base": None, "tables": table.tables[:1]})
     if table.source == "microdata":
         if table.weighted or table.request or table.waiver:
-            notes.append("Records are counted without weights, requests and waivers here.")
+            notes.append("Records are counted here without weights, requests for protection and waivers.")
             table = table.model_copy(update={"weighted": False, "request": None, "waiver": None})
         cells = _added_up(frame, table, specification, notes)
     else:
@@ -151,7 +158,7 @@ def _labels(cells: Cells, table: Table) -> pd.DataFrame:
     labels = {}
     for columns in families(table):
         label = np.full(len(cells), table.total, dtype=object)
-        for name in columns:  # coarse to fine
+        for name in columns:  # from coarse to fine
             codes = cells.codes[name].to_numpy(object)
             label = np.where(codes != table.total, codes, label)
         labels[columns[-1]] = label
@@ -159,7 +166,7 @@ def _labels(cells: Cells, table: Table) -> pd.DataFrame:
 
 
 def _finished(frame: pd.DataFrame, table: Table, specification: Specification) -> Cells:
-    """Return the cells of a table that is given as a finished table."""
+    """Return the cells of an input that is a finished table."""
     rows = pd.DataFrame({f"c{i}": frame[name] for i, name in enumerate(table.columns)})
     numbers = {f"n{i}": _numbers(frame[name], specification) for i, name in enumerate(table.numbers)}
     rows = rows.assign(**numbers)
@@ -169,7 +176,7 @@ def _finished(frame: pd.DataFrame, table: Table, specification: Specification) -
 
 
 def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, notes: list[str]) -> Cells:
-    """Aggregate records to cells; leave out the records that a run rejects, and state their number."""
+    """Aggregate records to cells, without the records that a run rejects, and note the number of these."""
     codes = {name: _codes(name, frame[name], specification) for name in table.columns}
     kept = np.ones(len(frame), bool)
     amounts = np.ones(len(frame))
@@ -185,7 +192,7 @@ def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, n
         for series in codes.values():
             kept &= series.notna().to_numpy()
     if not kept.all():
-        notes.append(f"A run rejects {int((~kept).sum()):,} records with a missing value: they are left out.")
+        notes.append(f"A run rejects {int((~kept).sum()):,} records with a missing value: they are excluded.")
     units = _contributors(frame, table, specification)
     return cells_of_records(
         {name: series[kept].reset_index(drop=True) for name, series in codes.items()},
@@ -196,7 +203,9 @@ def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, n
 
 
 def _contributors(frame: pd.DataFrame, table: Table, specification: Specification) -> pd.Series | None:
-    """Return the contributor of each record: its holding, else its unit; None if it is the record."""
+    """Return the contributor of each record: its holding, otherwise its unit; None if each record is a
+    contributor.
+    """
     unit = None if specification.unit is None else frame[specification.unit]
     if table.holding is None:
         return unit
@@ -205,20 +214,22 @@ def _contributors(frame: pd.DataFrame, table: Table, specification: Specificatio
 
 
 def _codes(name: str, series: pd.Series, specification: Specification) -> pd.Series:
-    """Return the codes of a dimension as a run recodes them; None where missing."""
+    """Return the codes of a dimension as a run recodes them; None for a missing code."""
     variable = specification.variables[name]
     if not variable.recodes:
         return series
     if variable.bands is not None:
         series = pd.Series(_numbers(series, specification))
     codes = recoded(name, series, variable, specification, None)
-    if pd.api.types.is_float_dtype(codes):  # the column holds years
+    if pd.api.types.is_float_dtype(codes):  # the column contains years
         codes = codes.map(lambda year: None if year != year else str(int(year)))
     return codes.astype(object).where(codes.notna(), ABSENT)
 
 
 def _only_missing(variable: Variable) -> Variable:
-    """Return a variable with no recodes except missing codes: the totals are those of the file."""
+    """Return a variable with missing codes as its only recode, because totals are computed from the values of
+    the file.
+    """
     return Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
 
 
@@ -243,8 +254,8 @@ def _frame(specification: Specification, table: Table) -> pd.DataFrame:
     given, wanted = specification.input, _columns_of(specification, table)
     if given.positions:
         raise SpecificationError(
-            "input.positions: files with fields at fixed places are not shown here. Run compare: it protects "
-            "the table by every method."
+            "input.positions: files with fields at fixed positions are not shown here. Run compare, which "
+            "protects the table by every method."
         )
     try:
         source = None if given.columns else sniff(specification.input_path)
@@ -252,21 +263,21 @@ def _frame(specification: Specification, table: Table) -> pd.DataFrame:
         lacking = [name for name in wanted if name not in present]
         if lacking:
             raise InputRejected(
-                f"The input lacks the column(s) {', '.join(lacking)}. Correct [table] and [variables], or "
-                "the file."
+                f"The input has no column {', '.join(lacking)}. Correct [table] and [variables], or the file."
             )
         frame = _read(specification, wanted, source)
     except (OSError, ValueError, UnicodeError, KeyError):
-        raise InputRejected("The input cannot be read with the format that [input] states.") from None
+        raise InputRejected("The input cannot be read in the format that [input] states.") from None
     if len(frame) > MOST_ROWS:
         raise InputRejected(
-            f"The input has {len(frame):,} rows, at most {MOST_ROWS:,} are added up here. Run compare."
+            f"The input: found {len(frame):,} rows, expected at most {MOST_ROWS:,} for a preview. Run "
+            "compare."
         )
     return frame
 
 
 def _read(specification: Specification, wanted: Sequence[str], source: Source | None) -> pd.DataFrame:
-    """Read columns as text, None where missing."""
+    """Read columns as text; None for missing values."""
     given = specification.input
     if given.format == "parquet":
         assert source is not None
@@ -295,7 +306,7 @@ def _read(specification: Specification, wanted: Sequence[str], source: Source | 
 
 
 def _text(column: pa.ChunkedArray) -> pd.Series:
-    """Return a column as text, formatted as Spark casts it; None where missing."""
+    """Return a column as text, formatted as Spark casts it; None for missing values."""
     if pa.types.is_floating(column.type):
         values = column.cast(pa.float64()).to_pandas()
         return values.map(lambda value: None if value != value else repr(value)).astype(object)

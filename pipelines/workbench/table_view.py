@@ -1,4 +1,4 @@
-"""The view of a table: a grid with sensitive cells marked, the rules, and a comparison of methods."""
+"""View of a table: a grid with marked sensitive cells, the rules, and a comparison of methods."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from microguard.schemas.method_registry import BUILT_IN
 
 RULES = {
     "minimum_frequency": "fewest contributors of a safe cell (default: k)",
-    "p_percent": "p %: a contributor is known within p percent",
+    "p_percent": "p %: a contributor can be estimated to within p percent",
     "safety_range": "level of cells with too few contributors, in percent",
 }
 METHODS = {name: name.replace("_", " ") for name, row in BUILT_IN.items() if row.content == "table"}
 MOST_ROWS, MOST_COLUMNS = 200, 40
-"""Maximum number of codes that the grid shows, totals included."""
+"""Maximum number of codes that the grid shows, including totals."""
 MOST_LISTED = 100
 """Maximum number of sensitive cells that are listed."""
 SHARES = {
@@ -98,7 +98,11 @@ class TableView:
         for name, field in self._fields.items():
             set_value(field, self._value(name))
         workbench, found = self._workbench, self._workbench.preview
-        old = "The cells below are of the state before: " if found is not None else ""
+        old = (
+            ("The cells below describe the specification before the last change: ")
+            if found is not None
+            else ""
+        )
         fault = workbench.fault and f"{old}{workbench.fault}"
         self._state.set_text(fault or ("Measuring ..." if workbench.measuring else self._summary(found)))
         self._state.classes(replace="fault" if workbench.fault else "soft")
@@ -155,7 +159,7 @@ class TableView:
         )
 
     def _show_choices(self, found: TablePreview) -> None:
-        """Offer a choice of a code for each dimension after the second: the grid shows two dimensions."""
+        """Offer a choice of a code for each dimension beyond two, because the grid shows two dimensions."""
         self._choices.clear()
         further = found.dimensions[2:]
         self._slice = {name: self._slice.get(name, found.total) for name in further}
@@ -179,7 +183,7 @@ class TableView:
             self._show_grid(found, np.flatnonzero(inside))
         self._list.clear()
         with self._list:
-            text("h3", "Who could learn what from the sensitive cells")
+            text("h3", "Information that contributors could learn from the sensitive cells")
             cells = np.flatnonzero(found.sensitive)
             rows = [
                 [
@@ -240,7 +244,7 @@ class TableView:
             text("td", number(found.values[cell], found.digits))
 
     async def _show_methods(self, result: Finished) -> None:
-        """Show the cost of each method for a user of the table, and the number of cells that it discloses."""
+        """Show the cost of each method for users of the table, and the number of cells that it discloses."""
         rows: list[dict[str, Any]] = result.content["methods"]
         able = [row for row in rows if not row["reason"]]
         drawn = await asyncio.to_thread(method_plot, able) if 0 < len(able) <= MOST_BARS else ""
@@ -270,11 +274,11 @@ class TableView:
                 if row["reason"]:
                     text("p", f"{METHODS.get(row['method'], row['method'])}: {row['reason']}", "soft")
             if drawn:
-                picture(drawn, "What each method costs a user of the table, as in the table above")
+                picture(drawn, "Cost of each method for a user of the table, as in the table above")
 
 
 def _first(labels: Iterable[str], total: str, most: int) -> tuple[list[str], int]:
-    """Return the first distinct codes with the total, and the number of the codes left out."""
+    """Return the first distinct codes with the total, and the number of codes that are not shown."""
     codes = list(dict.fromkeys(labels))
     first = set([code for code in codes if code != total][: most - 1])
     shown = [code for code in codes if code == total or code in first]

@@ -1,4 +1,4 @@
-"""Select the records that a preview protects: one of each unit, and none that a run rejects."""
+"""Records that a preview protects: one record of each unit, without those that a run rejects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from microguard.schemas.specification.model import Specification
 
 
 class UsedRecords:
-    """The recoded columns of a specification, and which records are protected.
+    """Recoded columns of a specification, and which records are protected.
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class UsedRecords:
         wrong = [name for name in specification.numeric if name not in self.numeric]
         if wrong:
             raise SpecificationError(
-                f"variables.{wrong[0]}: expected a column of numbers, as its kind is numeric, found text. "
-                "Change its kind to nominal."
+                f"variables.{wrong[0]}: expected a column of numbers, because its kind is numeric; found "
+                "text. Change its kind to nominal."
             )
         self.nominal = [name for name in specification.quasi_identifiers if name not in self.numeric]
         self.rows, self.one_of_each_unit = self._rows()
@@ -69,7 +69,7 @@ class UsedRecords:
         return rows, False
 
     def kind(self, name: str) -> pa.DataType:
-        """Return the type of a numeric variable in a run; integers stay integers."""
+        """Return the type that a numeric variable has in a run; integers remain integers."""
         kind = self._data.columns[name].type
         whole = self.specification.input.format == "parquet" and pa.types.is_integer(kind)
         return pa.int64() if whole else pa.float64()

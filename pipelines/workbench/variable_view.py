@@ -1,4 +1,4 @@
-"""The view of one variable: a plot of its values before and after protection, and its recodes."""
+"""View of one variable: a plot of its values before and after protection, and its recodes."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ CATEGORIES = {
     "level": "level that is published, 1 the finest",
     "order": "categories with ; between them, the lowest first",
 }
-"""Recodes of categories; the order is that of an ordinal variable."""
+"""Recode fields of categories; the order is that of an ordinal variable."""
 MISSING = {"missing": "codes of a missing value, such as 97, 99"}
 FIRST_LEVEL = 2
-"""Level of a hierarchy that was just named: the first one changes nothing."""
+"""Default level of a hierarchy that was just named; the first level changes nothing."""
 
 
 class VariableView:
-    """A list of the quasi-identifiers, and the plot and recodes of the chosen one."""
+    """List of the quasi-identifiers, and the plot and recodes of the chosen one."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -52,7 +52,7 @@ class VariableView:
         self._built: Any = None
 
     def build(self) -> None:
-        """Create the containers."""
+        """Create the containers of the view."""
         self._list = box("div", "row")
         self._recodes = box("div", "row settings")
         self._state = text("p", "", "soft")
@@ -74,7 +74,7 @@ class VariableView:
                     select("variable", names, self._name, self._choose)
             self._build_recodes()
         old = found is not None and (self._workbench.fault or self._workbench.measuring)
-        self._state.set_text("The pictures are of the state before." if old else "")
+        self._state.set_text("The pictures describe the specification before the last change." if old else "")
         line = self._line()
         if self._built != (self._name, tuple(self._labels(line))):  # the kind of the variable was changed
             self._build_recodes()
@@ -152,7 +152,7 @@ class VariableView:
 
 
 def recode_keys(line: Mapping[str, Any], key: str, written: str) -> dict[str, Any]:
-    """Return the keys of a variable that change if the user enters a recode; None removes a key.
+    """Return the keys of a variable that change when the user enters a recode; None removes a key.
 
     Bands turn numbers into categories. A hierarchy also needs the level that is published.
 
@@ -178,7 +178,7 @@ def recode_keys(line: Mapping[str, Any], key: str, written: str) -> dict[str, An
 
 
 def _code(written: str) -> str | float | int:
-    """Return a missing code as a number if it is one, else as text."""
+    """Return a missing code as a number if it is one, otherwise as text."""
     try:
         return number_of(written)
     except ValueError:

@@ -14,8 +14,8 @@ from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
 _VALUE = "(event) => emit(event.target.value)"
-#: The browser redraws the page whenever the server changes any element, and a field then shows the value that
-#: the server set last. Without this script, text that the user is typing would be lost.
+#: The browser redraws the page whenever the server changes any element, and each field then shows the value
+#: that the server set last. Without this script, text that the user is typing would be lost.
 _TYPED = "(event) => { element.props.value = event.target.value; }"
 
 
@@ -25,7 +25,7 @@ def text(tag: str, content: str, css: str = "", **attributes: Any) -> TextElemen
 
 
 def box(tag: str, css: str = "", **attributes: Any) -> Element:
-    """Create an element that holds others; use it as a context manager."""
+    """Create an element that contains others, as a context manager for these."""
     return _with(Element(tag), css, attributes)
 
 
@@ -37,7 +37,7 @@ def button(label: str, act: Callable[[], Any], css: str = "", **attributes: Any)
 def select(
     label: str, options: Sequence[str] | Mapping[str, str], value: str, changed: Callable[[str], Any]
 ) -> Element:
-    """Create a list to choose from; `options` may map values to the labels that are shown."""
+    """Create a selection list; `options` may map values to their displayed labels."""
     shown = options if isinstance(options, Mapping) else {each: each for each in options}
     element = box("select", aria_label=label)
     with element:
@@ -57,7 +57,7 @@ def entry(label: str, value: str, changed: Callable[[str], Any], css: str = "", 
 
 
 def picture(svg: str, description: str) -> Element:
-    """Show an SVG as an image: scripts in it do not run."""
+    """Show an SVG as an image, so that scripts in it do not run."""
     encoded = base64.b64encode(svg.encode()).decode()
     return box("img", "picture", src=f"data:image/svg+xml;base64,{encoded}", alt=description)
 
@@ -69,7 +69,7 @@ def table(
     numbers: Iterable[int] = (),
     heard: bool = False,
 ) -> None:
-    """Show a table of texts whose first column names the row; `numbers` are the numeric columns.
+    """Show a table of texts whose first column names the rows; `numbers` are the numeric columns.
 
     With `heard`, only a screen reader reads the caption: a visible heading has the same words.
     """
@@ -88,7 +88,7 @@ def table(
 
 
 def sentence(words: str) -> str:
-    """Return words with a capital first letter as the beginning of a sentence; names keep their spelling."""
+    """Return words with a capital first letter, as the beginning of a sentence; names keep their spelling."""
     return words[:1].upper() + words[1:]
 
 
@@ -114,7 +114,7 @@ def number_of(written: str) -> float | int:
 
 
 def set_value(element: Element, value: str) -> None:
-    """Show a value in a field or list, as after an undo."""
+    """Show a value in a field or list, for example after an undo."""
     if element.props.get("value") != value:
         element.props["value"] = value
 

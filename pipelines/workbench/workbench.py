@@ -1,4 +1,4 @@
-"""The workbench of one file: its specification, its measures, and the running verb."""
+"""Workbench of one file: its specification, its measures, and the running verb."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from microguard.schemas.specification.model import Specification
 from microguard.sdc.errors import SdcError
 
 LEDGER = ("pending", "history")
-"""Verbs that read the ledger; every other one but check and compare may change it."""
+"""Verbs that read the ledger; all others except check and compare may change it."""
 Measure = Callable[[Specification, Callable[[Any], None]], Any]
 
 
 class Workbench:
-    """The state that all pages of a workbench show.
+    """State that all pages of a workbench show.
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ class Workbench:
         return lambda: self._shown.remove(show)
 
     def changed(self, message: str = "") -> None:
-        """Show the state on all pages."""
+        """Show the current state on all pages."""
         self.last_message = message or self.last_message
         for show in list(self._shown):
             show()
 
     def specification(self) -> Specification | None:
-        """Return the specification; if it is faulty, state the fault and return None."""
+        """Return the specification; if it is faulty, show the fault and return None."""
         try:
             return self.text.specification()
         except MicroguardError as error:
@@ -111,7 +111,7 @@ class Workbench:
         self.changed(message)
 
     async def _measured(self) -> None:
-        """Repeat the measurement until the figures are those of the last change."""
+        """Repeat the measurement until the figures describe the last change."""
         loop = asyncio.get_running_loop()
         version = -1
         while version != self._version:
@@ -127,7 +127,8 @@ class Workbench:
                 self._show_preview(found, version)
             except (MicroguardError, SdcError) as error:
                 self.fault = str(error)
-            except Exception as error:  # the error text could contain a value of a record
+            # the error text is not shown, because it could contain a value of a record
+            except Exception as error:
                 self.fault = f"The figures could not be computed: an unexpected {type(error).__name__}."
         self.measuring = False
         self.changed()
@@ -138,14 +139,14 @@ class Workbench:
             self.changed()
 
     async def check_source(self, read: bool = True) -> bool:
-        """Return whether the input file is unchanged since it was read; notify the user if not (see
+        """Return whether the input file is unchanged since it was read; if not, notify the user (see
         `Files.is_replaced`).
         """
         if not await asyncio.to_thread(self.files.is_replaced, read):
             return True
         self.changed(
-            "The file was replaced or changed since it was read here. Nothing was run, and the figures are "
-            "of the file as it was. Start the workbench again."
+            "The file was replaced or changed after it was read here. Nothing was run, and the figures "
+            "describe the earlier file. Start the workbench again."
         )
         return False
 
@@ -162,7 +163,9 @@ class Workbench:
     async def run(self, verb: str, *arguments: str) -> Finished | None:
         """Run a verb in a child process; return its result, or None if it was not started."""
         if self.running is not None:
-            self.changed(f"{self.running.arguments[0]} is still running: wait for it, or stop it.")
+            self.changed(
+                f"{self.running.arguments[0]} is still running: wait until it has ended, or stop it."
+            )
             return None
         text = self.text.text
         self.running = self._last = command = Command([verb, *arguments], self.text.path.absolute().parent)

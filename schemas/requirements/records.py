@@ -44,7 +44,8 @@ from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requi
 from microguard.schemas.specification.model import Specification
 
 LARGEST_DOMAIN = 100_000
-"""Categories of a nominal quasi-identifier: more than any country has municipalities; names have more."""
+"""Maximum number of categories of a nominal quasi-identifier: more than any country has municipalities, but
+fewer than there are names."""
 
 
 JOINT = (
@@ -56,18 +57,21 @@ JOINT = (
     "cells",
     "not_compared",
 )
-"""Counts of the joint audit of a source, each a metric ``joint_<name>``."""
+"""Counts of the joint audit of a source, each of which is a metric ``joint_<name>``."""
 
 
 def input_requirements(specification: Specification) -> tuple[Requirement, ...]:
-    """Return the requirements on the input before a record is protected."""
+    """Return the requirements on the input that must be met before records are protected."""
     return (*_columns(specification), *_records(specification), *_regions(specification))
 
 
 def integrity_requirements() -> tuple[Requirement, ...]:
-    """Return requirements on the written files under any guarantee: they contain the protected records."""
+    """Return the requirements on the written files that apply to every guarantee: they contain the protected
+    records.
+    """
     altered = (
-        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+        "the staged files differ from the protected records: check for another writer or a faulty disk, "
+        "and run this again"
     )
     return (
         Requirement(MetricKey("records_unaccounted"), BROKEN, at_most=0, promised=True),
@@ -78,7 +82,7 @@ def integrity_requirements() -> tuple[Requirement, ...]:
 
 
 def derived_requirement() -> Requirement:
-    """Return the requirements on the written files if columns are derived from other columns.
+    """Return the requirement on the written files if the release has derived columns.
 
     This requirement is not a guarantee: `microguard verify` does not check it.
     """
@@ -86,7 +90,7 @@ def derived_requirement() -> Requirement:
 
 
 def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
-    """Require that all releases of a source together expose no unit.
+    """Return the requirements that all releases of a source together expose no unit.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ def _columns(spec: Specification) -> Iterator[Requirement]:
 def _records(spec: Specification) -> Iterator[Requirement]:
     k, most = spec.release.k, spec.missing.max_rejected
     yield Requirement(MetricKey("records_kept"), f"k = {k} needs at least {k} records", at_least=k)
-    mend = "mend the records, or raise missing.max_rejected"
+    mend = "correct the records, or raise missing.max_rejected"
     line = "[missing] max_rejected = {found}"
     yield Requirement(MetricKey("records_rejected"), mend, at_most=most, line=line)
     for name in _must_not_be_missing(spec):
@@ -124,11 +128,13 @@ def _records(spec: Specification) -> Iterator[Requirement]:
     if spec.weight is not None:
         yield Requirement(MetricKey("not_positive", spec.weight), mend, at_most=most)
     for name in spec.with_role("unit") if spec.method.unit != "unit" else ():
-        remedy = 'keep one record of each unit, or set method.unit to "unit", which lets k count them'
+        remedy = 'keep one record of each unit, or set method.unit to "unit", so that k counts units'
         line = '[method] unit = "unit"'
         yield Requirement(MetricKey("repeated", name), remedy, at_most=most, line=line)
     for name in spec.nominal:
-        remedy = "declare it numeric, or coarsen it: that many values are no categories"
+        remedy = (
+            "declare it numeric, or recode it to fewer categories: a nominal variable cannot have this many"
+        )
         line = f'[variables] {quoted(name)} = {{ role = "quasi_identifier", kind = "numeric" }}'
         yield Requirement(MetricKey("domain", name), remedy, at_least=1, at_most=LARGEST_DOMAIN, line=line)
 
@@ -152,9 +158,11 @@ def _regions(spec: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("smallest_region", spec.region), remedy, at_least=k, line=line)
     if spec.missing.numeric == "own_cluster" and spec.numeric:
         mend = 'set missing.numeric to "reject", or fill in the missing values before the run'
-        rare = f"fewer than k = {k} {units} of a region lack the same numbers, these among them; {mend}"
+        rare = (
+            f"fewer than k = {k} {units} of a region, including these, have the same missing numbers; {mend}"
+        )
         line = '[missing] numeric = "reject"'
         for name in spec.numeric:
             yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0, line=line)
-        whole = f"fewer than k = {k} {units} of a region lack no number; {mend}"
+        whole = f"fewer than k = {k} {units} of a region have no missing numbers; {mend}"
         yield Requirement(MetricKey("complete_below_k"), whole, at_most=0, line=line)

@@ -1,4 +1,4 @@
-"""A metric with a limit, as used by gates, guarantees and audits."""
+"""Metric with a limit, used by gates, guarantees and audits."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from microguard.schemas.errors import Failure
 
-#: What the user can do if a guarantee is violated.
-BROKEN = "the protection is broken, and this is a fault of microguard: please report it"
+#: Remedy if a guarantee is violated.
+BROKEN = "the protection is broken; this is a fault of microguard, please report it"
 
-#: Placeholder of the measured value in the line of a requirement.
+#: Placeholder of the measured value in a line that accepts a requirement.
 MARKS = ("{found}", "{above}", "{below}")
 
 
 class MetricKey(NamedTuple):
-    """The name of a metric, with its variable (or group) or its table dimension, if there is one."""
+    """Name of a metric, with its variable (or group) or its table dimension if there is one."""
 
     metric: str
     variable: str = ""
@@ -33,7 +33,7 @@ class MetricKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Requirement:
-    """A limit on one metric.
+    """Limit on one metric.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Requirement:
     line: str = ""
 
     def met(self, measured: float) -> bool:
-        """Return whether a value satisfies the limits; NaN does not."""
+        """Return whether a value is within the limits; NaN is not."""
         return measured == measured and not (
             (self.at_least is not None and measured < self.at_least)
             or (self.at_most is not None and measured > self.at_most)
@@ -72,14 +72,14 @@ class Requirement:
         return " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
 
     def _shown(self, measured: float) -> str:
-        """Return a value with four digits; with all digits if the rounded value would seem to satisfy the
+        """Return a value with four digits; with all digits if the rounded value would appear to be within the
         limits.
         """
         short = f"{measured:.0f}" if float(measured).is_integer() else f"{measured:.4g}"
         return repr(float(measured)) if self.met(float(short)) else short
 
     def failure(self, measured: float | None, what: str = "") -> Failure:
-        """Describe a failed requirement on `what`. The value None means that the metric was not measured."""
+        """Return a failed requirement on `what`; the value None means that the metric was not measured."""
         found = "not measured" if measured is None else self._shown(measured)
         line = self.line
         if measured is not None and math.isfinite(measured):
@@ -92,7 +92,9 @@ class Requirement:
 
 
 def _rounded(value: float, to: Callable[[float], int]) -> str:
-    """Round a number up or down to three digits, so that the number satisfies the result as a limit."""
+    """Round a number up or down to three digits, so that the measured value satisfies the result as a
+    limit.
+    """
     if value == 0:
         return "0"
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
@@ -100,12 +102,12 @@ def _rounded(value: float, to: Callable[[float], int]) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column as a string or key of TOML."""
+    """Return the name of a column as a TOML string or key."""
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def accept_line(name: str, section: str = "quality", accepted: Collection[str] = ()) -> str:
-    """Return the line by which a steward accepts a default limit, or raises a limit accepted before."""
+    """Return the line by which a steward accepts a default limit, or raises a limit accepted earlier."""
     if name in accepted:
         return f"[{section}] {name} = {{above}}"
     return f'[{section}] accept = {{ {name} = "REASON, BY WHOM" }}'

@@ -23,18 +23,21 @@ def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]
 
 
 def _all_judged() -> Requirement:
-    """Require an interval and a level above 0 for every examined sensitive cell."""
+    """Return the requirement that every examined sensitive cell has an interval and a level above 0."""
     broken = (
-        "a sensitive cell was not compared with a protection level, so that nothing shows that it is safe, "
-        "and this is a fault of microguard: please report it"
+        "a sensitive cell was not compared with a protection level, so there is no proof that it is safe; "
+        "this is a fault of microguard, please report it"
     )
     return Requirement(MetricKey("cells_not_judged"), broken, at_most=0, promised=True)
 
 
 def table_integrity(table: Table) -> Iterator[Requirement]:
-    """Return the requirements on the written files under any guarantee: they contain the protected table."""
+    """Return the requirements on the written files that apply to every guarantee: they contain the protected
+    table.
+    """
     altered = (
-        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+        "the staged files differ from the protected table: check for another writer or a faulty disk, and "
+        "run this again"
     )
     yield Requirement(MetricKey("content_as_staged"), altered, at_least=1, promised=True)
     yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True)
@@ -43,10 +46,10 @@ def table_integrity(table: Table) -> Iterator[Requirement]:
 
 
 def suppression_limits(table: Table) -> Iterator[Requirement]:
-    """Limit the information loss by suppressed cells."""
+    """Return the limits on the information loss by suppressed cells."""
     less = (
-        "more of the table is suppressed than table.quality allows: merge categories, leave out a table, "
-        "raise table.effort, or accept more in [table.quality]"
+        "a larger part of the table is suppressed than table.quality allows: merge categories, leave out a "
+        "table, raise table.effort, or accept more in [table.quality]"
     )
     for metric in ("suppressed", "value_suppressed"):
         yield Requirement(MetricKey(metric), less, at_most=getattr(table.quality, f"max_{metric}"))
@@ -54,15 +57,15 @@ def suppression_limits(table: Table) -> Iterator[Requirement]:
 
 def _attacker(table: Table) -> Iterator[Requirement]:
     wider = (
-        "an attacker who knows capacities and margins is left too little doubt: raise table.capacity or the "
-        "levels, free the margins, or lower table.quality.min_interval"
+        "an attacker who knows capacities and margins can compute too narrow an interval: raise "
+        "table.capacity or the levels, allow margins to change, or lower table.quality.min_interval"
     )
     line = "[table.quality] min_interval = {below}"
     yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval, line=line)
     known = (
-        "whoever knows capacities and margins can place a sensitive cell more closely than the unit that is "
-        "published (the last digit, or the base) or than the least level, whatever "
-        "table.quality.min_interval is: raise the levels or table.capacity, or free the margins"
+        "an attacker who knows capacities and margins can estimate a sensitive cell more precisely than "
+        "the unit of publication (the last digit, or the base) or than the smallest level, whatever "
+        "table.quality.min_interval is: raise the levels or table.capacity, or allow margins to change"
     )
     yield Requirement(MetricKey("intervals_below_unit"), known, at_most=0)
     if table.levels == "exact" or (table.counts and table.lower_protection is not None):
@@ -70,52 +73,61 @@ def _attacker(table: Table) -> Iterator[Requirement]:
     if table.counts:
         wider = "the minimum frequency" if table.base is None else "table.base"
         mixed = (
-            "what is published says too much about a small count: publish all zeros (table.zeros), merge "
-            f"categories, raise {wider}, or accept more in table.quality.max_posterior"
+            "the published values disclose too much about a small count: publish all zeros (table.zeros), "
+            f"merge categories, raise {wider}, or accept more in table.quality.max_posterior"
         )
         line = "[table.quality] max_posterior = {above}"
         yield Requirement(MetricKey("posterior"), mixed, at_most=table.quality.max_posterior, line=line)
         return
-    free = "the direction of a change follows from the other cells: free the margins or raise table.capacity"
+    free = (
+        "the direction of a change can be computed from the other cells: allow margins to change, or raise "
+        "table.capacity"
+    )
     yield Requirement(
         MetricKey("directions_determined"), free, at_most=table.quality.max_determined, line=DETERMINED
     )
-    spread = "whoever learns the direction of a change knows the value too well: raise table.spread"
+    spread = "anyone who learns the direction of a change knows the value too precisely: raise table.spread"
     line = "[table.quality] min_direction_error = {below}"
     yield Requirement(
         MetricKey("direction_error"), spread, at_least=table.quality.min_direction_error, line=line
     )
-    even = "most changes go one way, so that directions can be guessed: free the margins or lower the levels"
+    even = (
+        "most changes have the same direction, so that directions can be guessed: allow margins to change, "
+        "or lower the levels"
+    )
     line = "[table.quality] max_direction_odds = {above}"
     yield Requirement(MetricKey("direction_odds"), even, at_most=table.quality.max_direction_odds, line=line)
 
 
 def _noise(table: Table) -> Iterator[Requirement]:
-    """Limit the disclosure by each perturbed cell alone, and by all perturbed cells together."""
+    """Return the limits on the disclosure by each perturbed cell alone and by all perturbed cells
+    together.
+    """
     more = (
-        "what is published says too much about a small count: merge categories, publish fewer or smaller "
-        "tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise with it), or "
-        "accept more in table.quality.max_posterior"
+        "the published values disclose too much about a small count: merge categories, publish fewer or "
+        "smaller tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise "
+        "with it), or accept more in table.quality.max_posterior"
     )
     line = "[table.quality] max_posterior = {above}"
     for metric in ("posterior", "linked_posterior"):
         yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior, line=line)
     free = (
-        "the largest noise and the margins leave a small count one value, which is never published: raise "
-        "table.largest_noise"
+        "the largest noise and the margins leave only one possible value of a small count, which may never "
+        "be disclosed: raise table.largest_noise"
     )
     yield Requirement(MetricKey("counts_determined"), free, at_most=0)
 
 
 def _noise_of_amounts(table: Table) -> Iterator[Requirement]:
-    """Limit the probability with which a reader who knows the method can infer a sensitive amount to within
-    its level.
+    """Return the limit on the probability with which a reader who knows the method infers a sensitive amount
+    to within its level.
     """
     more = (
-        "what is published places a sensitive amount too surely within its protection level: raise "
-        "table.noise_scaling (p_small, p_large, flexpoint), take a p-table of larger variance and more "
-        "values, give the value in a larger unit (few digits leave many combinations of draws), merge "
-        "categories, publish fewer tables, or accept more in table.quality.max_posterior"
+        "the published values allow an attacker to estimate a sensitive amount within its protection level "
+        "with too high a probability: raise table.noise_scaling (p_small, p_large, flexpoint), use a "
+        "p-table with a larger variance and more values, use a larger unit for the value (with few digits, "
+        "more combinations of draws are possible), merge categories, publish fewer tables, or accept more "
+        "in table.quality.max_posterior"
     )
     line = "[table.quality] max_posterior = {above}"
     for metric in ("within_level", "linked_within_level"):
@@ -127,8 +139,8 @@ def _limits(table: Table) -> Iterator[Requirement]:
     limit = table.quality.default_limit(name)
     if table.method == "adjustment" and limit is not None:
         keep = (
-            "the grand total, which readers know from elsewhere, moved: set table.preserve.mean, raise "
-            "table.capacity or table.effort, raise the limit, or have a steward accept it by name"
+            "the grand total, which readers know from other sources, changed: set table.preserve.mean, "
+            "raise table.capacity or table.effort, raise the limit, or have a steward accept it by name"
         )
         line = accept_line(name, "table.quality", table.quality.accept)
         yield Requirement(MetricKey("grand_total_change"), keep, at_most=limit, line=line)

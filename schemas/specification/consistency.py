@@ -23,23 +23,25 @@ from microguard.schemas.specification.recode_consistency import recode_faults, r
 from microguard.schemas.specification.series_consistency import series_faults
 
 FREQUENCY = "frequency"
-"""Column of the published tables that holds the number of records."""
+"""Column of the published tables that contains the number of records."""
 CURRENT = "current.json"
 """File of a public area that names its current release."""
 LEDGER = "ledger.jsonl"
-"""File of an evidence area that says what was published from it."""
+"""File of an evidence area that records what was published from it."""
 BELOW = ("", "*/", "*/*/")
-"""Where an evidence area is looked for below a public one: its folders are few, its releases many."""
+"""Depth to which an evidence area is searched below a public one; only its folders are searched, because
+releases are numerous."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
-"""Schemes of object stores that an area can be in."""
+"""Schemes of object stores in which an area may be."""
 PATTERN = frozenset("*?[]{}\\")
-"""Signs of a path that Spark takes for a pattern of names."""
+"""Characters by which Spark recognises a path as a pattern of names."""
 NOT_IN_DELTA = frozenset("#?%")
-"""Signs that end the path of an address, or begin an escape in it: Delta would write to another folder."""
+"""Characters that end the path of an address or begin an escape in it, so that Delta would write to another
+folder."""
 
 
 def inconsistencies(specification: Specification, in_doubt: bool = False) -> list[Fault]:
-    """Return all inconsistencies between keys that are each valid alone.
+    """Return all inconsistencies between keys that are valid separately.
 
     `in_doubt` states that the role or kind of some variable is unknown. Checks that depend on roles and kinds
     are then skipped.
@@ -75,7 +77,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
 
 
 def _table(spec: Specification) -> Iterable[Fault]:
-    """Check `[table]`, if the specification has this section."""
+    """Return the faults of `[table]` if the specification has this section."""
     if spec.table is None:
         return []
     from microguard.schemas.specification.table_consistency import table_faults
@@ -109,9 +111,9 @@ def _roles(spec: Specification) -> Iterator[Fault]:
         allowed = f"a variable of role weight ({', '.join(spec.weights) or 'there is none'})"
         yield fault(("method", "weight"), weight, allowed, choices=spec.weights)
     if not spec.method.weighted and not spec.weights:
-        yield fault(("method", "weighted"), False, "no such key, as no variable has the role weight")
+        yield fault(("method", "weighted"), False, "not applicable, because no variable has the role weight")
     if weight is None and len(spec.weights) > 1:
-        allowed = f"one of {', '.join(spec.weights)}: the weight that counts, where there are several"
+        allowed = f"one of {', '.join(spec.weights)}, because there are several weights and only one is used"
         yield fault(("method", "weight"), NOTHING, allowed)
 
 
@@ -121,11 +123,13 @@ def _kinds(spec: Specification) -> Iterator[Fault]:
         if variable.role == "quasi_identifier" and variable.kind is None:
             yield fault(key, NOTHING, ", ".join(KINDS) + "; a quasi-identifier must say which")
         elif variable.role in NOMINAL_ONLY and variable.kind == "numeric":
-            yield fault(key, "numeric", f"nominal, or no kind: role {variable.role} is for names")
+            yield fault(
+                key, "numeric", (f"nominal, or no kind, because the values of role {variable.role} are names")
+            )
         elif variable.role == "weight" and variable.kind == "nominal":
-            yield fault(key, "nominal", "numeric, or no kind: a weight is a number")
+            yield fault(key, "nominal", "numeric, or no kind, because a weight is a number")
         elif variable.role == "risk" and variable.kind not in (None, "numeric"):
-            yield fault(key, variable.kind, "numeric, or no kind: a risk is a number")
+            yield fault(key, variable.kind, "numeric, or no kind, because a risk is a number")
 
 
 def _paths(spec: Specification) -> Iterator[Fault]:
@@ -138,7 +142,7 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         allowed = "a place outside the evidence area, which only the agency may enter"
         yield fault(("publish", "path"), spec.publish.path, allowed)
     elif _beside_evidence(public):
-        allowed = "a place apart from every evidence area: a folder above or below it, or it, has a ledger"
+        allowed = "a place outside every evidence area: this one, or a folder above or below it, has a ledger"
         yield fault(("publish", "path"), spec.publish.path, allowed)
     if _inside(source, public):
         yield fault(("input", "path"), spec.input.path, "a place outside the public area")
@@ -148,14 +152,14 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         yield fault(("publish", "ledger"), spec.publish.ledger, "a place outside the public area")
     for key, place in (("evidence", evidence), ("ledger", ledger)):
         if place is not None and not _inside(place, public) and among_releases(place):
-            allowed = "a place outside every public area: it, or a folder above it, has releases"
+            allowed = "a place outside every public area: this one, or a folder above it, has releases"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
     for key, place in (("path", public), ("evidence", evidence), ("ledger", ledger)):
         if place is not None and place != source and _inside(place, source):
             yield fault(("publish", key), getattr(spec.publish, key), "a place outside the input folder")
     for key, place in (("path", spec.public_area), ("evidence", spec.evidence_area), ("ledger", shared)):
         if place is not None and not _may_be_folder(place):
-            allowed = "a folder, or a place where one can be made"
+            allowed = "an existing folder, or a path where a folder can be created"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
     for key in ("path", "evidence", "ledger"):
         place = getattr(spec.publish, key)
@@ -164,32 +168,33 @@ def _paths(spec: Specification) -> Iterator[Fault]:
             yield fault(("publish", key), place, allowed)
     stored = spec.publish.path.startswith(tuple(f"{name}://" for name in STORES))
     if stored and spec.publish.format == "iceberg" and spec.publish.catalog is None:
-        allowed = "parquet, delta, or iceberg with publish.catalog, where publish.path is an object store"
+        allowed = "parquet, delta, or iceberg with publish.catalog, because publish.path is an object store"
         yield fault(("publish", "format"), spec.publish.format, allowed)
     if spec.publish.format == "delta" and NOT_IN_DELTA & set(_real(spec.public_area)):
         allowed = (
-            f"a folder without {', '.join(sorted(NOT_IN_DELTA))} in its path, where a Delta table lies in it"
+            f"a folder without {', '.join(sorted(NOT_IN_DELTA))} in its path, because a Delta table is "
+            "written to it"
         )
         yield fault(("publish", "path"), spec.publish.path, allowed)
     if spec.input.columns and spec.input.format == "parquet":
         yield fault(
             ("input", "columns"),
             list(spec.input.columns),
-            "no such key for parquet: its files name the columns",
+            "not applicable to parquet, because its files name the columns",
         )
     if spec.input.version is not None and spec.input.timestamp is not None:
-        yield fault(("input", "timestamp"), spec.input.timestamp, "no such key next to input.version")
+        yield fault(("input", "timestamp"), spec.input.timestamp, "not applicable next to input.version")
     for key in ("version", "timestamp"):
         if spec.input.format == "csv" and getattr(spec.input, key) is not None:
-            allowed = "no such key for csv: a Delta or Iceberg table has versions"
+            allowed = "not applicable to csv, because only a Delta or Iceberg table has versions"
             yield fault(("input", key), getattr(spec.input, key), allowed)
     if len(set(spec.input.columns)) < len(spec.input.columns):
         yield fault(("input", "columns"), list(spec.input.columns), "each name once")
     if spec.input.positions and (spec.input.columns or spec.input.format == "parquet"):
-        allowed = "no such key for parquet, nor next to input.columns"
+        allowed = "not applicable to parquet, nor next to input.columns"
         yield fault(("input", "positions"), list(spec.input.positions), allowed)
     if spec.input.metadata is not None and spec.table is None:
-        yield fault(("input", "metadata"), spec.input.metadata, "no such key without a section [table]")
+        yield fault(("input", "metadata"), spec.input.metadata, "not applicable without a section [table]")
     suffix = spec.input.path.lower().removesuffix(".gz").rpartition(".")[2]
     if suffix in ("csv", "tsv", "txt", "parquet") and (suffix == "parquet") != (
         spec.input.format == "parquet"
@@ -199,7 +204,7 @@ def _paths(spec: Specification) -> Iterator[Fault]:
 
 
 def _private_files(spec: Specification) -> Iterator[Fault]:
-    """Refuse files that readers must not see, if they are in the public area."""
+    """Return the faults of files that readers must not see but that are in the public area."""
     population = None if spec.population is None else spec.population.path
     a_priori = None if spec.table is None else spec.table.a_priori
     for key, path in ((("population", "path"), population), (("table", "a_priori"), a_priori)):
@@ -208,12 +213,14 @@ def _private_files(spec: Specification) -> Iterator[Fault]:
 
 
 def within(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or inside it; links are followed."""
+    """Return whether a path is a folder or inside it; symbolic links are followed."""
     return _inside(_real(path), _real(folder))
 
 
 def _real(path: str) -> str:
-    """Normalise a path: follow links, and replace the schemes of Hadoop by those of the store."""
+    """Return the normalised path: symbolic links are followed, and the schemes of Hadoop replaced by those of
+    the store.
+    """
     if "://" not in path:
         return os.path.realpath(path)
     scheme, _, rest = path.rstrip("/").partition("://")
@@ -221,7 +228,7 @@ def _real(path: str) -> str:
 
 
 def _may_be_folder(path: str) -> bool:
-    """Return whether every part of the path that exists is a folder."""
+    """Return whether every existing part of the path is a folder."""
     while "://" not in path and not os.path.lexists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return "://" in path or os.path.isdir(path)
@@ -237,17 +244,17 @@ def among_releases(path: str) -> bool:
 
 
 def _signs(spec: Specification) -> Iterator[Fault]:
-    """Refuse characters of paths that Spark interprets."""
+    """Return the faults of paths with characters that Spark interprets."""
     evidence, path = spec.publish.evidence, spec.input.path
     if (
         "://" not in evidence and "," in spec.evidence_area
-    ):  # scratch files would be written to two different folders
-        allowed = "a place whose whole path has no comma, at which Spark would split it"
+    ):  # otherwise scratch files would be written to two different folders
+        allowed = "a place whose absolute path contains no comma, because Spark splits paths at commas"
         yield fault(("publish", "evidence"), evidence, allowed)
     if path and "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
         allowed = (
-            f"a whole path, as that of the specification has one of {' '.join(sorted(PATTERN))}, which Spark "
-            "takes for a pattern of names"
+            "an absolute path, because the path of the specification contains one of "
+            f"{' '.join(sorted(PATTERN))}, which Spark interprets as a pattern of names"
         )
         yield fault(("input", "path"), path, allowed)
 
@@ -284,7 +291,7 @@ def _groups(spec: Specification) -> Iterator[Fault]:
                 choices = spec.quasi_identifiers
                 yield fault(key, name, f"quasi-identifiers ({', '.join(choices)})", choices=choices)
             elif name in placed:
-                yield fault(key, name, f"each variable once; it is in group {placed[name]} already")
+                yield fault(key, name, f"each variable once; it is already in group {placed[name]}")
             placed.setdefault(name, group.name)
     left = [name for name in spec.quasi_identifiers if name not in placed]
     if spec.groups and left:
@@ -292,8 +299,8 @@ def _groups(spec: Specification) -> Iterator[Fault]:
 
 
 def _counted(spec: Specification) -> Iterator[Fault]:
-    """Refuse variables with the same name as the count column of the published tables, ignoring case as
-    readers of files do.
+    """Return the faults of variables whose name equals the count column of the published tables, ignoring
+    case as readers of files do.
     """
     in_tables = (
         {*spec.nominal, *(name for table in spec.control_tables for name in table)} if spec.nominal else ()
@@ -301,7 +308,8 @@ def _counted(spec: Specification) -> Iterator[Fault]:
     for name in sorted(in_tables):
         if name.casefold() == FREQUENCY:
             allowed = (
-                "another name in the file, as the published tables count records in a column of this name"
+                "another name in the file, because the published tables use this name for the number of "
+                "records"
             )
             yield fault(("variables", name), name, allowed)
 
@@ -317,20 +325,28 @@ def _gate(spec: Specification) -> Iterator[Fault]:
         value = getattr(quality, name)
         if value is not None and not needed:
             shown = value.model_dump() if name == "dominance" else value
-            yield fault(("quality", name), shown, f"no such key, as no quasi-identifier is {kind}")
+            yield fault(("quality", name), shown, f"not applicable, because no quasi-identifier is {kind}")
 
 
 def _population(spec: Specification) -> Iterator[Fault]:
-    """Refuse to count the population by variables whose protected values do not occur in the population."""
+    """Return the faults of variables by which the population is counted although their protected values do
+    not occur in it.
+    """
     limit = spec.quality.max_below_k_in_population
     if spec.population is None:
         if limit is not None:
-            yield fault(("quality", "max_below_k_in_population"), limit, "no such key without [population]")
+            yield fault(
+                ("quality", "max_below_k_in_population"), limit, "not applicable without [population]"
+            )
         return
     choices = tuple(name for name in (spec.region, *spec.nominal) if name is not None)
     key: Path = ("population", "variables")
     if not spec.population_key:
-        yield fault(("population",), NOTHING, "a region or a nominal quasi-identifier that it counts by")
+        yield fault(
+            ("population",),
+            NOTHING,
+            ("a region or a nominal quasi-identifier by which the population is counted"),
+        )
     for name in spec.population_key:
         if name not in choices:
             allowed = f"the region and nominal quasi-identifiers ({', '.join(choices)})"
@@ -342,17 +358,16 @@ def _population(spec: Specification) -> Iterator[Fault]:
 
 
 HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
-"""Limits of `[quality]` on disclosure, which hold for every release of records.
+"""Limits of `[quality]` on disclosure that apply to every release of records by default.
 
-A steward can accept them by name in `quality.accept`.
-"""
+A steward can accept them by name in `quality.accept`."""
 
 
 def _acceptances(spec: Specification) -> Iterator[Fault]:
     for name in ("min_entropy_diversity", "max_t"):
         if getattr(spec.quality, name) is not None and not spec.sensitive:
             value = getattr(spec.quality, name)
-            yield fault(("quality", name), value, "no such key, as no variable is sensitive")
+            yield fault(("quality", name), value, "not applicable, because no variable is sensitive")
     for name in spec.quality.accept:
         if name not in HELD_BY_DEFAULT:
             yield fault(("quality", "accept", name), name, ", ".join(HELD_BY_DEFAULT))
@@ -365,5 +380,5 @@ def _dependencies(spec: Specification) -> Iterator[Fault]:
     columns = spec.published_as_it_is
     for name in spec.publish.accept_dependencies:
         if name not in columns:
-            allowed = f"columns published as they are ({', '.join(columns) or 'none'})"
+            allowed = f"columns published unmodified ({', '.join(columns) or 'none'})"
             yield fault(("publish", "accept_dependencies"), name, allowed, choices=columns)

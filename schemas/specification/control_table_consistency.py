@@ -34,7 +34,7 @@ def control_table_faults(spec: Specification) -> Iterator[Fault]:
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Refuse `kept_dimension` if no control table has such a small dimension."""
+    """Return the fault of a `kept_dimension` that is smaller than the dimension of every control table."""
     most = spec.method.control_tables.kept_dimension
     if not most or not spec.quasi_identifiers:
         return
@@ -43,14 +43,14 @@ def _kept(spec: Specification) -> Iterator[Fault]:
         tables = [set(table) - {spec.region} for table in spec.control_tables if names & set(table)]
         if names and min(map(len, tables), default=most + 1) > most:
             of = f" of group {group.name}" if spec.groups else ""
-            allowed = f"0, or the dimension of a control table{of} or more"
+            allowed = f"0, or at least the dimension of a control table{of}"
             yield fault((*KEY, "kept_dimension"), most, allowed)
 
 
 def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...]) -> Iterator[Fault]:
     key: Path = (*KEY, "tables")
     if not tables:
-        yield fault(key, [], "at least one table, or no such key")
+        yield fault(key, [], "at least one table; otherwise remove the key")
     group_of = {name: group.name for group in spec.groups for name in group.variables}
     for table in tables:
         variables = [name for name in table if name != spec.region]
@@ -58,22 +58,28 @@ def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...]) -> Iterato
             yield fault(key, list(table), "tables with at least one quasi-identifier each")
         for name in variables:
             if name not in spec.nominal:
-                allowed = ", ".join(spec.nominal) or "none, as no quasi-identifier is nominal"
+                allowed = ", ".join(spec.nominal) or "none, because no quasi-identifier is nominal"
                 yield fault(key, name, f"nominal quasi-identifiers: {allowed}", choices=spec.nominal)
         if len(set(table)) < len(table):
             yield fault(key, list(table), "each variable once in a table")
         if len({group_of.get(name) for name in variables}) > 1:
-            yield fault(key, list(table), "variables of one group; tables never cross groups")
+            yield fault(
+                key,
+                list(table),
+                ("variables of one group; tables cannot combine variables of several groups"),
+            )
     for one, other in combinations(tables, 2):
         if one and set(one) == set(other):
             yield fault(key, list(other), "each table once")
 
 
 def _bounds(spec: Specification, bounds: dict[int, float], key: Path) -> Iterator[Fault]:
-    """Refuse bounds for dimensions that no control table has (`max_dimension` counts as stated)."""
+    """Return the faults of bounds for dimensions that no control table has (`max_dimension` counts as
+    stated).
+    """
     chosen = spec.method.control_tables
     if not spec.nominal:
-        allowed = "no such key, as no quasi-identifier is nominal: no control tables"
+        allowed = "not applicable, because without nominal quasi-identifiers there are no control tables"
         yield fault(key, by_dimension(bounds), allowed)
         return
     if chosen.tables is not None:

@@ -10,7 +10,9 @@ from microguard.schemas.specification.model import Specification
 
 
 def derived_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse derived columns without an expression, and expressions that contain unpublished columns."""
+    """Return the faults of derived columns without an expression, and of expressions that contain unpublished
+    columns.
+    """
     for name in spec.with_role("derived"):
         if name not in spec.derived:
             yield fault(("derived", name), NOTHING, 'an expression, because its role is "derived"')
@@ -39,6 +41,6 @@ def derived_faults(spec: Specification) -> Iterator[Fault]:
                 allowed = "published variables that are not derived"
                 yield fault(("derived", name), term, allowed, choices=choices)
     if spec.derived and spec.publish.series != "single":
-        yield fault(("derived",), list(spec.derived), 'no such section unless publish.series is "single"')
+        yield fault(("derived",), list(spec.derived), 'not applicable unless publish.series is "single"')
     if spec.derived and spec.table is not None:
-        yield fault(("derived",), list(spec.derived), "no such section for a table")
+        yield fault(("derived",), list(spec.derived), "not applicable to a table")

@@ -25,30 +25,32 @@ def _weights(spec: Specification) -> Iterator[Fault]:
         if weight == 1.0:
             continue
         if variable.role != "quasi_identifier":
-            yield fault(key, weight, "no such key, as only quasi-identifiers are clustered")
+            yield fault(key, weight, "not applicable, because only quasi-identifiers are clustered")
         elif spec.method.name == "safe":
             yield fault(key, weight, "1 with SAFE, which has no clusters")
 
 
 def _orders(spec: Specification) -> Iterator[Fault]:
-    """Require an order or bands for each ordinal quasi-identifier; refuse an order for other variables."""
+    """Return the faults of ordinal quasi-identifiers without order or bands, and of other variables with an
+    order.
+    """
     for name, variable in spec.variables.items():
         order: Path = ("variables", name, "order")
         given = variable.order
         if variable.kind != "ordinal":
             if given is not None:
-                yield fault(order, list(given), 'no such key unless kind is "ordinal"')
+                yield fault(order, list(given), 'not applicable unless kind is "ordinal"')
             continue
         yield from _unheeded(spec, name)
         if variable.bands is not None:
             if given is not None:
                 yield fault(
-                    order, list(given), "no such key next to bands, whose order is that of the numbers"
+                    order, list(given), "not applicable next to bands, whose order is that of the numbers"
                 )
         elif given is None:
             yield fault(order, NOTHING, "the categories, lowest first")
         elif len(given) < 2 or len(set(given)) < len(given):
-            yield fault(order, list(given), "two categories or more, each once, lowest first")
+            yield fault(order, list(given), "at least two categories, each once, lowest first")
 
 
 def _trees(spec: Specification) -> Iterator[Fault]:
@@ -66,14 +68,14 @@ def _costs(spec: Specification) -> Iterator[Fault]:
         if variable.costs is None:
             continue
         if variable.kind != "nominal" or variable.role != "quasi_identifier":
-            allowed = 'no such key unless role is quasi_identifier and kind "nominal"'
+            allowed = 'not applicable unless role is quasi_identifier and kind "nominal"'
             yield fault(key, variable.costs, allowed)
         elif spec.method.name == "safe":
-            yield fault(key, variable.costs, "no such key with SAFE, which knows no distances")
+            yield fault(key, variable.costs, "not applicable with SAFE, which uses no distances")
 
 
 def _unheeded(spec: Specification, name: str) -> Iterator[Fault]:
-    """Refuse kinds of variables with distances if no records are clustered."""
+    """Return the faults of kinds with distances, if no records are clustered."""
     variable, key = spec.variables[name], ("variables", name, "kind")
     if variable.role != "quasi_identifier":
         yield fault(key, variable.kind, "nominal, numeric, or no kind, unless role is quasi_identifier")

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel, ValidationError
 
 Path = tuple[str | int, ...]
-"""Keys from the top of the specification down to a value."""
+"""Key names from the top of the specification down to a value."""
 
 TYPE_NAMES = {
     "int_type": "a whole number",
@@ -28,17 +28,17 @@ TYPE_NAMES = {
     "dataclass_type": "a table",
 }
 NOTHING = object()
-NO_SUCH_KEY = "no such key"
-"""First words of what is allowed where a key does not belong."""
+NOT_APPLICABLE = "not applicable"
+"""First words of `allowed` in `fault` if a key exists but cannot be used here."""
 LONGEST_SHOWN = 80
-"""Characters of a key or value in a message: enough to know it by."""
+"""Maximum number of characters of a key or value in a message, which is enough to recognise it."""
 LONGEST_WORD = 4096
-"""Characters of a word in a message: as many as a path of the system may have."""
+"""Maximum number of characters of a word in a message, the longest path that the system allows."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault.
+    """One fault of a specification.
 
     Attributes
     ----------
@@ -53,21 +53,22 @@ class Fault:
 
 
 def fault(key: Path, entry: Any, allowed: str, *, choices: Iterable[str] = ()) -> Fault:
-    """Return a fault at `key`; a misspelt name is compared with `choices`."""
-    if allowed.startswith(NO_SUCH_KEY):
-        allowed += "; remove the key"
+    """Return a fault at `key`; for a misspelt name, the nearest of `choices` is proposed."""
+    if allowed.startswith(NOT_APPLICABLE):
+        found = "" if entry is NOTHING else f"found {shown_value(entry)}, but "
+        return Fault(key, f"{shown_key(key)}: {found}this key is {allowed}; remove it")
     text = f"{shown_key(key)}: found {shown_value(entry)}, allowed: {allowed}"
     return Fault(key, text + _did_you_mean(entry, choices))
 
 
 def moved(found: Fault, section: str) -> Fault:
-    """Prefix the key of a fault with the section in which the faulty part is."""
+    """Return the fault with the name of its section in front of its key."""
     text = found.text.replace(f"{shown_key(found.key)}:", f"{shown_key((section, *found.key))}:", 1)
     return Fault((section, *found.key), text)
 
 
 def unknown_key(key: Path, known: Iterable[str]) -> Fault:
-    """Return the fault of a key that the specification does not have."""
+    """Return the fault of a key that does not exist; the nearest existing keys are proposed."""
     known = tuple(known)
     near = _did_you_mean(key[-1], known)
     return Fault(key, f"{shown_key(key)}: unknown key" + (near or f", allowed: {', '.join(known)}"))
@@ -108,7 +109,7 @@ def shown_value(value: Any) -> str:
     except TypeError:
         text = str(value)
     except (ValueError, RecursionError):  # too many digits, or too deeply nested tables
-        return "a number of very many digits, or tables nested very deeply"
+        return "a number with very many digits, or very deeply nested tables"
     return _shortened(legible(text), LONGEST_SHOWN)
 
 
@@ -143,7 +144,7 @@ def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return unknown_key(key, _fields_of(_model_at(model, key[:-1])))
     if kind == "missing":
-        return fault(key, NOTHING, "a value; this key has no default")
+        return fault(key, NOTHING, "a value, because this key has no default")
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         return fault(key, item["input"], ", ".join(choices), choices=choices)
@@ -153,7 +154,7 @@ def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
         return _refused(key, item["input"], context["error"])
     if kind == "string_pattern_mismatch":
         return fault(
-            key, item["input"], 'letters, digits, "_", "." and "-", at most 100, no folder separators'
+            key, item["input"], 'at most 100 letters, digits, "_", "." and "-", without folder separators'
         )
     return fault(key, item["input"], _limits(kind, context, item["msg"]))
 

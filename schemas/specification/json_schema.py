@@ -1,4 +1,4 @@
-"""The published JSON schema of the specification, for editors that complete and check TOML.
+"""Published JSON schema of the specification, for editors that complete and check TOML.
 
 `python -m microguard.schemas.specification.json_schema` writes the file again. A test compares the file with
 the models.

@@ -12,7 +12,7 @@ _PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\]|\\.)*\"|'[^']*')"
 _KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"\s*(?P<open>\[\[?)\s*(?P<key>{_KEY})\s*\]")
 _ENTRY = re.compile(rf"\s*(?P<key>{_KEY})\s*=")
-#: Tokens that determine whether a value ends at the end of the line: strings, comments, brackets.
+#: Tokens by which the end of a value is recognised: strings, comments, brackets.
 _TOKEN = re.compile(
     r"\"\"\"(?:[^\\]|\\.)*?(?P<basic>\"\"\"|\Z)|'''.*?(?P<literal>'''|\Z)"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\#[^\n]*|(?P<opens>[\[{])|(?P<closes>[\]}])",
@@ -46,8 +46,8 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def line_of(key: Path, lines: Mapping[Path, int]) -> int | None:
-    """Return the line number of a key, or of the value or section that contains the key; None if the file
-    contains neither.
+    """Return the line number of a key, or of the value or section that contains it; None if the file contains
+    neither.
     """
     return next((lines[key[:end]] for end in range(len(key), 0, -1) if key[:end] in lines), None)
 

@@ -22,7 +22,8 @@ OF_TABLES = (
     "max_direction_odds",
     "max_posterior",
 )
-"""Limits of `[table.quality]` on what an attacker learns, and on the total that readers know."""
+"""Limits of `[table.quality]` on what an attacker learns, and on the change of the total that readers
+know."""
 
 
 def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
@@ -39,7 +40,8 @@ def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
     for name in names:
         default = section.model_fields[name].default
         value = quality.get(name)
-        value = default if value is None else value  # evidence of earlier versions lacks some limits
+        # evidence of earlier versions does not contain all limits
+        value = default if value is None else value
         looser = value < default if name.startswith("min_") else value > default
         if looser:
             reason = f": {accepted[name]}" if name in accepted else ", without a reason"

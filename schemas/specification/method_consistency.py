@@ -1,4 +1,4 @@
-"""Check whether the method supports the quasi-identifiers and the other keys of `[method]`.
+"""Checks whether the method supports the quasi-identifiers and the other keys of `[method]`.
 
 A key that the method would not use is refused instead of ignored.
 """
@@ -27,12 +27,12 @@ from microguard.schemas.specification.sections import Group, Method
 from microguard.sdc.algorithms.parameters import Variables
 
 OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
-"""Keys of `[method]` that not every method uses, next to the sections of algorithms."""
+"""Keys of `[method]` that only some methods use, next to the sections of algorithms."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse methods that are not installed or unusable, keys that the method ignores, and unknown
-    algorithms.
+    """Return the faults of methods that are not installed or unusable, of keys that the method ignores, and
+    of unknown algorithms.
     """
     method = spec.method
     if not method_exists("records", method.name):
@@ -51,18 +51,20 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
         yield from _unfit(spec, row)
     if method.name not in STRATEGIES:
         for key in method.sections:
-            yield fault(("method", key), NOTHING, f"no such section with method {row.name}")
+            yield fault(("method", key), NOTHING, f"not applicable with method {row.name}")
     elif method.algorithm not in all_algorithms(method.name):
         known = all_algorithms(method.name)
         yield fault(("method", "algorithm"), method.algorithm, ", ".join(known), choices=known)
 
 
 def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
-    """Refuse keys of `[method]` and kinds of quasi-identifiers that the method does not support."""
+    """Return the faults of keys of `[method]` and kinds of quasi-identifiers that the method does not
+    support.
+    """
     for key in OF_CLUSTERINGS:
         value, default = getattr(spec.method, key), Method.model_fields[key].default
         if key not in row.keys and value != default:
-            allowed = f"{shown_value(default)} with method {row.name}, which heeds no other"
+            allowed = f"{shown_value(default)} with method {row.name}, which supports no other value"
             yield fault(("method", key), value, allowed)
     if not spec.clustered:
         if spec.groups:
@@ -71,7 +73,7 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
         for key in ("dominance", "max_of_one_value"):
             if getattr(spec.quality, key) is not None:
                 yield fault(
-                    ("quality", key), NOTHING, f"no such key with method {row.name}: it has no clusters"
+                    ("quality", key), NOTHING, f"not applicable with method {row.name}, which has no clusters"
                 )
     for name in spec.quasi_identifiers:
         kind, costs = spec.variables[name].kind, spec.variables[name].costs
@@ -79,15 +81,17 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
             allowed = f"{', '.join(row.kinds)} with method {row.name}"
             yield fault(("variables", name, "kind"), kind, allowed)
         if costs is not None and spec.coarsened:
-            allowed = f"no such key with method {row.name}, which publishes no other category"
+            allowed = (
+                f"not applicable with method {row.name}, which publishes no other category in place of one"
+            )
             yield fault(("variables", name, "costs"), costs, allowed)
     if spec.with_role("risk") and "roles.risk" not in row.keys:
-        allowed = f"no variable of role risk with method {row.name}, which reads none"
+        allowed = f"no variable of role risk with method {row.name}, which uses none"
         yield fault(("variables",), list(spec.with_role("risk")), allowed)
 
 
 def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
-    """Refuse parameters that do not fit the variables."""
+    """Return the faults of parameters that do not fit the variables."""
     parameters = spec.method.method_parameters(row)
     if parameters is None:
         return
@@ -97,7 +101,9 @@ def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
 
 
 def method_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse unsupported combinations of method, algorithm, effort, representative and kinds."""
+    """Return the faults of unsupported combinations of method, algorithm, effort, representative and
+    kinds.
+    """
     if not spec.quasi_identifiers:
         if spec.table is None:
             yield fault(("variables",), NOTHING, "at least one variable of role quasi_identifier")
@@ -106,7 +112,7 @@ def method_faults(spec: Specification) -> Iterator[Fault]:
         return
     unit = spec.method.unit
     if unit != "record" and spec.counted is None:
-        yield fault(("method", "unit"), unit, f"record, as no variable has the role {unit}")
+        yield fault(("method", "unit"), unit, f"record, because no variable has the role {unit}")
     if spec.method.name == "safe" and spec.method.algorithm in ("auto", *SAFE):
         yield from _effort(spec, "safe", " with SAFE")
     if spec.method.name != "microaggregation":
@@ -174,16 +180,16 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     on_tables = method.representative in BY_CONTROL_TABLES and spec.needs_clusters is None
     if bounds is not None and not (searching and on_tables):
         allowed = (
-            "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
-            "representative auto or control_tables, min_diversity 1, unit record)"
+            "not applicable, because only a search on control tables uses it (algorithm auto or "
+            "local-search, representative auto or control_tables, min_diversity 1, unit record)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
     yield from _kept(spec)
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Refuse keys for kept cells if neither a search on control tables nor a joint choice of representatives
-    uses them.
+    """Return the faults of keys for kept cells, if neither a search on control tables nor a joint choice of
+    representatives uses them.
     """
     method = spec.method
     strategies = {
@@ -195,16 +201,16 @@ def _kept(spec: Specification) -> Iterator[Fault]:
     )
     if method.control_tables.kept_dimension and not heeded:
         allowed = (
-            "0, as only a search on control tables heeds it (nominal quasi-identifiers, method "
-            "microaggregation, representative auto or control_tables, and of combinations algorithm auto or "
-            "local-search)"
+            "0, because only a search on control tables uses it (nominal quasi-identifiers, method "
+            "microaggregation, representative auto or control_tables, and for combinations algorithm auto "
+            "or local-search)"
         )
         key = ("method", "control_tables", "kept_dimension")
         yield fault(key, method.control_tables.kept_dimension, allowed)
 
 
 def diversity_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse a minimum diversity without a sensitive variable."""
+    """Return the fault of a minimum diversity without a sensitive variable."""
     if spec.method.min_diversity > 1 and not spec.sensitive:
         value = spec.method.min_diversity
-        yield fault(("method", "min_diversity"), value, "1, as no variable has the role sensitive")
+        yield fault(("method", "min_diversity"), value, "1, because no variable has the role sensitive")

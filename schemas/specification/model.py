@@ -1,4 +1,4 @@
-"""The release specification as a frozen model, with properties derived from its keys."""
+"""Release specification as a frozen model, with properties derived from its keys."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from microguard.schemas.expressions import Expression
 
 WHOLE = "all"
-"""Name of the one clustering of a specification without groups."""
+"""Name of the single clustering of a specification without groups."""
 SQLITE = "sqlite:///"
-"""Beginning of the address of an SQLite file, before its path."""
+"""Prefix of the address of an SQLite file, before its path."""
 TABLE = "table://"
-"""Beginning of the address of an input that is named as a table, before its name."""
+"""Prefix of the address of an input that is named as a table."""
 DEFAULT_DIMENSION = 2
-"""Control tables are all up to this dimension where the specification does not say."""
+"""Default maximum dimension of the control tables."""
 
 
 class Specification(Section):
-    """A release specification, as read."""
+    """Release specification as it was read."""
 
     release: Release
     """What is released."""
     input: Input
     """Where the microdata are."""
     variables: dict[Text, Variable] = Field(min_length=1)
-    """The columns of the file by name."""
+    """The columns of the file, by name."""
     method: Method = Method()
     """How the quasi-identifiers are protected."""
     blocking: Blocking = Blocking()
@@ -60,22 +60,24 @@ class Specification(Section):
     missing: Missing = Missing()
     """What missing values mean."""
     population: Population | None = None
-    """How many the population has of each combination."""
+    """The number of units in the population for each combination."""
     rules: dict[Text, Text] = Field(default={})
     """Edit rules by name, such as child = "relationship = 'child' -> marital_status = 'single'"."""
     derived: dict[Text, Text] = Field(default={})
     """Columns that are computed from others after protection, such as log_income = "log(income)". Expressions
-    have numbers, published variables that are not derived, + - * /, brackets and the functions log, log10,
-    exp, sqrt and abs. A value that cannot be computed is missing. The run compares the written files with
-    them and publishes nothing if a record differs; `microguard verify` does not repeat this comparison."""
+    contain numbers, published variables that are not derived, + - * /, brackets and the functions log, log10,
+    exp, sqrt and abs. A value that cannot be computed is missing. A run compares the written files with the
+    expressions and publishes nothing if a record differs; `microguard verify` does not repeat this
+    comparison."""
     quality: Quality = Quality()
     """The gate."""
     publish: Publish
     """Where release and evidence go."""
     series: Series = Series()
-    """What a series of releases keeps to."""
+    """Limits of a series of releases."""
     groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
-    """Quasi-identifiers protected independently; without groups all are protected together."""
+    """Groups of quasi-identifiers that are protected independently; without groups, all are protected
+    together."""
     table: Table | None = None
     """The table that `microguard adjust` protects."""
 
@@ -100,11 +102,11 @@ class Specification(Section):
 
     @property
     def folder(self) -> Path:
-        """Return the absolute path of the folder of the specification; its paths are relative to it."""
+        """Return the folder of the specification, to which its paths are relative, as absolute path."""
         return self._folder
 
     def resolve(self, path: str) -> str:
-        """Return the absolute form of a path; a path with a scheme (`s3a://`) does not change.
+        """Return the absolute form of a path; a path with a scheme (`s3a://`) remains unchanged.
 
         Raises
         ------
@@ -115,7 +117,7 @@ class Specification(Section):
 
     @property
     def input_path(self) -> str:
-        """Return the absolute input path; for a named table, an address with a scheme."""
+        """Return the absolute input path; for an input named as a table, an address with a scheme."""
         if self.input.table is not None:
             return f"{TABLE}{self.input.table}"
         return self.resolve(self.input.path)
@@ -132,7 +134,7 @@ class Specification(Section):
 
     @property
     def shared_ledger(self) -> str | None:
-        """Return the absolute path of the ledger that several evidence areas share, if any."""
+        """Return the absolute path of the ledger that several evidence areas share; None if there is none."""
         return None if self.publish.ledger is None else self.resolve(self.publish.ledger)
 
     @property
@@ -165,12 +167,12 @@ class Specification(Section):
 
     @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:
-        """Return the names of the protected variables."""
+        """Return the names of the quasi-identifiers, which are protected."""
         return self.with_role("quasi_identifier")
 
     @cached_property
     def nominal(self) -> tuple[str, ...]:
-        """Return the quasi-identifiers with categories, ordinal and hierarchical ones included."""
+        """Return the quasi-identifiers with categories, including ordinal and hierarchical ones."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind in CATEGORIES)
 
     @cached_property
@@ -200,22 +202,22 @@ class Specification(Section):
 
     @cached_property
     def region(self) -> str | None:
-        """Return the region variable, if any."""
+        """Return the region variable; None if there is none."""
         return self._only("region")
 
     @cached_property
     def household(self) -> str | None:
-        """Return the household variable, if any."""
+        """Return the household variable; None if there is none."""
         return self._only("household")
 
     @cached_property
     def unit(self) -> str | None:
-        """Return the variable that identifies the statistical unit, if any."""
+        """Return the variable that identifies the statistical unit; None if there is none."""
         return self._only("unit")
 
     @cached_property
     def counted(self) -> str | None:
-        """Return the variable whose values k counts, as `method.unit` states; None for records."""
+        """Return the variable whose values k counts, as `method.unit` states; None if k counts records."""
         return {"record": None, "household": self.household, "unit": self.unit}[self.method.unit]
 
     @cached_property
@@ -236,12 +238,12 @@ class Specification(Section):
         return tuple(name for name in self.weights if name != self.weight)
 
     def weighted_by(self, group: Group) -> str | None:
-        """Return the weight that a clustering uses, if any."""
+        """Return the weight that a clustering uses; None if it uses none."""
         return self.weight if self.method.weighted and self.strategy(group) == "microaggregation" else None
 
     @cached_property
     def weight_of_means(self) -> str | None:
-        """Return the weight of the means of the release, if any."""
+        """Return the weight of the published means; None if they are unweighted."""
         by = [self.weighted_by(group) for group in self.clusterings]
         return next((name for name in by if name is not None), None)
 
@@ -272,7 +274,7 @@ class Specification(Section):
 
     @cached_property
     def needs_clusters(self) -> str | None:
-        """Return the key that only clusters of records can satisfy, in words; None without such a key."""
+        """Return, in words, the key that only clusters of records can satisfy; None if there is none."""
         if self.method.min_diversity > 1:
             return "min_diversity above 1"
         if self.counted is not None:
@@ -295,18 +297,18 @@ class Specification(Section):
 
     @property
     def swapped(self) -> bool:
-        """Return whether areas are exchanged."""
+        """Return whether the areas of records are exchanged (record swapping)."""
         row = BUILT_IN.get(self.method.name)
         return row is not None and row.changes == "areas"
 
     @property
     def coarsened(self) -> bool:
-        """Return whether values are suppressed or generalised, so that no record gets another value."""
+        """Return whether values are suppressed or generalised, so that no record receives another value."""
         return self._row.changes == "coarser"
 
     @property
     def clustered(self) -> bool:
-        """Return whether records or combinations are protected in clusters instead of separately."""
+        """Return whether records or combinations are protected in clusters and not separately."""
         return self.method.name in STRATEGIES
 
     @property
@@ -316,20 +318,16 @@ class Specification(Section):
 
     @cached_property
     def withholds_values(self) -> bool:
-        """Return whether classes of a register with diversity may lack sensitive values."""
+        """Return whether classes of a register with diversity may be published without sensitive values."""
         return self.publish.series == "register" and self.method.min_diversity > 1
 
     @cached_property
     def clusterings(self) -> tuple[Group, ...]:
-        """Return the variables that are clustered together: the groups, or one group of all
-        quasi-identifiers.
-        """
+        """Return the variables clustered together: the groups, or all quasi-identifiers."""
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
 
     def strategy(self, group: Group) -> Strategy:
-        """Return the strategy that protects a clustering: by frequencies unless a key requires clusters of
-        records.
-        """
+        """Return the strategy of a clustering: frequencies, unless a key requires clusters."""
         if self.method.name == "safe":
             return "safe"
         if self.method.name not in STRATEGIES:
@@ -343,7 +341,7 @@ class Specification(Section):
 
     @cached_property
     def control_tables(self) -> tuple[tuple[str, ...], ...]:
-        """Return the control tables by name; no table crosses groups.
+        """Return the control tables by name; no table combines variables of several groups.
 
         They are the listed tables, or all tables up to `max_dimension`. In addition, the region, named first,
         is combined with all tables up to `region_dimension`.
@@ -386,7 +384,7 @@ class Specification(Section):
 
     @cached_property
     def max_block_records(self) -> int:
-        """Return the maximum records of a block; "auto" depends on effort and algorithm, at least 2k."""
+        """Return the maximum number of records of a block; "auto" is at least 2k."""
         if self.blocking.max_records != "auto":
             return self.blocking.max_records
         method = self.method

@@ -1,4 +1,6 @@
-"""Sections of `[method]` that hold the parameters of one algorithm: the dataclasses of `sdc.algorithms`."""
+"""Sections of `[method]` with the parameters of one algorithm, which are the dataclasses of
+`sdc.algorithms`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from pydantic_core import CoreSchema
 
 
 class _FromTable:
-    """Let a strict section build a dataclass from a TOML table; its values stay strict."""
+    """Validator that builds a dataclass from a TOML table in a strict section; its values remain strict."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
@@ -35,14 +37,16 @@ class _FromTable:
 
 
 def _tuples(content: Any) -> Any:
-    """Return the values of a section with lists, including nested lists, converted to tuples."""
+    """Return the values of a section with all lists, including nested ones, converted to tuples."""
     if isinstance(content, dict):
         return {key: _tuples(value) for key, value in content.items()}
     return tuple(map(_tuples, content)) if isinstance(content, list) else content
 
 
 class AlgorithmSections(Section):
-    """The sections of `[method]`, one an algorithm or a family of them; at most one of them is given."""
+    """The sections of `[method]` for an algorithm or a family of algorithms; at most one of them may be
+    given.
+    """
 
     vmdav: Annotated[VmdavParameters, _FromTable()] | None = None
     """Of vmdav."""
@@ -55,7 +59,7 @@ class AlgorithmSections(Section):
     genetic: Annotated[GeneticParams, _FromTable()] | None = None
     """Of genetic."""
     two_step: Annotated[Guidance, _FromTable()] | None = None
-    """Of an own-... algorithm; by default the pair of Table 6.5 whose scenario is nearest."""
+    """Parameters of an own-... algorithm; by default those of Table 6.5 for the nearest scenario."""
     chi_exact: Annotated[ChiExactParameters, _FromTable()] | None = None
     """Of chi-exact."""
     safe: Annotated[SafeParams, _FromTable()] | None = None
@@ -76,13 +80,13 @@ class AlgorithmSections(Section):
 
     @property
     def sections(self) -> dict[str, Parameters]:
-        """Return the sections that are given, by key."""
+        """Return the given sections by key."""
         given = {name: getattr(self, name) for name in AlgorithmSections.model_fields}
         return {name: section for name, section in given.items() if section is not None}
 
     @property
     def algorithm_parameters(self) -> Parameters | None:
-        """Return the parameters of the algorithm, if any are given."""
+        """Return the parameters of the algorithm; None if none are given."""
         return next(iter(self.sections.values()), None)
 
 
@@ -102,7 +106,7 @@ def method_parameters(row: MethodRow, given: dict[str, Any]) -> Parameters | Non
 def method_parameter_faults(row: MethodRow, given: dict[str, Any], section: str) -> list[Fault]:
     """Return the faults of ``[method.parameters]`` or ``[table.parameters]``."""
     if row.parameters is None:
-        allowed = f"no such section with method {row.name}"
+        allowed = f"not applicable with method {row.name}"
         return [fault((section, "parameters"), sorted(given), allowed)] if given else []
     try:
         method_parameters(row, given)
@@ -139,9 +143,9 @@ def parameter_faults(
         shown = ", ".join(key for key, value in vars(section).items() if value != _default(section, key))
         takers = _takers(method, type(section))
         if not takers:
-            yield fault(("method", name), shown, f"no such section with method {method}")
+            yield fault(("method", name), shown, f"not applicable with method {method}")
         elif any(each is not type(section) for each in taken):
-            allowed = f"no such section with algorithm {algorithm}, but with {' or '.join(takers)}"
+            allowed = f"not applicable with algorithm {algorithm}, only with {' or '.join(takers)}"
             yield fault(("method", name), shown, allowed)
         elif conflict := section.conflict(algorithm, effort, nominal):
             key, allowed = conflict

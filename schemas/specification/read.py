@@ -1,4 +1,4 @@
-"""Read a release specification from TOML, and check it once.
+"""Reading of a release specification from TOML, with one check of all its keys.
 
 `read_specification` returns a checked `Specification`, or raises `SpecificationError` with all faults found.
 No other code checks the specification again. Paths are relative to the folder of the specification:
@@ -51,7 +51,7 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
 
 
 def _described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Add the keys from tau-ARGUS metadata if the specification names a metadata file."""
+    """Add the keys derived from tau-ARGUS metadata if the specification names a metadata file."""
     source = content.get("input")
     if not isinstance(source, dict) or "metadata" not in source:
         return content
@@ -63,7 +63,7 @@ def _described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 def build_specification(
     content: dict[str, Any], folder: Path, name: str = "", place: Place = lambda _: ""
 ) -> Specification:
-    """Check parsed TOML.
+    """Check parsed TOML and build the specification.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ def build_specification(
         content, in_doubt = repaired(content, [fault.key for fault in faults])
         try:
             specification = Specification.model_validate(content)
-        except ValidationError:  # cannot be repaired: skip the checks between keys
+        # the specification cannot be repaired, so the checks between keys are skipped
+        except ValidationError:
             raise _report(name, faults, place) from None
     specification._folder = folder
     between = inconsistencies(specification, in_doubt)
@@ -126,7 +127,7 @@ def _report(name: str, faults: list[Fault], place: Place) -> SpecificationError:
 
 
 def _with_format(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return parsed TOML, with `input.format` added if it is not stated and the input is text.
+    """Return parsed TOML; `input.format` is added if it is not stated and the input is text.
 
     A file with a suffix of text files is read as CSV. A local file without such a suffix is read as CSV
     unless it begins like a Parquet file. Fields of a `.tsv` file are separated by tabs.

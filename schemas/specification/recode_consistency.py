@@ -10,15 +10,15 @@ from microguard.schemas.specification.rules import FaultyRule, parse_rule
 
 
 def recode_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse recodes that their variable does not support, and decimal and thousands marks that cannot be
-    distinguished.
+    """Return the faults of recodes that their variable does not support, and of decimal and thousands marks
+    that cannot be distinguished.
     """
     yield from _writing(spec)
     yield from _recodes(spec)
 
 
 def rule_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse edit rules that cannot be parsed, or that use unpublished variables."""
+    """Return the faults of edit rules that cannot be parsed, or that use unpublished variables."""
     for name, text in spec.rules.items():
         try:
             rule = parse_rule(text)
@@ -36,7 +36,9 @@ def _writing(spec: Specification) -> Iterator[Fault]:
 
 
 def _recodes(spec: Specification) -> Iterator[Fault]:
-    """Refuse recodes that are not possible for a variable, and pairs of recodes that exclude each other."""
+    """Return the faults of recodes that are not possible for a variable, and of pairs of recodes that exclude
+    each other.
+    """
     for name, variable in spec.variables.items():
         key: Path = ("variables", name)
         given = variable.recodes
@@ -46,9 +48,9 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
             continue
         for part in ("top_code", "bottom_code", "round_to"):
             if part in given and variable.kind != "numeric":
-                yield fault((*key, part), given[part], 'no such key unless kind is "numeric"')
+                yield fault((*key, part), given[part], 'not applicable unless kind is "numeric"')
         if variable.date is not None and (variable.missing or variable.hierarchy is not None):
-            yield fault((*key, "date"), variable.date, "no such key together with missing or hierarchy")
+            yield fault((*key, "date"), variable.date, "not applicable together with missing or hierarchy")
         low, high = variable.bottom_code, variable.top_code
         if low is not None and high is not None and low >= high:
             yield fault((*key, "bottom_code"), low, f"below top_code = {high:g}")
@@ -57,7 +59,7 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
                 yield fault(
                     (*key, "bands"),
                     list(variable.bands),
-                    'kind "nominal" or "ordinal", as bands are categories',
+                    'kind "nominal" or "ordinal", because bands are categories',
                 )
             if not variable.bands or sorted({*variable.bands}) != list(variable.bands):
                 yield fault((*key, "bands"), list(variable.bands), "one number or more, ascending")
@@ -66,10 +68,10 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
                 yield fault(
                     (*key, "hierarchy"),
                     variable.hierarchy,
-                    'kind "nominal" or another of categories, without bands',
+                    'kind "nominal" or another kind of categories, without bands',
                 )
             if variable.level is None and variable.kind != "hierarchical":
-                allowed = "the number of the column of the hierarchy file that is published, 1 for the first"
+                allowed = "the number of the published column of the hierarchy file, 1 for the first"
                 yield fault((*key, "level"), NOTHING, allowed)
         elif variable.level is not None:
-            yield fault((*key, "level"), variable.level, "no such key without hierarchy")
+            yield fault((*key, "level"), variable.level, "not applicable without hierarchy")

@@ -1,4 +1,4 @@
-"""Refuse keys for the protection of records if a specification has a table and no records to protect."""
+"""Checks of keys for the protection of records, if a specification has a table and no records to protect."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ PROMISE_NOTHING = {
     ("blocking", "max_records"),
     ("quality", "accept"),
 }
-"""Keys of these that promise nothing: they are allowed, although a table ignores them."""
+"""Keys in these sections that promise no protection: they are allowed, although a table ignores them."""
 OF_RELEASES_OF_RECORDS = ("accept_dependencies", "disclose", "series")
 """Keys of `[publish]` that a table ignores."""
 
 
 def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Refuse keys that promise protection but would be ignored, because there are no records to protect.
+    """Return the faults of keys that promise protection but would be ignored, because there are no records to
+    protect.
 
     Keys that have their default value promise nothing. A specification with quasi-identifiers may have all
     these keys, because `microguard protect` uses them.
     """
     if spec.quasi_identifiers:
         return
-    allowed = "no such key without a variable of role quasi_identifier, as no table heeds it"
+    allowed = "not applicable without a variable of role quasi_identifier, because a table ignores it"
     content = spec.model_dump(mode="json", exclude_defaults=True)
     for section in OF_RECORDS:
         given = content.get(section)
@@ -42,7 +43,9 @@ def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
     for name in table.numbers:
         recodes = spec.variables[name].recodes if name in spec.variables else {}
         for key in sorted(set(recodes) - {"missing"}):
-            allowed_of = "no such key for what a table adds up: its totals are those of the file"
+            allowed_of = (
+                "not applicable to a variable that a table sums, because its totals are those of the file"
+            )
             yield fault(("variables", name, key), recodes[key], allowed_of)
     for key in OF_RELEASES_OF_RECORDS:
         if key in content["publish"]:

@@ -1,4 +1,4 @@
-"""Write the reference of the specification in `schemas/README.md` from the models.
+"""Reference of the specification in `schemas/README.md`, written from the models.
 
 `python -m microguard.schemas.specification.reference` writes the reference below a mark in the file. A test
 compares the reference with the models.
@@ -21,7 +21,7 @@ _SECTIONS = {"variables": "one line each, `name = { ... }`", "groups": "`[[group
 
 
 def text() -> str:
-    """Return the page: the handwritten text above the mark, and the reference."""
+    """Return the page: the handwritten text above the mark, followed by the reference."""
     written = README.read_text(encoding="utf-8").partition(MARK)[0]
     return (
         written + MARK + "\n\n" + "\n".join([*_reference(), *_method_parameters(), *_capabilities()]) + "\n"
@@ -60,7 +60,7 @@ def _keys(model: dict[str, Any], definitions: dict[str, Any], section: tuple[str
 
 
 def _model_of(entry: dict[str, Any]) -> str | None:
-    """Return the name of the model that is the type of a key, or the element type of its list or table."""
+    """Return the name of the model that is the type of a key, or of the elements of its list or table."""
     for part in (entry, *entry.get("anyOf", ()), entry.get("items", {}), entry.get("additionalProperties")):
         if isinstance(part, dict) and "$ref" in part:
             return str(part["$ref"]).rpartition("/")[2]
@@ -120,8 +120,8 @@ def _method_parameters() -> Iterator[str]:
 
 
 def _capabilities() -> Iterator[str]:
-    yield "### Algorithms, and what each can carry\n"
-    yield "What a method cannot carry is refused when the specification is read. With a"
+    yield "### Algorithms and their limits\n"
+    yield "A combination that a method does not support is refused when the specification is read. With a"
     yield "weight, `auto` refuses effort exact, because its proofs assume equal weights.\n"
     yield "| strategy | algorithm | efforts | nominal variables | a weight | largest block |"
     yield "|---|---|---|---|---|---|"

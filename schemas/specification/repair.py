@@ -1,4 +1,4 @@
-"""Remove the faulty keys of a specification, so that the checks between keys can run."""
+"""Removal of the faulty keys of a specification, so that the checks between keys can run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STAND_INS: dict[str, dict[str, Any]] = {
     "variables": {"unnamed": {"role": "other"}},
     "publish": {"path": "unnamed-lake", "evidence": "unnamed-evidence"},
 }
-"""For required keys that are missing or faulty."""
+"""Replacements for required keys that are missing or faulty."""
 
 
 def repaired(content: dict[str, Any], faulty: list[Path]) -> tuple[dict[str, Any], bool]:
@@ -68,6 +68,6 @@ def _take_out(content: dict[str, Any], key: Path) -> None:
 
 
 def related(one: Path, other: Path) -> bool:
-    """Return whether one key contains the other. A fault of one is then a fault of both."""
+    """Return whether one key contains the other, so that a fault of one is a fault of both."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]

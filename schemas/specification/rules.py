@@ -21,7 +21,7 @@ from dataclasses import dataclass
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 WORDS = frozenset({"and", "or", "not", "in", "is", "missing"})
 DEEPEST = 50
-"""Brackets and negations inside of each other: more is no rule that a person wrote."""
+"""Maximum depth of nested brackets and negations in a rule, far above that of any handwritten one."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?[0-9]+(?:\.[0-9]*)?(?![\w.]))|(?P<name>[^\W0-9]\w*)|\"(?P<quoted>[^\"]+)\""
@@ -30,12 +30,12 @@ _TOKEN = re.compile(
 
 
 class FaultyRule(ValueError):
-    """A rule that cannot be parsed; the message states the expected and the found text."""
+    """Raised for a rule that cannot be parsed; the message states the expected and the found text."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the records in a rule."""
+    """Variable of the records in a rule."""
 
     name: str
 
@@ -46,7 +46,7 @@ Operand = Variable | str | float
 
 @dataclass(frozen=True)
 class Comparison:
-    """`variable sign other`."""
+    """Comparison `variable sign other`."""
 
     variable: Variable
     sign: str
@@ -55,7 +55,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Among:
-    """`variable in (values)`."""
+    """Condition `variable in (values)`."""
 
     variable: Variable
     values: tuple[Value, ...]
@@ -63,7 +63,7 @@ class Among:
 
 @dataclass(frozen=True)
 class Missing:
-    """`variable is missing`."""
+    """Condition `variable is missing`."""
 
     variable: Variable
 
@@ -94,7 +94,7 @@ Condition = Comparison | Among | Missing | Not | AllOf | AnyOf
 
 @dataclass(frozen=True)
 class Rule:
-    """An edit rule: if `given` holds, `then` must hold. Without `given`, `then` must always hold."""
+    """Edit rule: if `given` holds, `then` must hold. Without `given`, `then` must always hold."""
 
     then: Condition
     given: Condition | None = None
@@ -129,7 +129,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise FaultyRule(f"an unknown sign at position {at + 1}; put text into single quotes")
+            raise FaultyRule(f"an unknown character at position {at + 1}; put text into single quotes")
         kind = str(match.lastgroup)
         value = match[kind]
         if kind == "name" and value in WORDS:
@@ -147,7 +147,7 @@ class _Parser:
         self._at = 0
 
     def take(self, *values: str) -> str | None:
-        """Consume and return the next token if it is one of these signs or words."""
+        """Consume and return the next token if it is one of these signs or words; otherwise return None."""
         if self._at < len(self._tokens):
             kind, value = self._tokens[self._at]
             if kind in ("sign", "word") and value in values:
@@ -173,7 +173,7 @@ class _Parser:
 
     def _term(self, depth: int) -> Condition:
         if depth > DEEPEST:
-            raise FaultyRule(f"more than {DEEPEST} brackets or negations inside of each other")
+            raise FaultyRule(f"more than {DEEPEST} nested brackets or negations")
         if self.take("not"):
             return Not(self._term(depth + 1))
         if self.take("("):

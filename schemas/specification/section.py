@@ -1,4 +1,4 @@
-"""The base class of all sections of a specification, and the types of their values."""
+"""Base class of all sections of a specification, and the types of their values."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 NAME_PATTERN = r"^\w[\w.-]{0,99}$"
-"""A release or group name is a folder name: letters, digits, "_", "." and "-"."""
+"""Name of a release or group, which is also a folder name: letters, digits, "_", "." and "-"."""
 
 TABLE_PATTERN = r"^\w{1,100}(\.\w{1,100})+$"
-"""A table of a catalogue: its namespace and its name, of letters, digits and "_", with points between."""
+"""Table of a catalogue: its namespace and its name, of letters, digits and "_", separated by points."""
 
 
 BLANKS = " \u00a0\u2007\u2009\u202f"
 """Blanks between thousands: space, and the no-break, figure, thin (SI brochure) and narrow no-break space."""
 MINUS = "\u2212"
-"""The minus sign of the locales of Sweden, Norway and Slovenia."""
+"""Minus sign used by the locales of Sweden, Norway and Slovenia."""
 LARGEST_COUNT = 10**10
-"""Records, units or releases: more than any file has."""
+"""Maximum number of records, units or releases, above that of any file."""
 LARGEST_DIMENSION = 99
-"""Of a table: more than anybody can read."""
+"""Maximum dimension of a table; nobody can read a table of a higher one."""
 LARGEST_WEIGHT = 10**6
-"""Of a variable: the others decide nothing beyond it, and squares of coordinates stay finite."""
+"""Maximum weight of a variable. With larger weights the other variables would have no effect, and squares of
+coordinates could overflow."""
 
 
 def _dimension_keys(value: Any) -> Any:
@@ -56,7 +57,7 @@ def _timestamp(value: Any) -> Any:
 
 
 def _without_credentials(value: Any) -> Any:
-    """Refuse an address that contains a password or parameters. The message does not repeat these parts."""
+    """Refuse an address that contains a password or parameters; the message does not repeat these parts."""
     if isinstance(value, str) and "://" in value:
         place = value.partition("://")[2]
         if "@" in place or "?" in place:
@@ -71,7 +72,7 @@ def _table_name(value: Any) -> Any:
 
 
 class Withheld(ValueError):
-    """A value that contains credentials, which no message may repeat.
+    """A value that contains credentials, which messages must not repeat.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ Names = Annotated[tuple[Text, ...], Field(strict=False)]
 
 
 class OneOfOrText:
-    """A name of microguard, which editors propose, or the name of a third party."""
+    """Type: one of microguard's names, which editors propose, or the name of a third party."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -129,7 +130,7 @@ class OneOfOrText:
 
 
 class OneOf:
-    """One of the names of a registry, validated like a `Literal` of them."""
+    """Type: one of the names in a registry, validated like a `Literal` of them."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -139,17 +140,16 @@ class OneOf:
 
 
 class Section(BaseModel):
-    """A table of the TOML: no unknown key, no silent conversion, no change after reading."""
+    """A table of the TOML: no unknown keys, no silent conversion, no change after reading."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 class Acceptable(Section):
-    """A section of limits, some of which hold by default and can be accepted by name in its key `accept`."""
+    """A section of limits; some of them apply by default and can be accepted by name in its key `accept`."""
 
     def default_limit(self, name: str) -> float | None:
-        """Return an upper limit, or its default; None if a steward accepted the violation of the limit by
-        name.
+        """Return an upper limit, or its default; None if a steward accepted by name that it may be exceeded.
 
         A value looser than the default is an accepted limit, and it is enforced.
         """

@@ -1,4 +1,4 @@
-"""Check the keys that a series of releases requires."""
+"""Checks of the keys that a series of releases requires."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class _Need:
-    """The values of one key that a kind of series supports, and the reason.
+    """Values of one key that a kind of series supports, and the reason.
 
     Attributes
     ----------
@@ -34,38 +34,39 @@ class _Need:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of series: its name in messages, the reason why it needs units, and its further requirements."""
+    """Kind of a series: its name in messages, the reason why it needs units, and its further requirements."""
 
     where: str
     why_units: str
     needs: tuple[_Need, ...]
 
 
-#: Measured in tests/sdc/swapping/test_swapped_updates.py.
+#: The effect was measured in tests/sdc/swapping/test_swapped_updates.py.
 _SWAPPED = (
-    "a record whose area differs between two updates was exchanged, and new units that are exchanged among "
-    "each other alone are so few that exchanges can be undone; publish swapped records once, with "
+    "a record whose area differs between two updates was exchanged, and new units that are exchanged only "
+    "with each other are so few that exchanges can be reversed; publish swapped records once, with "
     '[publish] series = "single", or this register by microaggregation'
 )
 
 _KINDS = {
     "register": _Kind(
         "in a register",
-        "a register must know its units again from update to update",
+        "a register must recognise its units from update to update",
         (
             _Need(
                 "method",
                 "unit",
                 ("record",),
-                "its classes leave once each unit has, and members of a household, or records of a unit, go "
-                "one by one: classes would stand for fewer than k of them",
+                "a class is withdrawn once all its units have left, but members of a household, or "
+                "records of a unit, leave separately, so that the class would represent fewer than k of "
+                "them",
             ),
             _Need(
                 "method",
                 "name",
                 ("microaggregation",),
-                "it publishes, suppresses and republishes classes as a whole, and other methods make none "
-                "that keep their members",
+                "a register publishes, suppresses and republishes classes as a whole, and other methods "
+                "have no classes with fixed members",
                 why_not={"swapping": _SWAPPED},
             ),
             _Need("method", "algorithm", ("auto",), "nominal variables are protected by cluster", True),
@@ -74,15 +75,15 @@ _KINDS = {
     ),
     "append": _Kind(
         "where updates are appended",
-        "what was published before is known by its unit",
+        "records published before are recognised by their unit",
         (
             _Need("method", "unit", ("record", "household"), "a unit has one record in one update"),
             _Need(
                 "method",
                 "name",
                 ("microaggregation",),
-                "other methods decide from the records of one update, and nothing judges what an update says "
-                "together with those that are published",
+                "other methods depend on the records of one update only, and the joint disclosure of "
+                "several updates would not be audited",
             ),
         ),
     ),
@@ -90,10 +91,12 @@ _KINDS = {
 
 
 def series_faults(spec: Specification) -> Iterator[Fault]:
-    """Refuse keys that a series does not support, and keys of a series if there is no series."""
+    """Return the faults of keys that a series does not support, and of keys of a series if there is no
+    series.
+    """
     alone = spec.publish.series == "single" and spec.publish.successive == "refuse"
     if alone and spec.publish.keep is not None:
-        allowed = 'no such key, unless [publish] series is not "single" or successive = "accept"'
+        allowed = 'not applicable unless [publish] series is not "single" or successive = "accept"'
         yield fault(("publish", "keep"), spec.publish.keep, allowed)
     if spec.publish.series in _KINDS:
         yield from _unmet(spec, _KINDS[spec.publish.series])
@@ -113,21 +116,21 @@ def _unmet(spec: Specification, kind: _Kind) -> Iterator[Fault]:
 
 
 def _of_registers(spec: Specification) -> Iterator[Fault]:
-    """Refuse keys of registers if there is no register, and pairs of keys that a register does not support
-    together.
+    """Return the faults of keys of registers if there is no register, and of pairs of keys that a register
+    does not support together.
     """
     if spec.publish.series == "register":
         if spec.groups:
             allowed = (
-                "no groups in a register: a record leaves with its whole class in every group, and such "
-                "classes chain whole regions together"
+                "no groups in a register, because a record is withdrawn with its whole class in every "
+                "group, and such classes would link whole regions"
             )
             yield fault(("groups",), spec.groups[0].name, allowed)
         if spec.series.pool is not None and spec.series.pool < spec.release.k:
             yield fault(("series", "pool"), spec.series.pool, f"at least k = {spec.release.k}")
         return
     for name in sorted(spec.series.model_fields_set):
-        allowed = 'no such key, unless [publish] series = "register"'
+        allowed = 'not applicable unless [publish] series = "register"'
         yield fault(("series", name), getattr(spec.series, name), allowed)
     if spec.publish.changes != "keep":
         allowed = 'keep, unless [publish] series = "register"'

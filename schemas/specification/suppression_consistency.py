@@ -1,4 +1,4 @@
-"""Checks of `[table]` if cells are suppressed, and checks of the keys on contributors."""
+"""Checks of `[table]` if cells are suppressed, and of the keys about contributors."""
 
 from __future__ import annotations
 
@@ -19,21 +19,25 @@ def suppression_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         return
     for key, name in (*(("tables", name) for name in table.columns), ("value", table.value_name)):
         if name.casefold() == "status":
-            yield fault(("table", key), name, "another name, as the statuses of the cells are called so")
+            yield fault(
+                ("table", key), name, ("another name, because the column of cell statuses has this name")
+            )
     if table.costs in COSTS and "costs" in table.model_fields_set:
         allowed = f"{', '.join(table.cost_names)} with method suppression"
         yield fault(("table", "costs"), table.costs, allowed, choices=table.cost_names)
     if table.zeros != "all":
-        yield fault(("table", "zeros"), table.zeros, '"all" where cells are suppressed and zeros are true')
+        yield fault(("table", "zeros"), table.zeros, '"all" with suppressed cells, because zeros are true')
     for key in ("preserve", "relax"):
         if key in table.model_fields_set:
-            allowed = "no such key with method suppression, as published values are the true ones"
+            allowed = "not applicable with method suppression, because published values are the true ones"
             yield fault(("table", key), key, allowed)
     if "outsider" not in table.attackers or len(set(table.attackers)) < len(table.attackers):
-        allowed = '"outsider", as everybody is, and further attackers, each once'
+        allowed = '"outsider", which includes everybody, and further attackers, each once'
         yield fault(("table", "attackers"), list(table.attackers), allowed)
     elif not table.contributors_known and "attackers" in table.model_fields_set and len(table.attackers) > 1:
-        allowed = '"outsider" alone, unless table.contributors names the numbers of contributors'
+        allowed = (
+            'only "outsider", unless table.contributors names the column with the numbers of contributors'
+        )
         yield fault(("table", "attackers"), list(table.attackers), allowed)
 
 
@@ -41,16 +45,16 @@ COLUMNS = ("holding", "request", "waiver")
 
 
 def contributor_faults(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Return the faults of the keys on holdings, requests for protection and waivers."""
+    """Return the faults of the keys about holdings, requests for protection and waivers."""
     for key in COLUMNS:
         name = getattr(table, key)
         if name is None:
             continue
         if table.source != "microdata":
-            allowed = "no such key, as the contributors of finished cells are known by their number alone"
+            allowed = "not applicable, because only the number of contributors of finished cells is known"
             yield fault(("table", key), name, allowed)
         elif table.kind == "frequency" and (key != "holding" or table.method != "suppression"):
-            yield fault(("table", key), name, "no such key for counts")
+            yield fault(("table", key), name, "not applicable to counts")
         variable = spec.variables.get(name)
         roles = PUBLISHED - {"weight"} | ({"household"} if key == "holding" else set())
         if variable is None or variable.role not in roles or variable.kind == "numeric":
@@ -58,10 +62,12 @@ def contributor_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         elif name in table.columns:
             yield fault(("table", key), name, "a column that is no dimension")
     if table.request is not None and table.waiver is not None:
-        allowed = "no such key next to table.request, by which only those who ask are protected"
+        allowed = (
+            "not applicable next to table.request, which already limits protection to those who request it"
+        )
         yield fault(("table", "waiver"), table.waiver, allowed)
     if (table.request is None) != (not table.requests):
-        allowed = "the column of requests, together with the shares of table.requests"
+        allowed = "the column of requests, together with the shares in table.requests"
         yield fault(("table", "request"), table.request or NOTHING, allowed)
     if table.waiver is None and "waived" in table.model_fields_set:
-        yield fault(("table", "waived"), list(table.waived), "no such key without table.waiver")
+        yield fault(("table", "waived"), list(table.waived), "not applicable without table.waiver")

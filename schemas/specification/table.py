@@ -105,9 +105,9 @@ SUPPRESSION_COSTS = ("value", "number", "contributors")
 Attacker = Literal["outsider", "single", "pair", "unit"]
 ATTACKERS: tuple[Attacker, ...] = ("outsider", "single", "pair", "unit")
 DEFAULT_P_PERCENT = 10.0
-"""Of magnitudes of records, where no rule of dominance is given."""
+"""Default percentage of the p-percent rule for magnitudes of records without a dominance rule."""
 DEFAULT_DECIMALS = 2
-"""Most digits after the point by default, of a table of magnitudes or of weighted counts."""
+"""Default maximum number of decimals of a table of magnitudes or weighted counts."""
 
 
 def _several(value: Any) -> Any:
@@ -124,174 +124,175 @@ class Table(TableContributors):
     """`[table]`: the table that `microguard adjust` protects."""
 
     source: Literal["microdata", "cells"] = "microdata"
-    """Whether the input has records, or the cells of a finished table."""
+    """Whether the input contains records, or the cells of a finished table."""
     kind: Literal["magnitude", "frequency"] = "magnitude"
-    """Sums of a value, or counts of records. The minimum frequency of a count is of the units behind it; how
-    many of its records are of one unit is not looked at. Where units have many records, make the table one of
-    magnitudes of a column of ones, whose rules look at the largest contributors."""
+    """Sums of a value, or counts of records. The minimum frequency of a count refers to the units behind it;
+    the number of records of one unit is ignored. If units have many records, use a table of magnitudes that
+    sums a column of ones, because its rules consider the largest contributors."""
     value: Text | None = None
-    """Magnitude: the column that is added up. Cells: the column with the values."""
+    """Magnitude: the column to sum. Cells: the column with the values."""
     weighted: bool = False
-    """Microdata: values (or counts) are multiplied by the variable of role weight. The rules of dominance and
-    of p percent take a contribution of weight w for w equal ones next to the weighted total, as the field's
-    handbook and tau-ARGUS do (a weight below 1 for one); contributors are counted without weights."""
+    """Microdata: whether values (or counts) are multiplied by the variable of role weight. The dominance and
+    p-percent rules treat a contribution of weight w like w equal contributions to the weighted total, as in
+    the handbook on statistical disclosure control and tau-ARGUS (a weight below 1 counts as 1); contributors
+    are counted without weights."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
-    """The tables by their dimensions, the finest column of each; several are linked by what they share."""
+    """The tables by their dimensions, each named by its finest column; common cells link several tables."""
     hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
-    """Columns that nest, coarse to fine. From microdata, a later hierarchy may end in a column of an earlier
-    one and group its codes differently: tables of its coarser columns are linked with those of it."""
+    """Nested columns, coarse to fine. For microdata, a later hierarchy may end in a column of an earlier one
+    and group its codes differently: tables of its coarser columns are then linked with tables of that column.
+    """
     parents: dict[Text, dict[Text, Text]] = Field(default={})
-    """Column -> code -> the code it is a part of; a code not named is a part of the total. Records have the
-    finest codes, of which the cells of the others are added up."""
+    """For each column, the parent of each code; a code that is not named is a part of the total. Records must
+    have the finest codes, from which the cells of all other codes are summed."""
     code_widths: dict[Text, Annotated[tuple[Annotated[Count, Field(ge=1)], ...], Field(strict=False)]] = (
         Field(default={})
     )
-    """Column whose codes nest by their first characters -> number of characters of each level from coarse to
-    fine, such as `[1, 3, 5]`: 34110 is a part of 341, and that of 3 (tau-ARGUS `<HIERLEVELS>`). Fills
-    `parents`."""
+    """Column whose codes are nested by their first characters, with the number of characters of each level
+    from coarse to fine, such as `[1, 3, 5]`: 34110 is a part of 341, which is a part of 3 (`<HIERLEVELS>`).
+    Fills `parents`."""
     parts: dict[Text, Names] = Field(default={})
-    """Microdata, magnitudes: a dimension that is no column of the input -> the columns that are its codes. In
-    every record they add up to the value, within half of the last published digit; a record contributes to
-    those of them that are not 0."""
+    """Microdata, magnitudes: for a dimension that is no column of the input, the columns that are its codes.
+    In every record their sum must equal the value, up to half a unit of the last published digit; a record
+    contributes to the columns that are not 0."""
     total: Text = "Total"
-    """What stands in a dimension that is summed over, in the input (cells) and in the release."""
+    """Code of a dimension that is summed over, in the input (cells) and in the release."""
     totals: dict[Text, Text] = Field(default={})
-    """Cells: column -> what stands in it where it is summed over, if that is not `total`; the release has
-    `total`."""
+    """Cells: for each column, its total code if it differs from `total`; the release uses `total`."""
     decimals: int | None = Field(default=None, ge=0, le=9)
-    """Digits after the point of the published values; by default as many as the values have, 2 at the most,
-    and none for counts: of more the last digits would tell which cells were moved. Each record is rounded to
-    them before it is added, so that all margins agree to the last digit."""
+    """Number of decimals of the published values. By default as many as the values have, at most 2, and none
+    for counts: further digits would show which cells were changed. Each record is rounded before it is added,
+    so that all margins are exact sums."""
     tolerance: Bound | None = None
-    """Cells: largest difference of a given total from the sum of its parts that is taken for rounding; the
-    totals are then summed again, and the evidence says how many. By default what rounding explains: half of
-    the last digit that they have (at most of 1) for the total and for each part."""
+    """Cells: maximum difference between a given total and the sum of its parts that counts as rounding; such
+    totals are summed again, and the evidence contains their number. By default half a unit of the last digit
+    of the values (at most of 1), for the total and for each part."""
     margins: Literal["given", "computed"] = "given"
-    """Cells: whether the file has the margins of a table, or internal cells only, whose values, contributors
-    and largest contributions are added up."""
+    """Cells: whether the file contains the margins of a table, or only internal cells; in the latter case
+    values, contributors and largest contributions of the margins are computed."""
     shadow: Text | None = None
-    """Cells: column with the sums of contributions that the rules look at, if not `value` (tau-ARGUS
-    `<SHADOW>`)."""
+    """Cells: column with the sums to which the rules apply, if it is not `value` (tau-ARGUS `<SHADOW>`)."""
     contributors: Text | None = None
     """Cells: column with the number of contributors."""
     largest: Names = ()
     """Cells: columns with the largest contribution, the second largest and so on."""
     minimum_frequency: Annotated[Count, Field(ge=1)] | None = None
-    """A cell with fewer contributors is sensitive; by default release.k, where contributors are known."""
+    """A cell with fewer contributors is sensitive; by default release.k, if contributors are known."""
     safety_range: float = Field(default=20, gt=0, allow_inf_nan=False)
-    """Protection of a magnitude (or weighted count) with too few contributors, in percent of its value."""
+    """Level of a magnitude or weighted count with too few contributors, in percent of its value."""
     zero_safety_range: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Protection of a cell of 0 that `status` or `a_priori` declares sensitive, in the unit of the value (the
-    zero safety range of tau-ARGUS). Without it such a cell is refused, unless it has levels of its own: no
-    percentage of 0 protects."""
+    """Protection level of a cell of 0 that `status` or `a_priori` declares sensitive, in the unit of the
+    value (the zero safety range of tau-ARGUS). Without it such a cell is refused unless it has its own
+    levels, because a percentage of 0 is 0."""
     dominance: Annotated[tuple[Dominance, ...], _OneOrSeveral, Field(strict=False)] = ()
-    """A cell is sensitive whose n largest contributors exceed k percent of it; several rules as a list, each
-    of which makes sensitive. Contributions count by size, whatever their sign."""
+    """Dominance rule: a cell is sensitive if its n largest contributors exceed k percent of it; with a list
+    of rules, if any of them is violated. Contributions count by their absolute size."""
     p_percent: float | None = Field(default=None, gt=0, le=100, allow_inf_nan=False)
-    """A cell is sensitive whose second largest contributor can estimate the largest to p percent; 10 by
-    default where records are added up and no rule of dominance is given."""
+    """p-percent rule: a cell is sensitive if its second largest contributor can estimate the largest to
+    within p percent. By default 10, if records are summed and no dominance rule is given."""
     q_percent: float = Field(default=100, gt=0, le=100, allow_inf_nan=False)
-    """With p_percent, the prior-posterior rule: everybody could estimate every contribution to q percent
-    before; 100 is the p-percent rule itself."""
+    """With p_percent, the prior-posterior rule: before publication everybody could estimate every
+    contribution to within q percent; 100 is the p-percent rule itself."""
     lower_protection: Text | None = None
-    """Cells: column with given levels, down; a cell with a level is sensitive. With upper_protection."""
+    """Cells: column with lower protection levels, which make cells sensitive. With upper_protection."""
     upper_protection: Text | None = None
     """Cells: column with given levels, up."""
     sliding_protection: Text | None = None
-    """Suppression of cells: column with given sliding levels: how wide the interval of a sensitive cell must
-    be, wherever it lies."""
+    """Suppression of cells: column with given sliding protection levels: the required width of the interval
+    of a sensitive cell, whatever its position."""
     status: Text | None = None
-    """Cells: column that says what is known of a cell before any rule; it stands over the rules."""
+    """Cells: column with a status that is known before any rule and has precedence over the rules."""
     statuses: dict[Text, Literal["safe", "sensitive", "fixed", "suppressed"]] = Field(default={})
-    """Cells: what the codes of `status` mean; the words themselves where nothing is given, and nothing is
-    known of a cell whose code is missing."""
+    """Cells: meaning of the codes of `status`, by default the codes themselves."""
     capacity: float = Field(default=100, ge=0, allow_inf_nan=False)
-    """How far a cell may move, in percent of its value; a sensitive one as far as its protection needs. A
-    limit, not an aim: with little of it the wide bands of secret levels have no room in small totals.
-    Suppression: how closely readers know every cell beforehand, in percent of its value; a sensitive one at
-    best as closely as its protection allows."""
+    """Maximum change of a cell, in percent of its value; a sensitive cell may change as much as its
+    protection requires. It is a limit, not a target: with a low limit, small totals have no space for the
+    wide bands of secret levels. Suppression: the precision with which readers know every cell beforehand, in
+    percent of its value; for a sensitive cell at best as precisely as its protection allows."""
     lower_capacity: Text | None = None
-    """Cells: column with given capacities, down, instead of percent. With upper_capacity."""
+    """Cells: column with given lower capacities, in place of the percentage. With upper_capacity."""
     upper_capacity: Text | None = None
     """Cells: column with given capacities, up."""
     a_priori: PathText | None = None
-    """A CSV file of what is known of single cells before any rule, relative to the specification:
-    columns of the table (those left out are summed over), `status` (safe, sensitive, fixed, with suppression
-    also suppressed, or nothing), and levels, capacities and costs of their own. Or a tau-ARGUS file
-    (`.hst`): the codes, then s, u, p, c with a cost, or pl with two levels, which make sensitive. Not for
-    counts, unless cells are suppressed."""
+    """A CSV file with information about single cells that has precedence over the rules, relative to the
+    specification. It contains columns of the table (missing ones are summed over), `status` (safe, sensitive,
+    fixed, with suppression also suppressed, or nothing), and levels, capacities and costs of single cells. Or
+    a tau-ARGUS file (`.hst`): the codes, then s, u, p, c with a cost, or pl with two levels, which make a
+    cell sensitive. Not for counts, unless cells are suppressed."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
     relax: tuple[Literal["capacities", "fixed", "adjacent"], ...] = Field(default=(), strict=False)
-    """What gives way, in this order and as little as it can, where a table is proved impossible to protect.
-    Magnitudes: capacities of cells that are not sensitive, and then cells that may not move at all. Rounded
-    counts: "adjacent", cells may go one base beyond the multiples next to them, or three. Protection, zeros
-    and values published before never give way. The evidence counts what did."""
+    """Conditions that are relaxed, in this order and as little as possible, if a table is proved infeasible.
+    Magnitudes: capacities of cells that are not sensitive, then cells that may not change at all. Rounded
+    counts: "adjacent", cells may exceed the multiples next to them by one base, or by three. Protection,
+    zeros and values published before are never relaxed. The evidence counts the relaxed cells."""
     costs: Text = "unit"
-    """What a unit of change costs: "unit" (the same everywhere, the default), "inverse" (1 over the value)
-    or, for cells, a column. What a suppressed cell costs: "value" (the default), "number" (the same for
-    each), "contributors" or, for cells, a column."""
+    """Cost of a unit of change: "unit" (equal for all cells, the default), "inverse" (1 over the value) or,
+    for cells, a column. Cost of a suppressed cell: "value" (the default), "number" (equal for all cells),
+    "contributors" or, for cells, a column."""
     attackers: Annotated[tuple[Attacker, ...], Field(strict=False)] = ATTACKERS
-    """Suppression: who must be left with an interval as wide as the levels of every sensitive cell that is
-    not their own: "outsider" (every reader), "single" (the only contributor of a cell), "pair" (the two
-    contributors of a cell together) and "unit" (a contributor who knows all cells that are its own). Of cells
-    without numbers of contributors only "outsider"."""
+    """Suppression: attackers against whom the interval of every sensitive cell that is not their own must be
+    as wide as the levels. "outsider" is every reader, "single" the only contributor of a cell, "pair" the two
+    contributors of a cell together, and "unit" a contributor who knows all its own cells. For cells without
+    numbers of contributors, only "outsider"."""
     method: TableMethodName = "adjustment"
-    """How the table is protected: sensitive cells go to where they are safe and others follow at least cost
-    ("adjustment"); or, of counts, every cell goes to a multiple of `base` next to it, up or down by the
-    secret key, so that its expectation is the true count in two dimensions, one of them hierarchical at most,
-    and in tables of up to 400 cells wherever additive multiples allow it (else near it), and every total
-    is the sum of its parts ("rounding": unbiased controlled rounding); or only counts below `base` go to 0 or
-    to it, at least change, and others stay but totals of these ("small_count_rounding"); or every count gets
-    bounded noise of mean 0 by the keys of the records behind it, the same in every table, and totals do not
-    add up ("cell_key": needs a variable of role unit, one record each; of amounts also `noise_table` and
-    `noise_scaling`); or sensitive cells have no value, and
-    others with them at least cost, so that whoever is among `attackers` is left with a wide interval of each
-    ("suppression"). Or an installed method of a third party."""
+    """Protection method of the table. "adjustment": sensitive cells are changed to safe values, and other
+    cells at the least cost. "rounding" (unbiased controlled rounding, counts): the secret key draws an
+    adjacent multiple of `base` for every cell, and every total is the sum of its parts. Its expectation is
+    the true count in two dimensions (at most one of them hierarchical), and in tables of up to 400 cells if
+    additive multiples allow it; otherwise it is close to it. "small_count_rounding" (counts): only counts
+    below `base` become 0 or `base`, with the least change; other counts remain, except totals of small ones.
+    "cell_key": every count has bounded noise of mean 0, derived from the keys of its records and equal in
+    every table; totals are not additive. It requires a variable of role unit with one record each and, for
+    amounts, `noise_table` and `noise_scaling`. "suppression": sensitive cells and, at the least cost, further
+    cells have no value, so that each of the `attackers` can compute only a wide interval. Or an installed
+    third-party method."""
     parameters: dict[Text, Any] = Field(default={})
-    """Parameters of a method of a third party."""
+    """Parameters of a third-party method."""
     base: Annotated[Count, Field(ge=2)] | None = None
-    """Rounding: the number whose multiples are published, or below which no count above 0 is (small count
-    rounding); the minimum frequency or more, as with less of it a cell shows that it is too small."""
+    """Rounding: the number whose multiples are published; for small count rounding, the least published count
+    above 0. At least the minimum frequency, because a smaller base would reveal too small cells."""
     largest_noise: Annotated[Count, Field(ge=2)] | None = None
-    """Cell keys: how far a published count may be from the true one, the minimum frequency or more; by
-    default 2 more than it."""
+    """Cell keys: maximum difference of published and true counts; by default the minimum frequency plus 2."""
     noise_variance: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Cell keys: variance of the noise; by default that of a draw between 0 and the minimum frequency where
-    it is most open (2 for 3, 6 for 5, 25 for 10). Counts too small to have it have the nearest that
+    """Cell keys: variance of the noise. By default that of a draw between 0 and the minimum frequency at its
+    most uncertain (2 for 3, 6 for 5, 25 for 10). Counts too small for this variance have the nearest one that
     is unbiased."""
     noise_table: PathText | None = None
     """Cell keys: an office's own p-table in place of both, relative to the specification: a text file in the
-    format of ptable and tau-ARGUS, with the columns i, j and p between semicolons. Its noise has mean 0, and
-    its smallest published count above 0 is the minimum frequency. Of amounts it is needed, and i and j are
-    amounts over the scale of the noise (tau-ARGUS `<PFILE_CONT>`)."""
+    format of ptable and tau-ARGUS, with the columns i, j and p separated by semicolons. Its noise must have
+    mean 0, and its smallest published count above 0 must be the minimum frequency. Required for amounts, for
+    which i and j are amounts divided by the scale of the noise (tau-ARGUS `<PFILE_CONT>`)."""
     small_noise_table: PathText | None = None
-    """Cell keys of amounts: a p-table for cells whose largest contribution is below the separation point,
-    whose noise is in units of the amount itself (tau-ARGUS `<PFILE_SEP>`). The point is the standard
-    deviation of its last row over p_small and over the root of the sum of squares of epsilon."""
+    """Cell keys of amounts: a p-table for cells whose largest contribution is below the separation point; its
+    noise is in units of the amount itself (tau-ARGUS `<PFILE_SEP>`). The separation point is the standard
+    deviation of its last row, divided by p_small and by the root of the sum of squares of epsilon."""
     noise_scaling: NoiseScaling | None = None
-    """Cell keys of amounts: how large the noise is."""
+    """Cell keys of amounts: the scale of the noise."""
     swapped: bool = False
-    """Cell keys: count or add up the records after `[method] name = "swapping"` exchanged their areas.
-    Needs a variable of role household and `missing.max_rejected = 0`: all tables exchange the same units."""
+    """Cell keys: whether records are counted or summed after `[method] name = "swapping"` exchanged their
+    areas. Requires a variable of role household and `missing.max_rejected = 0`, so that all tables exchange
+    the same units."""
     mode: Literal["at-least", "exact"] = "at-least"
-    """Sensitive cells move by at least their level, or by exactly one of their two levels."""
+    """Whether sensitive cells change by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"
-    """Magnitudes: levels multiplied by secret factors, or exactly as the rule has them: then an attacker who
-    knows the rule is left with two candidates for a cell. Counts: small ones drawn by the secret key, or
-    moved by least cost to the nearest count allowed, which whoever knows the method undoes."""
+    """Magnitudes: whether levels are multiplied by secret factors, or used exactly as the rule defines them;
+    in the latter case, an attacker who knows the rule has only two candidates for a cell. Counts: whether
+    small counts are drawn by the secret key, or changed at the least cost to the nearest allowed count, which
+    an attacker who knows the method can reverse."""
     spread: float = Field(default=1.0, ge=0, le=1)
-    """With secret levels: how wide the band of a changed value is, half of it over the protected share of its
-    middle. 1: knowing the direction does not give the protected per cent away; less costs less."""
+    """With secret levels: width of the band of a changed value, as half of it over the protected share of its
+    middle. With 1, an attacker who knows the direction cannot estimate the value to within the protected
+    percentage; a smaller spread costs less."""
     zeros: Literal["all", "omit"] = "all"
-    """Counts: every combination of codes is published, but of codes of nothing but zeros, or no zero at all,
-    so that true zeros and small counts published as 0 look alike."""
+    """Counts: whether every combination of codes is published (except codes with only zeros), or no zero at
+    all, so that true zeros and small counts published as 0 look the same."""
     tau_argus: bool = False
-    """Whether the protected tables are published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`) as well: codes
-    and values, with suppression also the status S or U (published, suppressed); nothing tells what is
-    sensitive. `input.metadata` asks for it."""
+    """Whether the protected tables are also published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`): codes and
+    values, with suppression also the status S or U (published, suppressed); they do not show which cells are
+    sensitive."""
     effort: Effort = "standard"
-    """How much work the table is worth."""
+    """Amount of work for the table."""
     algorithm: TableAlgorithm = "auto"
     """The method, by name."""
     quality: TableQuality = TableQuality()
@@ -305,14 +306,14 @@ class Table(TableContributors):
 
     @property
     def digits(self) -> int:
-        """Return the digits after the decimal point: `decimals`, by default 0 for counts and 2 otherwise."""
+        """Return the number of decimals: `decimals`, by default 0 for counts and 2 otherwise."""
         if self.decimals is not None:
             return self.decimals
         return 0 if self.counts else DEFAULT_DECIMALS
 
     @property
     def estimable_within(self) -> float | None:
-        """Return `p_percent` with its default; None if no such rule holds."""
+        """Return `p_percent` or its default; None if no such rule applies."""
         added_up = self.source == "microdata" and self.kind == "magnitude" and self.request is None
         return (
             DEFAULT_P_PERCENT
@@ -322,7 +323,7 @@ class Table(TableContributors):
 
     @property
     def counts(self) -> bool:
-        """Return whether the cells are numbers of contributors without weights."""
+        """Return whether the cells are unweighted numbers of contributors."""
         return self.kind == "frequency" and not self.weighted
 
     @property
@@ -339,7 +340,7 @@ class Table(TableContributors):
 
     @property
     def groupings(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return columns that a later hierarchy groups again, with their higher columns in tables."""
+        """Return the columns that a later hierarchy groups again, with their higher columns in tables."""
         placed: set[str] = set()
         regrouped = []
         for hierarchy in self.hierarchies:
@@ -351,7 +352,7 @@ class Table(TableContributors):
 
     @property
     def expanded(self) -> tuple[str, ...]:
-        """Return columns whose records count once in each code: parts of a value and nested codes."""
+        """Return the columns in which records count once per code: parts of a value, nested codes."""
         return () if self.source == "cells" else (*self.parts, *self.parents)
 
     @property
@@ -361,7 +362,7 @@ class Table(TableContributors):
 
     @property
     def suppressed(self) -> bool:
-        """Return whether the method publishes cells without a value."""
+        """Return whether the method publishes cells without a value (suppression)."""
         return "suppressed table" in method_row("table", self.method).guarantees
 
     @property
@@ -371,17 +372,17 @@ class Table(TableContributors):
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        """Return the values of `costs` that are not columns, the default first."""
+        """Return the allowed values of `costs` that are not columns; the default is first."""
         return SUPPRESSION_COSTS if self.method == "suppression" else COSTS
 
     @property
     def cost_rule(self) -> str:
-        """Return `costs` with the default of the method."""
+        """Return `costs`, or the default of the method."""
         return self.costs if "costs" in self.model_fields_set else self.cost_names[0]
 
     @property
     def cost_column(self) -> str | None:
-        """Return the column with given costs, if any."""
+        """Return the column with given costs; None if there is none."""
         return None if self.cost_rule in {*COSTS, *self.cost_names} else self.costs
 
     @property

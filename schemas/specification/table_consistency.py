@@ -31,9 +31,9 @@ OF_CELLS = (
     "status",
     "statuses",
 )
-"""Keys that mean something to a table of finished cells only."""
+"""Keys that apply only to a table of finished cells."""
 OF_THE_COUNT = ("t", "v", "total", "parts_sum", "parts", "hidden", "listed")
-"""Names that `pipelines.guarantees.table_files` gives to columns of its queries."""
+"""Names that `pipelines.guarantees.table_files` uses for columns of its queries."""
 
 
 def table_faults(spec: Specification) -> list[Fault]:
@@ -66,13 +66,15 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
     for number, dimensions in enumerate(table.tables):
         if not dimensions or len(set(dimensions)) < len(dimensions):
             yield fault(
-                ("table", "tables"), list(dimensions), "at least one dimension, and none twice in a table"
+                ("table", "tables"), list(dimensions), "at least one dimension, and each only once in a table"
             )
         if set(dimensions) in [set(earlier) for earlier in table.tables[:number]]:
             yield fault(("table", "tables"), list(dimensions), "each table once")
         held = [name for each in dimensions for name in table.levels_of(each)]
         if len(set(dimensions)) == len(dimensions) and len(set(held)) < len(held):
-            yield fault(("table", "tables"), list(dimensions), "one dimension of a hierarchy in a table")
+            yield fault(
+                ("table", "tables"), list(dimensions), ("at most one dimension of a hierarchy in a table")
+            )
     coarser = {name for each in table.dimensions for name in table.levels_of(each)} - set(table.dimensions)
     for name in set(table.columns) - set(table.parts):
         variable = spec.variables.get(name)
@@ -86,7 +88,7 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
 
 def _parts(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.parts and (table.source != "microdata" or table.kind != "magnitude"):
-        yield fault(("table", "parts"), list(table.parts), "no such key, unless records are added up")
+        yield fault(("table", "parts"), list(table.parts), "not applicable unless records are summed")
     if len(table.parts) > 1:
         yield fault(("table", "parts"), list(table.parts), "one dimension")
     nested = {name for hierarchy in table.hierarchies for name in hierarchy}
@@ -94,7 +96,7 @@ def _parts(spec: Specification, table: Table) -> Iterator[Fault]:
         if name not in table.dimensions or name in nested or name in spec.variables:
             yield fault(("table", "parts"), name, "a dimension of a table that is no column of [variables]")
         if len(columns) < 2 or len({table.value, *columns}) <= len(columns):
-            allowed = "two or more columns, each once, that add up to table.value"
+            allowed = "two or more columns, each once, whose sum is table.value"
             yield fault(("table", "parts", name), list(columns), allowed)
 
 
@@ -105,20 +107,20 @@ def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:
         if len(hierarchy) < 2 or placed & set(hierarchy) - set(anew) or len(set(hierarchy)) < len(hierarchy):
             allowed = "two or more columns from coarse to fine, each in one hierarchy"
             if anew:
-                allowed += " (the last one of a later hierarchy may be a column of an earlier one)"
+                allowed += "(the last one of a later hierarchy may be a column of an earlier one)"
             yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         elif not set(hierarchy) & set(table.dimensions):
             yield fault(("table", "hierarchies"), list(hierarchy), "hierarchies of a dimension of a table")
         elif hierarchy[-1] in placed and not (
             hierarchy[-1] in table.columns and set(hierarchy[:-1]) & set(table.dimensions)
         ):
-            allowed = "a column of a table, grouped anew by a dimension of another table"
+            allowed = "a column of a table that is grouped again by a dimension of another table"
             yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         placed |= set(hierarchy)
     for key in ("parents", "code_widths"):
         if getattr(table, key) and table.source == "microdata" and table.method == "cell_key":
             allowed = (
-                "no such key with method cell_key; name the coarser codes as columns (table.hierarchies)"
+                "not applicable with method cell_key; name the coarser codes as columns (table.hierarchies)"
             )
             yield fault(("table", key), list(getattr(table, key)), allowed)
     for name, widths in table.code_widths.items():
@@ -168,10 +170,10 @@ def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
         elif table.status in table.columns:
             yield fault(("table", "status"), table.status, "a column that is no dimension")
     named: dict[str, str] = {table.value_name.casefold(): "values"}
-    named |= dict.fromkeys(OF_THE_COUNT, "columns of the count of the guarantee")
+    named |= dict.fromkeys(OF_THE_COUNT, "columns that the count of the guarantee does not use")
     for name in table.columns:
         if name.casefold() in named:
-            allowed = f"another name, as the {named[name.casefold()]} are called so; SQL ignores case"
+            allowed = f"another name, because the {named[name.casefold()]} have this name; SQL ignores case"
             yield fault(("table", "tables"), name, allowed)
         named.setdefault(name.casefold(), f"codes of {name}")
 
@@ -181,16 +183,16 @@ def _source(spec: Specification, table: Table) -> Iterator[Fault]:
         if table.value is None:
             yield fault(("table", "value"), NOTHING, "the column with the values of the cells")
         if table.weighted:
-            yield fault(("table", "weighted"), True, "false, as the cells are added up already")
+            yield fault(("table", "weighted"), True, "false, because the cells are already summed")
         return
     if (table.kind == "magnitude") != (table.value is not None):
         allowed = "a column for a magnitude, none for a frequency"
         yield fault(("table", "value"), NOTHING if table.value is None else table.value, allowed)
     if table.weighted and spec.weight is None:
-        yield fault(("table", "weighted"), True, "false, as no variable has the role weight")
+        yield fault(("table", "weighted"), True, "false, because no variable has the role weight")
     for key in OF_CELLS:
         if getattr(table, key) != Table.model_fields[key].get_default():
-            yield fault(("table", key), getattr(table, key), 'no such key, unless source is "cells"')
+            yield fault(("table", key), getattr(table, key), 'not applicable unless source is "cells"')
     if table.cost_column is not None:
         names = table.cost_names
         yield fault(("table", "costs"), table.costs, ", ".join(names), choices=names)
@@ -204,24 +206,28 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "mode"), table.mode, '"at-least" for counts, which are drawn')
         for key in ("a_priori", "status", "zero_safety_range") if table.method != "suppression" else ():
             if getattr(table, key) is not None:
-                yield fault(("table", key), getattr(table, key), "no such key for counts, which are drawn")
+                yield fault(("table", key), getattr(table, key), "not applicable to counts, which are drawn")
         if table.relax and table.method != "rounding":
-            yield fault(("table", "relax"), list(table.relax), "no such key for counts, which are drawn")
+            yield fault(("table", "relax"), list(table.relax), "not applicable to counts, which are drawn")
         if table.preserve.model_fields_set:
             named = ", ".join(sorted(table.preserve.model_fields_set))
-            yield fault(("table", "preserve"), named, "no such section for counts, which are drawn")
+            yield fault(("table", "preserve"), named, "not applicable to counts, which are drawn")
         if table.fixed_margins and table.levels == "secret":
-            yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
+            yield fault(
+                ("table", "fixed_margins"), True, ("false for counts, whose totals are the sums of the draws")
+            )
         return
     if table.zeros == "omit":
-        yield fault(("table", "zeros"), table.zeros, '"all", as zeros of a magnitude are no counts')
+        yield fault(("table", "zeros"), table.zeros, '"all", because zeros of a magnitude are no counts')
     if table.zero_safety_range is not None and table.status is None and table.a_priori is None:
-        allowed = "no such key unless table.status or table.a_priori declares cells sensitive"
+        allowed = "not applicable unless table.status or table.a_priori declares cells sensitive"
         yield fault(("table", "zero_safety_range"), table.zero_safety_range, allowed)
 
 
 def _method(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Refuse methods that are not installed or unusable, and keys that the method ignores."""
+    """Return the faults of methods that are not installed or unusable, and of keys that the method
+    ignores.
+    """
     if not method_exists("table", table.method):
         names = method_names("table")
         yield fault(("table", "method"), table.method, ", ".join(names), choices=names)
@@ -242,13 +248,13 @@ def _method(spec: Specification, table: Table) -> Iterator[Fault]:
         heeding = " or ".join(
             each.name for each in BUILT_IN.values() if each.content == "table" and key in each.keys
         )
-        allowed = f"no such key with method {table.method}" + (f", but with {heeding}" if heeding else "")
+        allowed = f"not applicable with method {table.method}" + (f", only with {heeding}" if heeding else "")
         path = ("table", "quality", name) if section == "quality" else ("table", name)
         yield fault(path, list(value) if isinstance(value, tuple) else value, allowed)
 
 
 UNHEEDED = ("preserve", "relax", "tau_argus", "zeros")
-"""Keys of `[table]` that no method of a third party uses."""
+"""Keys of `[table]` that no third-party method uses."""
 
 
 def _acceptances(spec: Specification, table: Table) -> Iterator[Fault]:
@@ -265,7 +271,9 @@ HELD_BY_DEFAULT = ("max_grand_total_change",)
 
 
 def _limits() -> tuple[str, ...]:
-    """Return the limits of `[table.quality]`, which apply to measures of the built-in methods."""
+    """Return the faults of the limits of `[table.quality]`, which apply to measures of the built-in
+    methods.
+    """
     return tuple(f"quality.{name}" for name in TableQuality.model_fields)
 
 
@@ -273,23 +281,32 @@ def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.method not in ("rounding", "small_count_rounding"):
         return
     if not table.counts:
-        allowed = '"adjustment" or "suppression", as only numbers of contributors without weights are rounded'
+        allowed = (
+            '"adjustment" or "suppression", because only unweighted numbers of contributors can be rounded'
+        )
         yield fault(("table", "method"), table.method, allowed)
     least = table.minimum_frequency or spec.release.k
     if table.base is None:
-        yield fault(("table", "base"), NOTHING, f"a base to round to, {least} or more")
+        yield fault(("table", "base"), NOTHING, f"a base for rounding, at least {least}")
     elif table.base < least:
-        allowed = f"{least} (the minimum frequency) or more: of less, a cell would show that it is too small"
+        allowed = (
+            f"at least {least} (the minimum frequency), because with less a cell would show that it is too "
+            "small"
+        )
         yield fault(("table", "base"), table.base, allowed)
 
 
 def _relaxation(spec: Specification, table: Table) -> Iterator[Fault]:
     unfit = [step for step in table.relax if (step == "adjacent") != (table.method == "rounding")]
     if unfit:
-        allowed = '"adjacent" where cells are rounded, otherwise "capacities" and "fixed"'
+        allowed = '"adjacent" if cells are rounded, otherwise "capacities" and "fixed"'
         yield fault(("table", "relax"), unfit, allowed)
     if len(set(table.relax)) < len(table.relax):
-        yield fault(("table", "relax"), list(table.relax), "each step once, in the order of trying")
+        yield fault(
+            ("table", "relax"),
+            list(table.relax),
+            ("each step only once, in the order in which they are tried"),
+        )
 
 
 def _dumped(table: Table) -> list[dict[str, object]]:
@@ -301,23 +318,27 @@ def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(("table", "q_percent"), table.q_percent, "more than table.p_percent")
     if table.kind == "frequency":
         if table.dominance:
-            yield fault(("table", "dominance"), _dumped(table), "no such key, as every count contributes one")
+            yield fault(
+                ("table", "dominance"),
+                _dumped(table),
+                "not applicable to counts, in which every contributor contributes one",
+            )
         if table.p_percent is not None:
-            allowed = "no such key, as every count contributes one"
+            allowed = "not applicable to counts, in which every contributor contributes one"
             yield fault(("table", "p_percent"), table.p_percent, allowed)
     if table.source == "microdata":
         return
     known = len(table.largest)
     if any(rule.n > known for rule in table.dominance):
-        allowed = f"n up to {known}, as table.largest names so many columns"
+        allowed = f"n of at most {known}, because table.largest names this many columns"
         yield fault(("table", "dominance"), _dumped(table), allowed)
     if table.p_percent is not None and known < 2:
         yield fault(
-            ("table", "p_percent"), table.p_percent, "no such key unless table.largest names 2 columns"
+            ("table", "p_percent"), table.p_percent, "not applicable unless table.largest names 2 columns"
         )
     if table.minimum_frequency is not None and table.contributors is None and table.kind == "magnitude":
         yield fault(
-            ("table", "minimum_frequency"), table.minimum_frequency, "no such key without contributors"
+            ("table", "minimum_frequency"), table.minimum_frequency, "not applicable without contributors"
         )
     rules = (
         table.contributors,
@@ -333,13 +354,13 @@ def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
 
 def _publication(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.tau_argus and table.hierarchies:
-        allowed = "false where levels are columns; write them as table.parents of one column"
+        allowed = "false if levels are columns; write them as table.parents of one column"
         yield fault(("table", "tau_argus"), True, allowed)
     if spec.publish.format != "parquet":
-        yield fault(("publish", "format"), spec.publish.format, "parquet, as a table is published so")
+        yield fault(("publish", "format"), spec.publish.format, "parquet, the only format of tables")
 
 
 def _missing(spec: Specification, table: Table) -> Iterator[Fault]:
     if spec.missing.numeric != "reject" and not spec.quasi_identifiers:
-        allowed = "reject, as a table has no clusters in which records could lack a number"
+        allowed = "reject, because a table has no clusters in which numbers could be missing"
         yield fault(("missing", "numeric"), spec.missing.numeric, allowed)

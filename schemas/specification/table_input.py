@@ -1,4 +1,4 @@
-"""The input of a table: the same file, with the columns of `[table]` assigned to the roles that reading and
+"""Input of a table: the same file, with the columns of `[table]` assigned to the roles that reading and
 counting use.
 """
 
@@ -23,8 +23,8 @@ def table_of(specification: Specification) -> Table:
     """
     if specification.table is None:
         raise SpecificationError(
-            "The specification has no section [table]: microguard adjust protects a table. Name its "
-            "dimensions in table.tables, or call microguard protect to protect the records."
+            "The specification has no section [table], which microguard adjust requires. Name its "
+            "dimensions in table.tables, or use microguard protect to protect the records."
         )
     return specification.table
 
@@ -39,23 +39,23 @@ def require_table(specification: Specification) -> None:
     table = table_of(specification)
     if specification.publish.series != "single":
         raise SpecificationError(
-            f"[publish] series: found {specification.publish.series!r}, expected 'single': microguard adjust "
-            "publishes each table by itself, under a name and a place of its own. Write a specification of "
-            "the table without the key."
+            f"[publish] series: found {specification.publish.series!r}, expected 'single', because "
+            "microguard adjust publishes each table separately, with its own name and place. Write a "
+            "specification of the table without the key."
         )
     household = specification.household
     counts_households = specification.method.unit == "household" and table.source == "microdata"
     if counts_households and table.holding != household:
         raise SpecificationError(
-            "[method] unit: found 'household', expected 'record': a table counts units, of which one "
-            f"household may have several. With table.holding = {household!r} each household is one "
-            "contributor, if the table is of amounts, or its cells are suppressed. Otherwise write a "
+            "[method] unit: found 'household', expected 'record', because a table counts units, of which "
+            f"one household may have several. With table.holding = {household!r} each household is one "
+            "contributor, if the table contains amounts or its cells are suppressed. Otherwise write a "
             "specification of the table without the key."
         )
 
 
 def require_records(specification: Specification) -> None:
-    """Refuse a specification without records to protect.
+    """Refuse a specification that has no records to protect.
 
     Raises
     ------
@@ -63,13 +63,14 @@ def require_records(specification: Specification) -> None:
     """
     if not specification.quasi_identifiers:
         raise SpecificationError(
-            "The specification has no variable of role quasi_identifier: there is nothing to protect in the "
-            "records. Declare one in [variables], or call microguard adjust to protect the table of [table]."
+            "The specification has no variable of role quasi_identifier, so the records need no "
+            "protection. Declare one in [variables], or use microguard adjust to protect the table of "
+            "[table]."
         )
 
 
 def as_input(specification: Specification) -> Specification:
-    """Return the specification as the reader of a table needs it.
+    """Return the specification in the form that the reader of a table needs.
 
     Dimensions become nominal and values numeric quasi-identifiers. Missing or unreadable entries are
     therefore rejected, or (codes only) treated as a category, as `[missing]` states. Units are read without a

@@ -1,4 +1,4 @@
-"""tau-ARGUS metadata (`.rda`, `.hrc`) of a table, or of microdata, as keys of a specification.
+"""tau-ARGUS metadata (`.rda`, `.hrc`) of a table or of microdata, converted to keys of a specification.
 
 Metadata describe microdata if they have no `<SEPARATOR>` (fields at fixed positions), or if they contain a
 weight, holding or request: see `tau_argus_microdata`.
@@ -42,10 +42,10 @@ from microguard.schemas.paths import expanded
 from microguard.schemas.specification.toml_text import merged
 
 TOTAL = "Total"
-"""Total mark where the metadata name none."""
+"""Default total mark, if the metadata name none."""
 LEAD = "@"
 STATUS_OF = {"<SAFE>": ("S", "safe"), "<UNSAFE>": ("U", "sensitive"), "<PROTECT>": ("P", "fixed")}
-"""Default code and meaning of each status."""
+"""Default code of each status, with its meaning."""
 EMPTY = "E"
 """Status of an empty cell."""
 NUMBERS = {
@@ -80,20 +80,20 @@ DETAILS = (
 )
 LEVELS = "<HIERLEVELS>"
 HEAD_LINES = 20
-"""Lines of the table that tell its decimal mark."""
+"""Number of lines of the table from which its decimal mark is detected."""
 _COMMA = re.compile(r"-?\d+,\d+")
 _TOKEN = re.compile(r'"([^"]*)"|(\S+)')
 
 
 @dataclass
 class Field:
-    """A field of a line of the table, filled while its keywords are read."""
+    """Field of a line of the table; its attributes are filled while its keywords are read."""
 
     name: str
     key: str = ""
     details: dict[str, str] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
-    """What follows the name: of microdata its position, width and codes for missing values."""
+    """Numbers after the name: for microdata, the position, the width and the codes for missing values."""
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """All words after a keyword that has several."""
 
@@ -166,7 +166,7 @@ def _content(head: Mapping[str, str], fields: list[Field], path: Path, encoding:
     by_key = {key: [each for each in fields if each.key == key] for key in {each.key for each in fields}}
     for key, named in by_key.items():
         if key not in ("dimension", "largest", "value") and len(named) > 1:
-            raise refused(path, f"has {len(named)} fields for table.{key}; expected one")
+            raise refused(path, f"has {len(named)} fields for table.{key}, expected one")
         if key not in ("dimension", "largest"):
             table[key] = named[0].name
     table["largest"] = [each.name for each in by_key.get("largest", [])]
@@ -214,7 +214,7 @@ def fields_of(path: Path, encoding: str) -> tuple[dict[str, str], list[Field]]:
             raise refused(path, f"has {keyword} in line {number}, which is no keyword of a table's metadata")
     nothing = [each.name for each in fields if not each.key]
     if nothing or not fields:
-        raise refused(path, f"does not say what {', '.join(nothing) or 'the fields'} hold(s)")
+        raise refused(path, f"does not state the content of {', '.join(nothing) or 'the fields'}")
     return head, fields
 
 
@@ -226,12 +226,14 @@ def parents_of_fields(dimensions: Iterable[Field], path: Path, encoding: str) ->
             lead = each.details.get("<HIERLEADSTRING>") or LEAD
             parents[each.name] = parents_of(_beside(path, each.details["<HIERCODELIST>"]), lead, encoding)
         elif "<HIERARCHICAL>" in each.details and LEVELS not in each.words:
-            raise refused(path, f"calls {each.name} <HIERARCHICAL> without a <HIERCODELIST> or {LEVELS}")
+            raise refused(
+                path, (f"declares {each.name} as <HIERARCHICAL> without a <HIERCODELIST> or {LEVELS}")
+            )
     return parents
 
 
 def widths_of_fields(dimensions: Iterable[Field], path: Path) -> dict[str, list[int]]:
-    """Return the number of characters of each level, coarse to fine, of each field with level widths."""
+    """Return the number of characters of each level, coarse to fine, for each field with level widths."""
     widths = {}
     for each in dimensions:
         if LEVELS in each.words and "<HIERCODELIST>" not in each.details:
@@ -241,8 +243,8 @@ def widths_of_fields(dimensions: Iterable[Field], path: Path) -> dict[str, list[
 
 
 def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[str, str]:
-    """Return the mapping of codes to parents of a `.hrc` file, in which the lead strings before a code state
-    its depth.
+    """Return the parent of each code in a `.hrc` file, in which the lead strings before a code determine its
+    depth.
 
     Raises
     ------

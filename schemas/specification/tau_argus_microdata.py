@@ -1,5 +1,5 @@
-"""tau-ARGUS metadata (`.rda`) of microdata, with fields at fixed positions (`.asc`) or with a delimiter, as
-keys of a specification.
+"""tau-ARGUS metadata (`.rda`) of microdata, with fields at fixed positions (`.asc`) or with a delimiter,
+converted to keys of a specification.
 
 | keyword | becomes |
 |---|---|
@@ -66,7 +66,10 @@ def content_of_microdata(
     of_cells = [each.name for each in fields if each.key in KEYS_OF_CELLS]
     if of_cells:
         records = ", ".join(of_records) or "fields at fixed places"
-        raise refused(path, f"has {records} of records and {', '.join(of_cells)} of cells")
+        raise refused(
+            path,
+            (f"has keywords of records ({records}) and of cells ({', '.join(of_cells)}), expected one kind"),
+        )
     tables = table.get("tables")
     named = {name for each in tables for name in each} if isinstance(tables, list) else set()
     dimensions = [each for each in fields if each.key == "dimension" and each.name in named]
@@ -95,9 +98,7 @@ def content_of_microdata(
 
 
 def _variable(field: Field, place: int) -> dict[str, Any]:
-    """Return the role and kind of a variable; the codes for missing values follow the numbers of its
-    position.
-    """
+    """Return the role and kind of a variable; codes for missing values follow the numbers of its position."""
     if field.key == "weight":  # every record must have this field
         return {"role": "weight"}
     numeric = field.key == "value"
@@ -120,5 +121,5 @@ def _number(code: str) -> int | float | None:
 
 def _position(field: Field, path: Path) -> list[int]:
     if len(field.numbers) < 2:
-        raise refused(path, f"has no first character and width of {field.name}")
+        raise refused(path, f"does not state the first character and the width of {field.name}")
     return [whole(each, path, f"a first character and width of {field.name}") for each in field.numbers[:2]]

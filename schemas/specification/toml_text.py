@@ -1,4 +1,4 @@
-"""Parse TOML: a file, and the `--set` overrides."""
+"""Parsing of TOML: a file, and the `--set` overrides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from microguard.schemas.specification.faults import shown_value
 
 SUFFIX = ".toml"
 DEEPEST = 20
-"""Tables and lists within each other; no specification has more than five."""
+"""Maximum depth of nested tables and lists; no specification has more than five levels."""
 
 
 def parsed(path: Path) -> dict[str, Any]:
@@ -22,24 +22,24 @@ def parsed(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise SpecificationError(
-            f"There is no specification {path}. Correct the path; `microguard draft FILE` prints a first one."
+            f"There is no specification {path}. Correct the path; `microguard draft FILE` writes a first one."
         ) from None
     except IsADirectoryError:
         raise _no_specification(path) from None
     except OSError as error:
         raise SpecificationError(
-            f"The specification {path} cannot be read: {error.strerror}. Correct the path or its rights."
+            f"The specification {path} cannot be read: {error.strerror}. Correct the path or its permissions."
         ) from None
     except UnicodeDecodeError:
         if path.suffix.lower() != SUFFIX:
             raise _no_specification(path) from None
         raise SpecificationError(
-            f"The specification {path} is not UTF-8 text, as TOML must be. Save it as UTF-8."
+            f"The specification {path} is not UTF-8 text, which TOML requires. Save it as UTF-8."
         ) from None
     try:
         return _loaded(text)
     except tomllib.TOMLDecodeError as error:
-        if path.suffix.lower() != SUFFIX:  # an error message could quote a record
+        if path.suffix.lower() != SUFFIX:  # not shown, because an error message could quote a record
             raise _no_specification(path) from None
         line = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{line[1]}" if line else str(path)
@@ -49,10 +49,11 @@ def parsed(path: Path) -> dict[str, Any]:
 
 
 def _no_specification(path: Path) -> SpecificationError:
-    """Return the error for a file that seems to be the input itself."""
+    """Return the error for a specification file that appears to be the input itself."""
     return SpecificationError(
-        f"{path} is no specification: expected a TOML file, found a folder or a file of another format. Of "
-        f"records or a finished table, `microguard draft {path} > release.toml` writes a first specification."
+        f"{path} is no specification: expected a TOML file, found a folder or a file of another format. For "
+        f"records or a finished table, `microguard draft {path} > release.toml` writes a first "
+        "specification."
     )
 
 
@@ -94,8 +95,8 @@ def parsed_override(override: str) -> dict[str, Any]:
         if equals and key.strip() and "\n" not in override and not _has_date(content):
             return content
     raise SpecificationError(
-        f"--set: found {shown_value(override)}, allowed: section.key=value, for example "
-        "--set method.effort=fast. Quote a text with blanks: --set 'release.name=\"two words\"'."
+        f"--set: found {shown_value(override)}, expected section.key=value, for example --set "
+        "method.effort=fast. Quote a text with blanks: --set 'release.name=\"two words\"'."
     )
 
 

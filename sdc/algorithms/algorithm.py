@@ -1,4 +1,4 @@
-"""A row of a table of algorithms: the supported variables and efforts, and where the code is."""
+"""A row of a table of algorithms: supported variables and efforts, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from microguard.sdc.errors import UnsupportedCombination
 Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Efforts in ascending order.
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-#: Efforts of a construction heuristic. Its result is the same for all of them.
+#: Efforts of a construction heuristic, whose result is the same for every effort.
 CONSTRUCTION: tuple[Effort, ...] = ("fast", "standard")
-#: Efforts of an algorithm that proves nothing for the whole file.
+#: Efforts of an algorithm that proves no bound for the whole file.
 UNPROVED: tuple[Effort, ...] = ("fast", "standard", "thorough")
-#: Maximum number of records in a block: for algorithms that solve linear or integer programs, and for
-#: algorithms whose work grows with the square of the number of records.
+#: Default maximum number of records in a block. First: algorithms that solve linear or integer programs.
+#: Second: algorithms whose work grows with the square of the number of records.
 PROGRAMS, SQUARE = 200, 10_000
 
 
@@ -68,7 +68,8 @@ class Algorithm:
         """
         if effort not in self.efforts:
             raise UnsupportedCombination(
-                f"algorithm {name} cannot carry effort {effort!r}; it can carry {', '.join(self.efforts)}"
+                f"algorithm {name} does not support effort {effort!r}; choose one of "
+                f"{', '.join(self.efforts)}"
             )
         if parameters is None:
             return

@@ -14,7 +14,7 @@ class CorrelatedNoiseParameters(Parameters):
     """Parameters of correlated noise (Kim 1986)."""
 
     share: Annotated[float, Gt(0), Le(10)] = 0.1
-    """c: the covariance of the noise over that of the data."""
+    """c: ratio of the noise covariance to the covariance of the data."""
     keep_covariance: bool = False
-    """Whether values with noise are shrunk towards the means, so that the expected covariance is that of the
-    data; else it is 1 + c times that."""
+    """Whether values with noise are shrunk towards the means, so that their expected covariance equals that
+    of the data. Otherwise it is (1 + c) times the covariance of the data."""

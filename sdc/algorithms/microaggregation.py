@@ -37,8 +37,9 @@ class VmdavParameters(Parameters):
     """Parameters of V-MDAV (Solanas and Martinez-Balleste 2006)."""
 
     gain: Annotated[float, Ge(0)] = 0.2
-    """gamma: a record joins whose distance to the cluster is below gamma times that to any other free record.
-    0 is the fixed size of MDAV; the authors recommend 0.2 for scattered and 1.1 for clustered data."""
+    """gamma: a free record joins the cluster if its distance to the cluster is below gamma times its distance
+    to the nearest other free record. With 0, clusters have the fixed size of MDAV; the authors recommend 0.2
+    for scattered and 1.1 for clustered data."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ class _OfVariable(Parameters):
         return self if self.variable in variables else replace(self, variable=None)
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Return what does not fit if the named variable is not numeric or not clustered."""
+        """Return the parameter that names a variable which is not numeric or not clustered, and the allowed
+        values.
+        """
         numeric = [name for name, kind in variables.kinds.items() if kind == "numeric"]
         if self.variable is not None and self.variable not in numeric:
             yield "variable", self.variable, f"a numeric quasi-identifier: {', '.join(numeric) or 'none'}"
@@ -63,8 +66,8 @@ class ProjectionParameters(_OfVariable):
     """Parameters of projection on one variable (Domingo-Ferrer and Mateo-Sanz 2002, PF(PV) of Table 3)."""
 
     variable: str | None = field(default=None, kw_only=True)
-    """Numeric variable whose ranking counts; by default the one that loses least. Blocks in which it is
-    missing take that one. In Python, a column of the DataFrame."""
+    """Numeric variable by which records are ranked; by default the one with the least information loss.
+    Blocks in which this variable is missing use the default. In Python, a column of the DataFrame."""
 
 
 @dataclass(frozen=True)
@@ -72,25 +75,28 @@ class KWardParameters(_OfVariable):
     """Parameters of k-Ward (Domingo-Ferrer and Mateo-Sanz 2002)."""
 
     ranking: Literal["maximum-distance", "md", "fpc", "sz", "pv"] | None = None
-    """What makes records the first and the last: the two most distant records ("maximum-distance" or the
-    paper's "md"; k-ward only, and its default), or the order along the first principal component (default of
-    k-ward-projected), the sum of z-scores, or one variable; the last two take numeric variables only."""
+    """Criterion that selects the first and the last record. "maximum-distance" (or the paper's "md") uses the
+    two most distant records; only k-ward supports it, as its default. The others use the order along the
+    first principal component (default of k-ward-projected), the sum of z-scores, or one variable; the sum and
+    the variable require numeric variables only."""
     variable: str | None = field(default=None, kw_only=True)
-    """Numeric variable of ranking "pv", as in `projection`; by default the one that loses least."""
+    """Numeric variable of ranking "pv", as in `projection`; by default the one with the least information
+    loss."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """Return a ranking that does not fit the algorithm or its variables, or a ranking that needs a
-        variable and has none.
+        """Return a conflict if the ranking does not fit the algorithm or its variables, or requires a
+        variable that is not named.
         """
         if self.ranking in ("maximum-distance", "md") and algorithm == "k-ward-projected":
             return "ranking", "fpc, sz, pv with algorithm k-ward-projected"
         if self.ranking in ("sz", "pv") and nominal:
             return (
                 "ranking",
-                "maximum-distance or fpc with nominal variables: sz and pv are of numeric ones alone",
+                "maximum-distance or fpc with nominal variables, because sz and pv support numeric "
+                "variables only",
             )
         if self.variable is not None and self.ranking != "pv":
-            return "variable", 'no such key unless ranking = "pv"'
+            return "variable", 'not applicable unless ranking = "pv"'
         return None
 
 
@@ -99,7 +105,8 @@ class GeneticParams(Parameters):
     """Parameters of the genetic algorithm of one variable (Domingo-Ferrer and Mateo-Sanz 2002, 4.3)."""
 
     convergence: Literal["average", "maximum"] = "average"
-    """Which fitness has to converge: the average of the population (method A) or its largest (method M)."""
+    """Fitness that must converge: the average of the population (method A) or its largest value (method M).
+    """
     crossover: Annotated[float, Ge(0), Le(1)] = 0.6
     """Probability that a pair of strings crosses over, PCROSS."""
     mutation: Annotated[float, Ge(0), Le(1)] = 0.05
@@ -117,29 +124,29 @@ class ColumnGenerationParameters(Parameters):
     """Parameters of column generation (Gentile et al. 2020, 5.2)."""
 
     rounding: Literal["both", "simple", "spanning-tree"] = "both"
-    """How fractional columns become clusters: columns of largest value, edges of largest value, or the better
-    of both."""
+    """How fractional columns are converted to clusters: columns of largest value, edges of largest value, or
+    the better of both."""
     pricing: Literal[
         "branch-and-bound", "table-2", "enumeration", "edge-model", "edge-model-with-triangles"
     ] = "branch-and-bound"
-    """How clusters of least reduced cost are found: by branch and bound over members; as in Table 2 of the
-    paper, by enumeration or the edge model; or always by the complete enumeration of 4.1, or by the edge
-    model (11) to (14) of 4.2, with or without the triangle inequalities. All find the same bound. The edge
-    model and enumeration take blocks of few records, or hours."""
+    """Pricing method, which finds clusters of least reduced cost. Choices: branch and bound over members;
+    enumeration or the edge model as in Table 2 of the paper; always the complete enumeration of 4.1; always
+    the edge model (11) to (14) of 4.2, with or without the triangle inequalities. All methods find the same
+    bound. The edge model and enumeration are limited to blocks of few records; larger blocks take hours."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """Return a conflict if effort "exact" is combined with parameters: that effort uses another program,
-        which takes no parameters.
+        """Return a conflict if effort "exact" is combined with parameters, because that effort solves another
+        program without parameters.
         """
         if effort != "exact":
             return None
         key = "rounding" if self.rounding != "both" else "pricing"
-        return key, "no such key with effort exact, which has a program of its own"
+        return key, "not applicable with effort exact, which has a program of its own"
 
 
 @dataclass(frozen=True)
 class ClusteringAlgorithm(Algorithm):
-    """Variables and efforts that an algorithm on records supports.
+    """Variables and efforts that an algorithm for records supports.
 
     Attributes
     ----------

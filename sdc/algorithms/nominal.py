@@ -22,14 +22,15 @@ from microguard.sdc.errors import InvalidParameter
 
 Solution = Literal["exact", "heuristic"]
 Aggregation = Literal["exact", "greedy", "clique"]
-#: A table dimension without an entry uses the entry of the nearest lower dimension.
+#: A table dimension without an entry uses the entry of the next lower dimension that has one.
 ByDimension = Mapping[int, float]
 #: Bounds or weights, keyed by table dimension or by the variable names of one table. An entry for the names
 #: takes precedence over an entry for the dimension.
 ByTable = Mapping[Any, float]
 LOCAL_SEARCH, CHI_EXACT, RANDOM = "local-search", "chi-exact", "random"
-#: Two steps, each solved by a program of this package: the partition with the least weight, then the
-#: representatives with the least chi-square. Both steps are proved optimal for files of some hundred records.
+#: Two steps, each solved by a program of this package: first the partition with the least weight, then the
+#: representatives with the least chi-square. Both steps are proved optimal for files of a few hundred
+#: records.
 TWO_OPTIMAL = "two-step-optimal"
 
 
@@ -63,10 +64,12 @@ TWO_STEP: dict[str, TwoSteps] = {
 
 @dataclass(frozen=True)
 class Guidance(Parameters):
-    """How the integer partition of an own-... algorithm is guided (Cost 2023, 4.4)."""
+    """How the integer partition of an own-... algorithm is derived from the fractional one (Cost
+    2023, 4.4).
+    """
 
     gamma: Annotated[float, Ge(0), Le(1)]
-    """Weight of the duals of the fractional partition."""
+    """Weight of the dual values of the fractional partition."""
     reward: Annotated[float, Gt(0)]
     """lambda: reward of each member of a cluster, so that clusters grow."""
 
@@ -76,16 +79,16 @@ class ChiExactParameters(Parameters):
     """Parameters of Chi-ex (Cost 2023, 5.6)."""
 
     nodes: Annotated[int, Ge(0)] | None = None
-    """Branch-and-bound nodes, the work limit; by default 2,000 (minutes at worst for 200 records), and 20 in
-    a block of a run below effort exact."""
+    """Maximum number of branch-and-bound nodes. Default: 2,000 (at most minutes for 200 records), or 20 for a
+    block if effort is below exact."""
     deviation_weight: Annotated[float, Ge(0)] = 0.0
-    """w of (5.6.1): cost of each record by which a key combination changes, in units of chi-square; it stands
-    for the tables that are not controlled."""
+    """w of (5.6.1): cost of each record by which the count of a key combination changes, in units of
+    chi-square. It represents the errors of tables that are not controlled."""
 
 
 @dataclass(frozen=True)
 class SearchParameters(Parameters):
-    """Terms of the local search's objective next to chi-square, and hard limits.
+    """Terms that the local search adds to chi-square in its objective, and hard limits.
 
     The defaults are those of files with more than `PROVABLE` key combinations. Up to that number, where
     Chi-ex can prove an optimum, the objective of every effort is chi-square alone (`CHI_SQUARE_ALONE`).
@@ -103,7 +106,7 @@ class SearchParameters(Parameters):
         0.3 leaves 5.7 % of the chi-square of region x 1 variable that is there without such tables, at 1.35
         times that of the whole file; 0.2 6.0 % at 1.21 times, and at effort fast more of both.
     deviation_weight : float
-        Weight of chi-square of the table of all variables, which stands for the tables that are not
+        Weight of chi-square of the table of all variables, which represents the tables that are not
         controlled. It is multiplied by the square root of the free bound of the controlled tables
         (`bounds.free_bound`, times their weights) over that of the table of all variables: where nearly
         every combination has less than k records, few tables would have to pay for very many changes.
@@ -125,7 +128,9 @@ class SearchParameters(Parameters):
         for name in ("absolute_weight", "absolute_tolerance"):
             check_by_dimension(name, getattr(self, name))
         if not all(weight >= 0 for weight in self.table_weight.values()):
-            raise InvalidParameter("the weight of a control table may not be negative")
+            raise InvalidParameter(
+                "weight of a control table: expected a number of at least 0, found a negative one"
+            )
 
 
 def check_by_dimension(name: str, values: Mapping[Any, Any]) -> None:
@@ -137,14 +142,17 @@ def check_by_dimension(name: str, values: Mapping[Any, Any]) -> None:
     """
     for dimension, value in values.items():
         if isinstance(dimension, bool) or not isinstance(dimension, Integral) or dimension < 1:
-            raise InvalidParameter(f"{name} is keyed by table dimension (1, 2, ...), found {dimension!r}")
+            raise InvalidParameter(
+                f"{name}: expected keys that are table dimensions (1, 2, ...), found {dimension!r}"
+            )
         if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
-            raise InvalidParameter(f"{name} of dimension {dimension} must be a number of at least 0")
+            raise InvalidParameter(f"{name} of dimension {dimension}: expected a number of at least 0")
 
 
-#: Key combinations up to which every effort minimises chi-square alone, and effort "exact" uses the solver.
+#: Maximum number of key combinations for which every effort minimises chi-square alone, and effort "exact"
+#: uses the solver.
 PROVABLE = 1_000
-#: Chi-square over the cells of all control tables, those by region included, without further terms.
+#: Chi-square over the cells of all control tables, including the tables by region, without further terms.
 CHI_SQUARE_ALONE = SearchParameters(absolute_weight={}, region_weight=1.0, deviation_weight=0.0)
 
 

@@ -73,12 +73,14 @@ class Parameters:
         return self
 
     def for_tables(self, variables: Variables) -> Parameters:
-        """Return the parameters with all variables that a table reads if its records are protected first."""
+        """Return the parameters with every variable name written out, for a table whose records are protected
+        first.
+        """
         return self
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Return the key that does not fit the variables, the value found (None if there is none) and the
-        allowed values.
+        """Return the key whose value does not fit the variables, the value (None if the key is missing) and
+        the allowed values.
 
         The key is the name of a parameter, or "" for the method itself.
         """

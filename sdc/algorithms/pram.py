@@ -15,16 +15,20 @@ class PramParameters(Parameters):
     """Parameters of the transition matrices (Kooiman, Willenborg and Gouweleeuw 1997)."""
 
     stay: Annotated[float, Ge(0), Lt(1)] = 0.8
-    """Least probability, over the categories, that a value is kept."""
+    """Minimum probability, over all categories, that a value remains unchanged."""
     matrix: Literal["invariant", "uniform"] = "invariant"
-    """Invariant: expected counts of each variable are those of the file (two-stage PRAM). Uniform: every
-    other category is as likely, so that counts have to be corrected by the matrix."""
+    """Invariant: the expected counts of each variable equal those of the file (two-stage PRAM). Uniform: a
+    changed value becomes each other category with equal probability, so that users have to correct counts by
+    the matrix."""
     transitions: tuple[tuple[str, str, str, Annotated[float, Ge(0), Le(1)]], ...] = ()
-    """Free matrices, `["sex", "f", "m", 0.1]` each: variable, category, another category, probability. What
-    is left of 1 is the probability that the category is kept. Variables that are not named have `matrix`."""
+    """User-defined matrices, as entries such as `["sex", "f", "m", 0.1]`: variable, category, new category,
+    probability. The remaining probability, up to 1, is that of no change. Variables without entries use
+    `matrix`."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Return variables that are not perturbed, and probabilities that do not sum to 1."""
+        """Return entries for variables that are not perturbed, and probabilities of a category that sum to
+        more than 1.
+        """
         leaving: dict[tuple[str, str], float] = {}
         seen: set[tuple[str, str, str]] = set()
         for variable, category, other, probability in self.transitions:
@@ -36,4 +40,8 @@ class PramParameters(Parameters):
             leaving[variable, category] = leaving.get((variable, category), 0.0) + probability
         for (variable, category), total in leaving.items():
             if total > 1 + 1e-12:
-                yield "transitions", [variable, category, total], "probabilities of a category of at most 1"
+                yield (
+                    "transitions",
+                    [variable, category, total],
+                    ("probabilities whose sum for each category is at most 1"),
+                )

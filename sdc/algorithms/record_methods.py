@@ -21,11 +21,11 @@ class LocalSuppressionParameters(Parameters):
     """Parameters of local suppression (de Waal and Willenborg 1998)."""
 
     missing: Literal["category", "any_value"] = "category"
-    """How k-anonymity counts a missing value: `category`, a category of its own, or `any_value`, so that k
-    counts the records that show the values which a record shows."""
+    """How k-anonymity counts a missing value. `category`: as a category of its own. `any_value`: as equal to
+    every value, so that k counts all records that are compatible with the published values of a record."""
 
     def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
-        """Refuse too many variables, and release folders together with ``missing = "any_value"``."""
+        """Refuse too many variables, and release folders combined with ``missing = "any_value"``."""
         found = len(variables.kinds)
         if found > MOST_SUPPRESSED:
             allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"
@@ -34,7 +34,7 @@ class LocalSuppressionParameters(Parameters):
             yield (
                 "missing",
                 self.missing,
-                "category with publish.partition_by: folders are counted by category",
+                "category with publish.partition_by, because records of a folder are counted by category",
             )
 
 
@@ -43,6 +43,6 @@ class RecodingParameters(Parameters):
     """Parameters of full-domain generalisation (Samarati 2001; LeFevre, DeWitt and Ramakrishnan 2005)."""
 
     loss: Literal["granularity", "precision", "discernibility"] = "granularity"
-    """What the published levels are chosen by."""
+    """Loss measure that selects the levels to publish."""
     max_suppressed: Annotated[float, Ge(0), Lt(1)] = 0.01
-    """Largest share of records whose quasi-identifiers are all suppressed."""
+    """Maximum share of records whose quasi-identifiers are all suppressed."""

@@ -26,37 +26,38 @@ class SafeParams(Parameters):
     """Parameters of SAFE (Cost 2023, Appendix A); the defaults are the German census's."""
 
     allowed_bound_one_dimension: Whole = 2
-    """Bound on the absolute error of a cell of one variable with which the elimination starts."""
+    """Bound on the absolute error of a cell of one variable at the start of the elimination."""
     allowed_bound_higher_dimension: Whole = 3
     """The same of more variables."""
     max_gap_between_bounds: Whole = 3
-    """Largest difference between the two when they are raised."""
+    """Maximum difference between the two bounds when they are raised."""
     allowed_deviation: Annotated[int, Ge(2), Le(10**10)] = 3
-    """Largest change of a key combination at k = 3. Other k take k - 3 more, as a key combination must be
-    able to reach both 0 and k."""
+    """Maximum change of the count of a key combination at k = 3. For another k, k - 3 is added, because the
+    count must be able to reach both 0 and k."""
     first_part: Positive = 5000
-    """Key combinations in the first part of the vector."""
+    """Number of key combinations in the first part of the vector."""
     part: Positive = 500
-    """Key combinations in each part added to it."""
+    """Number of key combinations in each part that is added to the vector."""
     slice: Annotated[int, Ge(2), Le(4)] = 3
-    """Key combinations that Algorithms 2 and 4 change together."""
+    """Number of key combinations that Algorithms 2 and 4 change together."""
     stagnation: Annotated[float, Ge(0), Lt(1)] = 0.02
-    """Share of the problems below which a pass has eliminated too few."""
+    """If a pass eliminates less than this share of the problems, the bounds are raised."""
     target_bound_one_dimension: Whole = 2
-    """Bound on the error of a cell of one variable that the improvement (Algorithm 3) aims at."""
+    """Target of the improvement (Algorithm 3): bound on the error of a cell of one variable."""
     target_bound_higher_dimension: Whole = 3
     """The same of more variables."""
     max_improvements: Whole = 20
     """Passes of the improvement."""
     extra_error_from: tuple[Whole, ...] = _EXTRA_ERROR_FROM
-    """Increasing original counts; a cell may err by one more for each that it reaches."""
+    """Ascending original counts. The allowed error of a cell increases by one for each of these counts that
+    its original count reaches."""
     max_exceedings: Whole = 50
-    """Cells that a lowered bound may leave above it before bounds stop falling. Appendix A gives none; 50
-    ends full Adult with small maxima, and 10 with slightly smaller ones."""
+    """Number of cells that may exceed a lowered bound before bounds are no longer lowered. Appendix A gives
+    none. On full Adult, 50 gives small maximum errors, and 10 slightly smaller ones."""
     max_total_exceedings: Whole = 5000
     """The same before the improvement ends."""
     max_nodes: Positive | None = None
-    """Branch-and-bound nodes of safe-exact and modified-safe-exact (no limit)."""
+    """Maximum number of branch-and-bound nodes of safe-exact and modified-safe-exact (default: no limit)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,10 +68,10 @@ class SafeParams(Parameters):
             )
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """SAFE itself solves no program."""
+        """Refuse a node limit for SAFE itself, which solves no program."""
         programs = algorithm in ("safe-exact", "modified-safe-exact")
         if self.max_nodes is not None and not programs:
-            return "max_nodes", "no such key with SAFE itself, which solves no program"
+            return "max_nodes", "not applicable to SAFE itself, which solves no program"
         return None
 
 

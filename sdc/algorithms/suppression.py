@@ -1,4 +1,5 @@
-"""Algorithms of `sdc.suppression`: cell suppression. The function of a row chooses the cells to suppress.
+"""Algorithms of `sdc.suppression` for cell suppression: each row names a function that chooses the cells to
+suppress.
 
     solve(task: Task) -> (chosen, lower_bound, stopped_by)
 

@@ -17,24 +17,26 @@ class SwappingParameters(Parameters):
     """Parameters of targeted record swapping (Office for National Statistics 2021; Eurostat 2019)."""
 
     geography: tuple[str, ...]
-    """Quasi-identifiers that are exchanged: levels of a nested geography, coarse to fine."""
+    """Quasi-identifiers whose values are exchanged: the levels of a nested geography, coarse to fine."""
     hierarchies: tuple[tuple[str, ...], ...] = ()
-    """Further levels, which do not nest in those of `geography`. Each list names the level of `geography`
-    within whose areas units are exchanged, and then quasi-identifiers from coarse to fine; or one
-    quasi-identifier alone, exchanged across the whole file."""
+    """Further hierarchies, whose levels are not nested in those of `geography`. Each list starts with the
+    level of `geography` within whose areas units are exchanged, followed by quasi-identifiers from coarse to
+    fine. A list of one quasi-identifier alone is exchanged across the whole file."""
     risk: tuple[str, ...] = ()
-    """Quasi-identifiers whose combination makes a record a risk if fewer than k have it in an area; by
-    default all others."""
+    """Quasi-identifiers that define the risk of a record: it is at risk if fewer than k records of its area
+    share its combination. Default: all that are not exchanged."""
     similar: tuple[tuple[str, ...], ...] = ()
-    """Profiles in the order in which they are tried: two units are exchanged if they agree in all variables
-    of a profile. With households `household_size` is one. By default the household size, then any unit."""
+    """Profiles in the order in which they are tried: two units may be exchanged if they agree in all
+    variables of a profile. With households, `household_size` is an additional variable. Default: first the
+    household size, then no condition."""
     risk_values: tuple[str, ...] = ()
-    """Variables of role `risk` with the risk of each record, in place of k: one for all levels, or one for
-    each level of `geography`. A household has the largest risk of its records."""
+    """Variables of role `risk` that contain the risk of each record and replace the rule of k: one for all
+    levels, or one for each level of `geography`. The risk of a household is the largest of its records."""
     risk_threshold: Annotated[float, Ge(0)] | None = None
-    """With `risk_values`: a record is at risk from this value on; a missing value is a risk."""
+    """With `risk_values`: minimum value at which a record is at risk; a record with a missing value is at
+    risk."""
     rate: Annotated[float, Ge(0), Le(1)] = 0.05
-    """Least share of the units that are exchanged."""
+    """Minimum share of the units that are exchanged."""
 
     @property
     def levels(self) -> tuple[tuple[str, ...], ...]:
@@ -63,14 +65,14 @@ class SwappingParameters(Parameters):
         return tuple(name for each in self.hierarchies if each for name in each[each[0] in self.geography :])
 
     def for_tables(self, variables: Variables) -> SwappingParameters:
-        """Set the risk variables explicitly.
+        """Set the default risk variables explicitly, for a table whose records are swapped first.
 
         By default they are all other variables, but a table has further columns.
         """
         return replace(self, risk=self.risk or self._others(variables))
 
     def _others(self, variables: Variables) -> tuple[str, ...]:
-        """Return the quasi-identifiers that are not swapped and stay with their records."""
+        """Return the quasi-identifiers that are not swapped."""
         return tuple(name for name in variables.kinds if name not in {*self.geography, *self.further})
 
     def unfit(self, variables: Variables) -> _Unfit:
@@ -81,8 +83,8 @@ class SwappingParameters(Parameters):
             yield (
                 "geography",
                 self.geography,
-                f"{region} first, as a quasi_identifier: beside a region that stays where it is, an "
-                "exchanged area of another region would be seen",
+                f"{region} first, as a quasi_identifier: if the published region does not change, an "
+                "exchanged area of another region shows that the record was swapped",
             )
         yield from self._unfit_levels()
         nominal = [name for name, kind in variables.kinds.items() if kind == "nominal"]
@@ -116,7 +118,7 @@ class SwappingParameters(Parameters):
                 )
                 yield "hierarchies", each, allowed
         if len(set(further)) < len(further) or set(further) & set(geography):
-            yield "hierarchies", self.hierarchies, "each further level once, and none of geography"
+            yield "hierarchies", self.hierarchies, "each further level only once, and no level of geography"
 
     def _unfit_values(self, supplied: Sequence[str]) -> _Unfit:
         """Refuse supplied risks that are published, unused, or neither one for all levels nor one for each
@@ -129,9 +131,7 @@ class SwappingParameters(Parameters):
         if set(supplied) - set(values):
             yield "risk_values", values, f"every variable of role risk: {', '.join(supplied)}"
         if len(values) > 1 and (self.hierarchies or len(values) != len(self.geography)):
-            allowed = (
-                "one variable, or one for each level of geography where there are no further hierarchies"
-            )
+            allowed = "one variable, or one for each level of geography if there are no hierarchies"
             yield "risk_values", values, allowed
         if bool(values) != (self.risk_threshold is not None):
             allowed = "the value from which a record is at risk, with risk_values"

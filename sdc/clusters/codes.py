@@ -47,7 +47,8 @@ def spelled_codes(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarray:
-    """Return two codes per number, (n, 2) int64, so that mutually close numbers share a code in one column.
+    """Return two codes per number, (n, 2) int64, such that any two close numbers share at least one of their
+    codes.
 
     Two numbers are close if they differ by less than `apart` and by at most the share `of_number` of the
     larger one. Values are mapped to a scale on which close numbers are less than 1 apart: logarithmic if the
@@ -65,7 +66,8 @@ def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarra
         Absolute closeness, above 0.
     """
     sizes, turn = np.abs(values), apart / of_number
-    logarithm = -np.log1p(-of_number) * (1.0 + 1e-9)  # a difference of exactly the share counts as close
+    # a difference equal to the allowed share counts as close
+    logarithm = -np.log1p(-of_number) * (1.0 + 1e-9)
     inside = (sizes > 0) & (sizes < turn)
     scale = np.where(sizes >= turn, (sizes - turn) / apart, 0.0)
     scale[inside] = np.log(sizes[inside] / turn) / logarithm

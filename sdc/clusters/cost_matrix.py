@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Constant that is added to every squared distance, so that no pivot of the Cholesky factor is pure rounding
-#: error. It is smaller than the precision with which costs are specified.
+#: Constant added to every squared distance, so that no pivot of the Cholesky factor consists of rounding
+#: error alone. It is smaller than the precision with which costs are specified.
 _APART = 1e-9
 
 
@@ -135,7 +135,7 @@ class MismatchCosts:
 
     @property
     def places(self) -> np.ndarray:
-        """Return the tie-breaking order of the categories, (n,)."""
+        """Return the rank of each record's category in the tie-breaking order, (n,)."""
         return self.rows
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -149,12 +149,13 @@ class MismatchCosts:
         return costs
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:
-        """Return the distance from each record to the record at position `carriers[i]`, (n,)."""
+        """Return the distance from record i to the record at position `carriers[i]`, (n,)."""
         return np.asarray(self.mismatches[self.rows, self.rows[carriers]])
 
 
 def _embedded(squares: np.ndarray) -> np.ndarray:
-    """Return points with these squared distances, (q, q - 1): point i spans the first i dimensions.
+    """Return points whose squared distances are the given ones, (q, q - 1): point i spans the first i
+    dimensions.
 
     A Cholesky factorisation of the inner products is unique, unlike eigenvectors, whose signs and order
     depend on the solver.

@@ -15,7 +15,7 @@ from microguard.sdc.arguments import check_records
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import borrowing, embedded, kernel
 
-#: Number of mergers after which the clusters are sorted again.
+#: Number of merges after which the clusters are sorted again.
 RESORTED = 512
 #: Upper bound on the relative floating-point error of a product of a few numbers.
 ROUNDING = 1e-12
@@ -86,15 +86,17 @@ class Diversity:
 
     @property
     def hidden(self) -> np.ndarray:
-        """Return the positions of the variables that have a requirement and are unknown to the attacker."""
+        """Return the positions of the variables that have a requirement and that the attacker does
+        not know.
+        """
         return np.flatnonzero(~self.known & (self.least > 1))
 
     def held(self, labels: np.ndarray) -> bool:
-        """Return whether every cluster meets the requirements."""
+        """Return whether every cluster meets the diversity requirements."""
         return not self.lacking(np.unique(labels, return_inverse=True)[1].ravel()).any()
 
     def lacking(self, labels: np.ndarray) -> np.ndarray:
-        """Return which clusters 0 to m - 1 have too few distinct values of any variable, (m,) bool."""
+        """Return for each cluster 0 to m - 1 whether any variable has too few distinct values, (m,) bool."""
         lacking = np.zeros(int(labels.max(initial=-1)) + 1, dtype=bool)
         for column, least in zip(self.codes.T, self.least, strict=True):
             lacking |= _distinct(column, labels) < least
@@ -130,7 +132,7 @@ def _most_clusters(column: np.ndarray, least: int) -> int:
 
 
 def diversify(points: np.ndarray, labels: np.ndarray, diversity: Diversity) -> np.ndarray:
-    """Merge clusters until each meets the requirements.
+    """Merge clusters until each meets the diversity requirements.
 
     Parameters
     ----------
@@ -190,7 +192,8 @@ def _direction(points: np.ndarray) -> np.ndarray:
 def _merge(points, labels, codes, required, direction):
     n, p = points.shape
     clusters = labels.max() + 1
-    first = np.full(clusters, -1, dtype=np.int64)  # linked lists of members: two lists merge in one step
+    # members of a cluster are a linked list, so that a merge takes one step
+    first = np.full(clusters, -1, dtype=np.int64)
     last = np.full(clusters, -1, dtype=np.int64)
     following = np.full(n, -1, dtype=np.int64)
     sizes = np.zeros(clusters)
@@ -290,7 +293,7 @@ def _sorted_along(direction, first, means):
 def _cheapest(
     a, variable, first, following, sizes, means, codes, direction, reachable, moved, least_size, slack
 ):
-    """Return the cheapest cluster with a value that cluster a lacks, to merge with a.
+    """Return the cheapest cluster to merge with cluster a that has a value which a lacks.
 
     Ties go to the lowest number.
 
@@ -325,7 +328,7 @@ def _cheapest(
 
 @embedded
 def _square(one, other):
-    """Return the squared Euclidean distance."""
+    """Return the squared Euclidean distance of two points."""
     square = 0.0
     for d in range(len(one)):
         square += (one[d] - other[d]) ** 2

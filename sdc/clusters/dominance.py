@@ -41,7 +41,7 @@ def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:
 
 
 def of_one_value(values: np.ndarray, labels: np.ndarray) -> int:
-    """Count the records in clusters whose values are all equal.
+    """Count the records in clusters in which all values are equal.
 
     Parameters
     ----------
@@ -57,7 +57,9 @@ def of_one_value(values: np.ndarray, labels: np.ndarray) -> int:
 
 @kernel
 def _largest(sizes, labels, clusters, n):
-    """Return the n largest sizes of each cluster, (clusters, n), descending; 0 if it has fewer records."""
+    """Return the n largest sizes in each cluster, (clusters, n), descending; 0 where a cluster has fewer
+    records.
+    """
     top = np.zeros((clusters, n))
     for i in range(len(sizes)):
         ranks, place = top[labels[i]], n

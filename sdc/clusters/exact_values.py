@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from microguard.sdc.clusters.granularity import Steps
 
-#: Sums of differences below this stay exact in 64 bits.
+#: Upper bound on differences whose sums stay exact in 64 bits.
 _ROOM = 2**62
 
 
@@ -32,7 +32,9 @@ class ExactValues:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray | pa.Array) -> ExactValues | None:
-        """Convert a column without NULL; return None if its type is not a number, date or time."""
+        """Convert a column without NULL to exact values; return None if its type is not a number, date or
+        time.
+        """
         kind = column.type
         if pa.types.is_floating(kind):
             return cls(_numpy(column).astype(np.float64))
@@ -58,7 +60,7 @@ class ExactValues:
         return np.lexsort((self.values, labels))
 
     def moved(self, by: np.ndarray) -> ExactValues:
-        """Add a number to each value; for whole numbers, it is rounded to the unit first."""
+        """Add a number to each value. For whole numbers, round the number to the unit first."""
         if self.values.dtype.kind == "f":
             return ExactValues(self.values + by)
         if self.values.dtype.kind == "O":
@@ -66,7 +68,7 @@ class ExactValues:
         return ExactValues(self.values + np.rint(by).astype(np.int64))
 
     def rounded(self, steps: Steps, kind: pa.DataType) -> ExactValues:
-        """Round each value to a multiple of its step, half to even, within the range of a type.
+        """Round each value to a multiple of its step (half to even), within the range of a type.
 
         Parameters
         ----------
@@ -150,13 +152,15 @@ def units_of(kind: pa.DataType) -> int:
 def _whole_steps(steps: Steps, kind: pa.DataType) -> np.ndarray:
     """Return the steps in units of `ExactValues`, (m,) integers of at least 1."""
     exponents = steps.exponents + (kind.scale if pa.types.is_decimal(kind) else 0)
-    large = int(exponents.max(initial=0)) > 17  # 5 * 10**18 fits into 64 bits
+    large = int(exponents.max(initial=0)) > 17  # 5 * 10**18 is the largest such step that fits into 64 bits
     powers = np.array([10], dtype=object if large else np.int64) ** np.maximum(exponents, 0)
     return np.where((exponents < 0) | (steps.digits == 0), 1, steps.digits * powers)
 
 
 def _range_of(kind: pa.DataType, dtype: np.dtype) -> tuple[int, int]:
-    """Return the least and largest number of units of a type, within 64 bits unless values are objects."""
+    """Return the least and largest value of a type in its units, limited to 64 bits unless values are Python
+    objects.
+    """
     if pa.types.is_decimal(kind):
         least, most = 1 - 10**kind.precision, 10**kind.precision - 1
     elif pa.types.is_unsigned_integer(kind):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: A step is at most this share of the variable's standard deviation in the file, and of the mean size of the
-#: values in the cluster: rounding costs at most 1 / (12 * 20**2) = 0.02 % of the variable's sum of squares.
+#: Maximum step as a share of the variable's standard deviation in the file, and of the mean size of the
+#: values in the cluster. Rounding therefore costs at most 1 / (12 * 20**2) = 0.02 % of the variable's sum of
+#: squares.
 SHARE = 1.0 / 20.0
 
 
@@ -37,7 +38,8 @@ class Steps:
 
 
 def steps_of(values: np.ndarray, labels: np.ndarray, deviation: float) -> Steps:
-    """Return the step of each cluster: the largest of 1, 2 or 5 times a power of ten that `SHARE` allows.
+    """Return the step of each cluster: the largest of 1, 2 or 5 times a power of ten that is at most the
+    allowed share.
 
     Parameters
     ----------

@@ -24,15 +24,17 @@ class Tree:
 
     @property
     def places(self) -> np.ndarray:
-        """Return the tie-breaking order of the categories, (n,)."""
+        """Return the rank of each record's category in the tie-breaking order, (n,)."""
         return self.codes[:, 0]
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the distances to the categories of each record's cluster, see `tree_costs`."""
+        """Return the distances of each record's category to the categories of its cluster, see
+        `tree_costs`.
+        """
         return tree_costs(self.codes, labels, weights)
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:
-        """Return the distance from each record to the record at position `carriers[i]`, (n,)."""
+        """Return the distance from record i to the record at position `carriers[i]`, (n,)."""
         return np.asarray((self.codes != self.codes[carriers]).mean(axis=1))
 
 
@@ -60,8 +62,8 @@ def level_codes(column: pa.ChunkedArray, paths: Mapping[str, Sequence[str]]) -> 
     strange = sum(value is not None and value not in paths for value in occurring)
     if strange:
         raise InvalidParameter(
-            f"hierarchical variable: expected categories of its tree, found {strange} others. Add them to "
-            "the hierarchy file, or recode the records"
+            f"hierarchical variable: expected categories of its tree, found {strange} records with others. "
+            "Add these categories to the hierarchy file, or recode the records"
         )
     levels = [finest]
     for level in range(1, len(next(iter(paths.values())))):

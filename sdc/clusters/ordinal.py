@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.sdc.errors import InvalidParameter
 
-#: Rank of a missing value.
+#: Code of a missing value.
 MISSING = -1
 
 
@@ -27,15 +27,19 @@ class Ranks:
 
     @property
     def places(self) -> np.ndarray:
-        """Return the tie-breaking order of the categories, (n,): lower ranks first, missing values last."""
+        """Return the rank of each record's category in the tie-breaking order, (n,); missing values come
+        last.
+        """
         return np.where(self.ranks == MISSING, self.categories, self.ranks)
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the distances to the categories of each record's cluster, see `rank_costs`."""
+        """Return the distances of each record's category to the categories of its cluster, see
+        `rank_costs`.
+        """
         return rank_costs(self.ranks, self.categories, labels, weights)
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:
-        """Return the distance from each record to the record at position `carriers[i]`, (n,)."""
+        """Return the distance from record i to the record at position `carriers[i]`, (n,)."""
         return rank_distances(self.ranks, self.ranks[carriers], self.categories)
 
 
@@ -84,7 +88,8 @@ def ordinal_coordinates(ranks: np.ndarray, categories: int) -> np.ndarray:
     if not missing.any():
         return coordinates
     coordinates[missing] = np.sqrt(lengths) / 2
-    height = np.sqrt(1.0 - lengths.sum() / 4)  # all points have the squared distance sum / 4 to the middle
+    # the squared distance of every point to the midpoint is sum / 4
+    height = np.sqrt(1.0 - lengths.sum() / 4)
     return np.column_stack([coordinates, np.where(missing, height, 0.0)])
 
 

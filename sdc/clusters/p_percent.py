@@ -16,18 +16,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Relative precision with which the second largest contributor must not know the largest contribution.
+#: Relative precision that protects the largest contribution: the second largest contributor must not be able
+#: to estimate it more closely.
 P = 0.1
-#: Relative errors are drawn between `P` and this many times `P`. Otherwise the direction alone would disclose
-#: the value.
+#: Relative displacements are drawn between `P` and this multiple of `P`. If the size were constant, its sign
+#: alone would disclose the value.
 LARGEST_LEVEL = 3.0
-#: The rule is not applied to clusters with fewer contributors, because they violate it for any values.
+#: Minimum number of contributors for which the rule applies: clusters with fewer violate it for any values.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """Contributions to each cluster's total, (m,) arrays.
+    """Largest contributions to each cluster's total, arrays of shape (m,).
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class Contributions:
         return (self.contributors >= FEWEST) & (self.rest < P * self.first) & ~self.alike
 
     def known(self, means: np.ndarray) -> np.ndarray:
-        """Return for each cluster whether the second largest contributor can infer the largest within `P`
+        """Return for each cluster whether the second largest contributor can estimate the largest within `P`
         from the published mean.
         """
         estimate = self.sign * means * self.mass - self.second
@@ -72,7 +73,7 @@ class Contributions:
 def contributions(
     values: np.ndarray, labels: np.ndarray, weights: np.ndarray, owners: np.ndarray | None = None
 ) -> Contributions:
-    """Return the contributions to each cluster's weighted total.
+    """Compute the largest contributions to each cluster's weighted total.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class MeanProtection:
 
 
 def is_magnitude(deviation: float, kind: pa.DataType) -> bool:
-    """Return whether the p % rule applies to a variable: the step of its means exceeds its unit.
+    """Return whether the p % rule applies to a variable: it does if the step of its means exceeds its unit.
 
     Whole numbers with a small standard deviation are ages, hours or counts, not secret amounts.
     """

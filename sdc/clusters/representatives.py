@@ -32,7 +32,7 @@ from microguard.sdc.errors import (
 
 #: Valid values of the argument `representative` of `represent`.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
-#: Values of `representative` for which numeric variables get means.
+#: Values of `representative` for which numeric variables are published as means.
 MEANS = ("auto", "mean", "mode")
 
 
@@ -213,7 +213,7 @@ def modes(
 
 
 def _counting(weights: np.ndarray | None, clusters: np.ndarray) -> np.ndarray:
-    """Return the weights. If all weights of a cluster are zero, replace them by 1."""
+    """Return the record weights; if all weights of a cluster are zero, replace them by 1."""
     if weights is None:
         return np.ones(len(clusters))
     given = np.asarray(weights, dtype=float)
@@ -230,7 +230,7 @@ def _measured(
     paths: Mapping[str, Sequence[str]] | None,
     costs: CostMatrix | None,
 ) -> Ranks | Tree | MismatchCosts | None:
-    """Return the distances of a column by its order, tree or cost matrix; None if it has none of them."""
+    """Return the distances of a column that has an order, a tree or a cost matrix; None for other columns."""
     if order is not None:
         return Ranks(ranks_of(column, order), len(order))
     if costs is not None:
@@ -288,7 +288,7 @@ def _middle(values: ExactValues, labels: np.ndarray, weights: np.ndarray) -> tup
 
 
 def _first_of_each(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return for each record the position of the first record of its cluster in `order`, which is sorted by
+    """Return for each record the position of the first record of its cluster in `order`, an order sorted by
     cluster.
     """
     first = np.empty(int(labels.max()) + 1, dtype=np.int64)

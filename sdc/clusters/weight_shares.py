@@ -14,27 +14,27 @@ from microguard.sdc.arguments import check_records
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import kernel
 
-#: Largest share of a class's weight that one record may have for any k: the other records have at least one
-#: third.
+#: Maximum share of a class's weight that one record may have, whatever k is. The other records have at least
+#: one third.
 LARGEST_SHARE = 2.0 / 3.0
-#: Largest share if a mode, median or medoid is published. A record with half of the weight would determine
+#: Maximum share if a mode, median or medoid is published. A record with half of the weight would determine
 #: the published value alone.
 LARGEST_VOTE = 0.49
-#: One record may have the weight of this many records in a class of k records with equal weights.
+#: Maximum weight of one record in a class of k records, in multiples of the mean weight of these k.
 COUNTS_FOR = 2.0
-#: Largest number of clusters that are merged into one; larger mergers lose too much information.
+#: Maximum number of clusters that are merged into one; larger merges lose too much information.
 MOST_MERGED = 4
 
 
 def largest_share(k: int) -> float:
-    """Return the largest share of a class's weight that one record (or unit) may have."""
+    """Return the maximum share of a class's weight that one record (or unit) may have."""
     return min(LARGEST_SHARE, COUNTS_FOR / k)
 
 
 def spread(
     points: np.ndarray, labels: np.ndarray, weights: np.ndarray, most: float, owners: np.ndarray | None = None
 ) -> np.ndarray:
-    """Merge each cluster in which one record or owner exceeds the largest share with the cheapest other
+    """Merge each cluster in which one record or owner exceeds the maximum share with the cheapest other
     clusters.
 
     Parameters
@@ -65,7 +65,7 @@ def spread(
     order = np.argsort(cluster, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(cluster))[:-1])
     masses = np.bincount(cluster, weights)
-    means = np.empty((len(masses), points.shape[1]))  # also for points with zero coordinates
+    means = np.empty((len(masses), points.shape[1]))  # a positive minimum, also if all coordinates are zero
     for position, column in enumerate(points.T):
         means[:, position] = np.bincount(cluster, weights * column) / masses
     free = np.ones(len(masses), dtype=np.bool_)
@@ -95,7 +95,7 @@ def spread(
 def trimmed(
     weights: np.ndarray, labels: np.ndarray, most: float, owners: np.ndarray | None = None
 ) -> np.ndarray:
-    """Trim the weights so that no owner exceeds the largest share of its cluster, (n,).
+    """Trim the weights so that no owner exceeds the maximum share of its cluster, (n,).
 
     The owners above the limit are trimmed to the same weight. If a cluster has too few owners for the limit,
     all owners get equal weights. Clusters within the limit do not change.
@@ -124,9 +124,7 @@ def trimmed(
 
 
 def _limit(masses: np.ndarray, most: float) -> float:
-    """Return the largest limit for which each mass, after trimming to the limit, has at most the share
-    `most`.
-    """
+    """Return the largest trimming limit for which each trimmed mass has at most the share `most`."""
     descending = np.sort(masses)[::-1]
     for cut in range(1, len(descending)):
         if cut * most >= 1.0:
@@ -173,7 +171,9 @@ def _share(owner: np.ndarray, weights: np.ndarray) -> float:
 
 @kernel
 def _cheapest(mean, mass, free, masses, means):
-    """Return the free cluster that is cheapest to merge with this mean and mass (Ward's criterion), or -1."""
+    """Return the free cluster that is cheapest to merge with a cluster of this mean and mass (Ward's
+    criterion), or -1.
+    """
     best, cost = -1, np.inf
     for b in range(len(masses)):
         if not free[b]:

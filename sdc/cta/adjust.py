@@ -39,14 +39,16 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Node limit of the search for any feasible solution, if the method found none.
 _FEASIBILITY_NODES = 5000
-#: `Limits.steps` of that search times the nonzero entries of the relations: about half a minute of one core.
+#: Step limit (`Limits.steps`) of this search, multiplied by the nonzero entries of the relations: about half
+#: a minute of one core.
 _FEASIBILITY_STEP_ENTRIES = 5e6
-#: Share of a time limit that the search may use: if branch and bound follows, and if only the lower bound
-#: follows.
+#: Shares of the time limit for the search: if branch and bound follows, and if only the lower bound is
+#: computed afterwards.
 _SHARE_BEFORE_PROOF, _SEARCH_SHARE = 0.4, 0.75
-#: Share of the remaining time for branch and bound; if it does not finish, a lower bound follows.
+#: Share of the remaining time for branch and bound; the rest is reserved for a lower bound in case it does
+#: not finish.
 _PROOF_SHARE = 0.75
-#: Seeds are reduced modulo this number: kernels use 64-bit integers and add to the seed.
+#: Seeds are reduced modulo this number, because kernels add small numbers to a seed in 64-bit integers.
 _SEEDS = 1 << 62
 
 
@@ -105,14 +107,15 @@ def adjust(
     "local-search" is specific to this package.
     """
     if not isinstance(table, CellTable):
-        raise InvalidParameter(f"adjust takes a CellTable, found {type(table).__name__}")
+        raise InvalidParameter(f"table: expected a CellTable, found {type(table).__name__}")
     check_name("algorithm", algorithm, ("auto", *ADJUSTMENT))
     seed = checked_seed(seed) % _SEEDS
     deadline = Deadline.after(time_limit)
     with_identical = with_variables(table, mode)
     if with_identical is not None:
         by_variable, variables = with_identical
-        with suppress(ImpossibleConstraints):  # raised again below, with the constraints of the whole table
+        # raised again below, where the constraints of the whole table are known
+        with suppress(ImpossibleConstraints):
             answer = _adjusted(by_variable, mode, algorithm, effort, seed, deadline)
             return of_all_cells(answer, table, variables, mode)
     return _adjusted(table, mode, algorithm, effort, seed, deadline)
@@ -127,7 +130,7 @@ def _adjusted(
         return _nothing_to_do(table, algorithm)
     check_constraints(problem)
     if algorithm == "auto" and table.cells > LARGE_CELLS and problem.summation is not None:
-        with suppress(SolverFailed):  # the linear program of the whole table is solved instead
+        with suppress(SolverFailed):  # then the linear program of the whole table is solved
             return _large_result(problem, mode, allowed, seed, deadline)
     return _searched_result(problem, mode, algorithm, effort, allowed, seed, deadline)
 
@@ -191,8 +194,8 @@ def _find_any(search: Search) -> None:
     directions = prove_or_give_up(search.problem, _FEASIBILITY_NODES, max(steps, 100), seconds)
     if not search.evaluate(directions, ignore_deadline=True).feasible:
         raise NoSolutionFound(
-            "all solutions found violate constraints by more than the solver's tolerance; widen the "
-            "capacities slightly"
+            "all solutions violate constraints by more than the solver's tolerance; widen the capacities "
+            "slightly"
         )
 
 
@@ -242,7 +245,7 @@ def _result(
     deviations, whole = round_deviations(table, problem.summation, deviations, mode)
     values = table.values + deviations
     if not check(table, values, mode).sound:
-        raise SolverFailed("the adjusted table failed its independent check; nothing is returned")
+        raise SolverFailed("the adjusted table failed its independent check, so no result is returned")
     directions = np.zeros(table.cells, dtype=np.int8)
     directions[problem.sensitive] = np.sign(deviations[problem.sensitive])
     objective = float(table.costs @ np.abs(deviations))

@@ -16,10 +16,10 @@ from microguard.sdc.cta.table.rows import kept_rows
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from scipy import sparse
 
-#: Node limit of one program. If no solution with the other direction was found, a cell counts as determined
-#: (fail closed).
+#: Node limit of one program. If no solution with the opposite direction is found within the limit, the cell
+#: counts as determined (fail closed).
 NODES = 20
-#: Maximum number of programs. The first program usually decides nearly all cells.
+#: Maximum number of programs. Usually the first program decides nearly all cells.
 MAX_PROGRAMS = 12
 #: Value of a binary variable above which it counts as 1.
 _ROUNDED_UP = 0.5
@@ -33,7 +33,7 @@ def determined_directions(
     least: np.ndarray,
     most: np.ndarray,
 ) -> np.ndarray:
-    """Return for each of `cells` whether its direction is determined, (k,).
+    """Return for each of `cells` whether an attacker can infer its direction, (k,).
 
     Parameters
     ----------
@@ -74,13 +74,14 @@ def _reversible(
     sensitive: np.ndarray,
     candidates: np.ndarray,
 ) -> np.ndarray:
-    """Return which sensitive cells have the opposite direction in one consistent solution, (p,).
+    """Return for each sensitive cell whether it has the opposite direction in one consistent solution, (p,).
 
     The solution reverses the directions of as many `candidates` (positions in `sensitive`) as possible.
     """
     cells, size = table.cells, len(sensitive)
     published_up = deviations[sensitive] > 0
-    # binary B selects the interval: up_least B - down_most (1 - B) <= y <= up_most B - down_least (1 - B)
+    # binary variable B selects the interval: up_least B - down_most (1 - B) <= y <= up_most B - down_least (1
+    # - B)
     up_least, up_most = intervals.up_least[sensitive], intervals.up_most[sensitive]
     down_least, down_most = intervals.down_least[sensitive], intervals.down_most[sensitive]
     unit = float(2.0 ** np.round(np.log2(max(np.median(np.maximum(up_most, down_most)), 1e-12)))) / 64

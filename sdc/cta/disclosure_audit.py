@@ -26,7 +26,7 @@ from microguard.sdc.solver import INFINITY, Limits, Master, Program, Solution, S
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Original values that an attacker cannot exclude.
+    """Intervals of the original values that are possible from the attacker's point of view.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Intervals:
 
     @property
     def odds(self) -> float:
-        """Return the probability that a guess of the majority direction is right.
+        """Return the probability that an attacker who always guesses the majority direction is right.
 
         One cell is added to each direction.
         """
@@ -96,7 +96,7 @@ def attacker_intervals(
     """
     published = np.asarray(adjusted, dtype=float)
     if published.shape != (table.cells,):
-        raise ShapeMismatch(f"adjusted values have shape {published.shape}, expected ({table.cells},)")
+        raise ShapeMismatch(f"adjusted values: found shape {published.shape}, expected ({table.cells},)")
     deviations = published - table.values
     reach = possible_deviations(table, published, largest_factor=largest_factor, relative=relative)
     cells = np.flatnonzero(table.sensitive)
@@ -128,8 +128,8 @@ def attacker_intervals(
 
 
 def _ends(table: CellTable, reach: DeviationIntervals, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and greatest feasible deviation of each cell, (k,) each, over the convex hulls of the
-    bands.
+    """Return the smallest and largest feasible deviation of each cell, (k,) each. The allowed intervals of a
+    cell are replaced by their convex hull.
     """
     rise, fall = reach.up_most, reach.down_most
     finite = np.concatenate([rise, fall])
@@ -159,7 +159,11 @@ def _ends(table: CellTable, reach: DeviationIntervals, cells: np.ndarray) -> tup
 
 def _end(solution: Solution, cell: int) -> float:
     if solution.status is Status.UNBOUNDED:
-        raise SolverFailed(f"the interval of cell {cell} is unbounded; give every cell a finite capacity")
+        raise SolverFailed(
+            f"cell {cell}: its interval of possible values is unbounded. Give every cell a finite capacity"
+        )
     if solution.status is not Status.OPTIMAL or solution.values is None:
-        raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
+        raise SolverFailed(
+            f"cell {cell}: the linear program of its interval stopped with status {solution.status.value}"
+        )
     return float(solution.values[cell])

@@ -15,72 +15,73 @@ from microguard.sdc.cta.program.constraint_classes import disjoint_classes
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.work import work_from_nothing
 
-#: Method by which a lower bound is computed.
+#: Methods that compute a lower bound.
 Bound = Literal["disjoint constraints", "covering", "relaxation"]
-#: Number of cells above which no linear program over the whole table is solved.
+#: Maximum number of cells for which linear programs over the whole table are solved.
 LARGE_CELLS = 120_000
-#: Number of constraints and average number of cells in a constraint. If a table reaches both, linear programs
-#: take so long that only one start solution and no relaxation is computed. Linear programs with many short
-#: constraints (hierarchical tables) take seconds; long constraints cause fill-in of the solver's factors.
+#: Number of constraints and average number of cells in a constraint. If a table reaches both, only one start
+#: solution and no relaxation is computed, because linear programs with long constraints cause fill-in of the
+#: solver's factors. Programs with many short constraints (hierarchical tables) take seconds.
 MANY_CONSTRAINTS, LONG_CONSTRAINT = 2500, 20
 #: Total work of linear programs, in columns; a million columns take about 20 seconds of one core.
 _COLUMNS = {"fast": 4e4, "standard": 1.2e6, "thorough": 2.4e6, "exact": 2.4e6}
-#: Moves of annealing on constraint residuals; a million take 0.035 seconds.
+#: Number of moves of annealing on constraint residuals; a million take 0.035 seconds.
 _MOVES = {"fast": 2e7, "standard": 3e8, "thorough": 6e8, "exact": 6e8}
-#: Number of sensitive cells above which few long runs give better start solutions than many short ones, and
-#: the maximum number of start solutions below and above this number.
+#: Number of sensitive cells above which few long runs give better start solutions than many short runs. Next:
+#: the maximum number of start solutions below and above this number of cells.
 _FEW_STARTS_SIZE, _MANY_STARTS, _FEW_STARTS = 1000, 60, 6
-#: Above `_FEW_STARTS_SIZE` cells, in tables of long constraints with fewer sensitive cells per constraint
-#: than this, flips after belief propagation gain little: at 20x20x20 they take half of the time for 0.2 % of
-#: the cost beyond the unavoidable part. All work is spent on start solutions.
+#: Number of sensitive cells per constraint below which flips after belief propagation gain little in large
+#: tables with long constraints (`_FEW_STARTS_SIZE`). At 20x20x20 the flips take half of the time for 0.2 % of
+#: the avoidable cost. All work is then spent on start solutions.
 _CELLS_OF_CONSTRAINT = 20
-#: Average number of sensitive cells in a constraint from which start solutions come from belief propagation.
-#: At 8x8x8, where the average is 1.7, annealing gives equally good results. Hierarchies, where it is 0.5,
-#: were not compared.
+#: Average number of sensitive cells in a constraint from which belief propagation computes the start
+#: solutions. At 8x8x8 (average 1.7) annealing gives equally good results. Hierarchies (average 0.5) were not
+#: compared.
 _BELIEF_CELLS = 2
-#: Number of rounds of belief propagation (600 give no better results), and total number of patterns, of which
-#: a million take 0.08 seconds.
+#: Number of rounds of belief propagation (600 rounds give no better results), and maximum total number of
+#: patterns; a million patterns take 0.08 seconds.
 _BELIEF_ROUNDS = 400
 _PATTERNS = {"fast": 2.5e7, "standard": 3e8, "thorough": 9e8, "exact": 9e8}
-#: Work of a start solution in linear programs: by default, and by belief propagation if no flips follow.
+#: Work of a start solution, in linear programs: the default, and for belief propagation without subsequent
+#: flips.
 _START_PROGRAMS, _BELIEF_PROGRAMS = 6, 2
 #: Factor of the number of start solutions of a two-way table, whose linear programs take little time. At
 #: 25x25 the best of 120 start solutions is better than the best of 60 by 0.1 to 0.3 % of the unavoidable
-#: part; 240 start solutions give no further gain.
+#: cost; 240 give no further gain.
 _TWO_WAY_STARTS = 3
-#: Shares of the linear programs for annealing on cuts and for flips. If start solutions do not come from
-#: annealing, or if the budget allows few programs, there are no cuts, and their share is used for flips.
+#: Shares of the linear programs for annealing on cuts and for flips. There are no cuts if start solutions do
+#: not come from annealing or if the budget allows few programs; then flips use both shares.
 _CUT_SHARE, _FLIP_SHARE = 1 / 3, 1 / 4
-#: Number of linear programs that the budget must allow for annealing on cuts, maximum rounds, and sweeps per
-#: round.
+#: Annealing on cuts: minimum number of linear programs in the budget, maximum number of rounds, and sweeps
+#: per round.
 _CUT_PROGRAMS, _CUT_ROUNDS, _CUT_SWEEPS = 50, 1500, 150
-#: Maximum number of nonzero entries of the relations for branch and bound; its root takes minutes from 5,000
-#: on.
+#: Maximum number of nonzero entries of the relations for branch and bound. Above 5,000 entries its root takes
+#: minutes.
 _PROOF_ENTRIES = 3000
 #: Maximum number of sensitive cells for branch and bound, and its node limit (None: no limit).
 _PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
-#: Maximum number of sweeps of a descent on internal cells, maximum number of descents, and number of passes.
+#: Descents on internal cells: maximum number of sweeps, maximum number of descents, and number of passes.
 _DESCENT_SWEEPS, _DESCENT_RUNS, _DESCENT_PASSES = 5000, 8, 6
-#: Number of constraints from which short ones are flipped by blocks, whose programs then take a fraction of
-#: the time.
+#: Minimum number of constraints for flips by blocks, if constraints are short. The programs of the blocks
+#: take a fraction of the time.
 _BLOCK_CONSTRAINTS = 6000
 #: Work of block descent, in columns.
 _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
-#: Average number of cells in a constraint up to which annealing on internal cells is used if margins are
-#: sensitive, and integer programs optimise blocks: tables of three and four hierarchies. In tables of two
-#: hierarchies (6 to 10 cells) annealing on internal cells gives up to 3 % larger objectives, and the integer
-#: programs take ten times as long.
+#: Maximum average number of cells in a constraint for annealing on internal cells (if margins are sensitive)
+#: and for integer programs over blocks. Tables of three and four hierarchies have smaller constraints. Tables
+#: of two hierarchies (6 to 10 cells) are excluded, because there the annealing gives up to 3 % larger
+#: objectives, and the integer programs take ten times as long.
 _VERY_SHORT_CONSTRAINT = 5
-#: Total work of the integer programs that optimise blocks, in columns.
+#: Total work of the integer programs over blocks, in columns.
 _OPTIMISATION_WORK = {"fast": 0.0, "standard": 2e5, "thorough": 2e6, "exact": 2e6}
 #: Number of moves of the annealing on internal cells; a million take half a second.
 _INTERNAL_MOVES = {"fast": 2e6, "standard": 8e7, "thorough": 2e8, "exact": 2e8}
-#: Limit on the product of neighbourhoods, columns and constraints of the table, and the maximum number of
+#: Maximum product of neighbourhoods, columns and constraints of the table, and maximum number of
 #: neighbourhoods.
 _NEIGHBOURHOOD_WORK = {"fast": 0.0, "standard": 2.5e5, "thorough": 1.5e6, "exact": 1.5e6}
 _NEIGHBOURHOODS = 60
-#: Work of plane cuts and of cell cuts, in columns.
+#: Work of plane cuts and of cell cuts, each in columns.
 _PLANE_WORK = {"fast": 0.0, "standard": 1e6, "thorough": 3e6, "exact": 3e6}
 _CELL_WORK = {"fast": 1e5, "standard": 4e6, "thorough": 1.2e7, "exact": 1.2e7}
 
@@ -119,7 +120,7 @@ class Budget:
 
 
 def budget(problem: Problem, effort: str) -> Budget:
-    """Compute the work limits of a problem.
+    """Compute the work limits of a problem from its size and the effort.
 
     Raises
     ------

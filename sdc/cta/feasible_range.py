@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.cta.table.cell_table import CellTable
 
-#: Maximum relative decrease that is converted to a share of the published value. The published value of a
-#: larger decrease is close to zero, so the share would be unbounded.
+#: Maximum relative decrease that is converted to a share of the published value. After a larger decrease the
+#: published value is close to zero, and the share would be unbounded.
 _LARGEST_DECREASE = 0.95
 
 
@@ -34,7 +34,7 @@ class DeviationIntervals:
 def possible_deviations(
     table: CellTable, published: np.ndarray, *, largest_factor: float, relative: bool
 ) -> DeviationIntervals:
-    """Derive intervals of deviations from protection levels and capacities.
+    """Derive the intervals of possible deviations from protection levels and capacities.
 
     The intervals always contain the actual deviations.
 
@@ -84,7 +84,9 @@ def _decrease(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> 
 
 
 def _share(values: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return amounts as shares of the values, (cells,), and whether the share exists (value not 0)."""
+    """Return amounts as shares of the values, (cells,), and for each cell whether its value is not 0, so that
+    the share exists.
+    """
     sizes = np.abs(values)
     is_share = (sizes > 0) & np.isfinite(amount)
     return np.where(is_share, amount / np.where(sizes > 0, sizes, 1.0), 0.0), is_share

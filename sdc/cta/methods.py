@@ -1,4 +1,4 @@
-"""The searches for directions of controlled tabular adjustment, by name (`sdc.algorithms.adjustment`).
+"""Methods of controlled tabular adjustment that search for directions, by name (`sdc.algorithms.adjustment`).
 
 To add a method, write a file that searches for directions through a `Search`, add a function of a `Task` in
 this module, and add a row in `sdc.algorithms.adjustment`.
@@ -22,8 +22,8 @@ from microguard.sdc.cta.program.search import Search
 
 T = TypeVar("T")
 _SCATTER_GROUPS = range(16, 8, -1)
-#: Numbers of groups of the hybrid: the paper's M = 16 with the best of 9 to 16 groups (Cox 2005, section 3),
-#: and a fast variant.
+#: Numbers of groups of the hybrid method: the paper's M = 16, which takes the best of 9 to 16 groups (Cox
+#: 2005, section 3), and a fast variant.
 PAPER_GROUPS, FEW_GROUPS = tuple(range(16, 8, -1)), (8,)
 
 
@@ -42,7 +42,7 @@ class Task:
         return np.random.default_rng(self.seed)
 
     def by_effort(self, fast: T, standard: T, thorough: T) -> T:
-        """Return the value for the effort. Effort exact has the value of effort thorough."""
+        """Return the value for the effort; effort "exact" uses the value of effort "thorough"."""
         return {"fast": fast, "standard": standard}.get(self.effort, thorough)
 
 
@@ -66,14 +66,14 @@ def hybrid_of_groups(task: Task) -> int:
 
 
 def hybrid_with_swaps(task: Task) -> int:
-    """Solve integer programs over groups of cells whose members are swapped."""
+    """Solve integer programs over groups of cells, after swaps of cells between groups."""
     counts = task.by_effort(FEW_GROUPS, PAPER_GROUPS, PAPER_GROUPS)
     return hybrid(task.search, HybridParams(group_counts=counts, swaps=True))
 
 
 def scattered(task: Task) -> int:
-    """Run scatter search: half of the programs on decreasing numbers of groups, the other half on cells (Cox
-    2005, section 4).
+    """Run scatter search (Cox 2005, section 4): half of the programs on decreasing numbers of groups, half on
+    cells.
     """
     problem, rng, programs = task.search.problem, task.rng, task.by_effort(50, 500, 500)
     for count in _SCATTER_GROUPS:
@@ -89,5 +89,5 @@ def learned(task: Task) -> int:
 
 
 def local(task: Task) -> int:
-    """Search the neighbourhood of the incumbent."""
+    """Run local search around the incumbent (the best known solution)."""
     return local_search(task.search, task.budget.search, task.seed)

@@ -15,27 +15,29 @@ from microguard.sdc.cta.table.rows import Rows, kept_rows
 from microguard.sdc.solver import INFINITY, Limits, Program, Solution, solve
 from scipy import sparse
 
-#: Maximum number of rounds. Each round reduces the residuals to about a millionth, so that three rounds reach
-#: twelve digits.
+#: Maximum number of rounds. Each round reduces the residuals to about a millionth; three rounds give twelve
+#: digits.
 MAX_ROUNDS = 8
 #: Residuals are scaled to about this size, so that the solver's tolerance is small relative to them.
 TYPICAL_RESIDUAL = 64.0
-#: Bounds larger than this multiple of the largest residual never bind and are dropped.
+#: Bounds above this multiple of the largest residual are dropped, because they are never binding.
 _NOT_BINDING = 1e6
-#: Cost of reducing a deviation, relative to the cost of increasing it. With cost 0 the optimum is not unique.
+#: Cost of reducing an absolute deviation, relative to the cost of increasing it. With cost 0 the optimum is
+#: not unique.
 _REDUCTION_COST = 1e-3
 #: Rounding error of a floating-point sum, relative to the sum of absolute values.
 _SUM_ERROR = 1e-13
-#: Node limit of the integer program for whole deviations, and its successive bounds on the correction of a
-#: cell.
+#: Integer program for whole deviations: node limit, and successive bounds on the correction of a cell.
 _WHOLE_NODES = 500
 _WHOLE_RADII = (1, 3, 20)
-#: Maximum number of cells for which this integer program is tried.
+#: Maximum number of cells for which the integer program is tried.
 MAX_WHOLE_CELLS = 60_000
 
 
 def deviation_bounds(table: CellTable, deviations: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds (cells,) on the deviations; sensitive cells keep their direction."""
+    """Return lower and upper bounds (cells,) on the deviations that preserve the direction of sensitive
+    cells.
+    """
     low, high = -table.lower_capacity, table.upper_capacity.copy()
     directed = table.sensitive & ((table.lower_protection > 0) | (table.upper_protection > 0))
     rising, falling = directed & (deviations > 0), directed & (deviations <= 0)
@@ -48,7 +50,7 @@ def deviation_bounds(table: CellTable, deviations: np.ndarray, mode: str) -> tup
 
 
 def refine(table: CellTable, deviations: np.ndarray, mode: str) -> np.ndarray | None:
-    """Find deviations within their bounds, near the given ones, for which all constraints hold exactly.
+    """Find deviations near the given ones and within their bounds for which all constraints hold exactly.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def refine(table: CellTable, deviations: np.ndarray, mode: str) -> np.ndarray | 
 
 
 def _residual_tolerance(table: CellTable, rows: Rows) -> np.ndarray:
-    """Return the largest acceptable residual of each row (rows,); whole numbers must add up exactly."""
+    """Return the largest acceptable residual of each row, (rows,); it is 0 for whole numbers."""
     tolerance = _SUM_ERROR * (abs(rows.matrix) @ np.abs(table.values))
     if table.whole:
         tolerance[: table.constraints] = 0.5
@@ -99,7 +101,9 @@ def _clipped(table: CellTable, deviations: np.ndarray, low: np.ndarray, high: np
 def _step(
     table: CellTable, rows: Rows, current: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray | None:
-    """Return the cheapest correction (cells,) by a linear program, scaled to the residuals; None if none."""
+    """Return the cheapest correction (cells,) by a linear program scaled to the residuals; None if there is
+    none.
+    """
     least, most = rows.remaining(current)
     largest = float(np.max(np.maximum(least, -most)))
     unit = float(2.0 ** np.round(np.log2(largest / TYPICAL_RESIDUAL)))
@@ -114,7 +118,9 @@ def _step(
 def _whole_step(
     table: CellTable, rows: Rows, current: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray | None:
-    """Return a whole correction (cells,) by integer programs with successively wider bounds; None if none."""
+    """Return a correction in whole numbers (cells,) by integer programs with successively wider bounds; None
+    if there is none.
+    """
     if table.cells > MAX_WHOLE_CELLS:
         return None
     least, most = rows.remaining(current)

@@ -18,13 +18,13 @@ BoundKind = Literal[
     "nearest multiples",
     "nothing to protect",
 ]
-#: Relative gap below which a solution counts as optimal: about the error of the solver's tolerances.
+#: Maximum relative gap of an optimal solution: about the error caused by the solver's tolerances.
 OPTIMALITY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Work:
-    """Work done: linear programs solved, branch-and-bound nodes, moves proposed by annealing."""
+    """Work of an adjustment: linear programs solved, branch-and-bound nodes, moves proposed by annealing."""
 
     programs: int = 0
     nodes: int = 0
@@ -89,5 +89,5 @@ class Adjustment:
 
     @property
     def excess(self) -> float:
-        """Return the objective beyond the unavoidable part."""
+        """Return the avoidable part of the objective: its excess over the unavoidable cost."""
         return self.objective - self.unavoidable

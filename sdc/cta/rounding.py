@@ -21,7 +21,7 @@ from microguard.sdc.cta.table.summation import Summation
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.solver import Limits, Program, solve
 
-#: Node limit of the rounding program. If it is reached without a solution, refinement follows.
+#: Node limit of the rounding program. If it finds no solution within the limit, refinement follows.
 ROUNDING_NODES = 500
 #: Maximum number of cells for which the rounding program is tried.
 MAX_ROUNDED_CELLS = 20_000
@@ -41,7 +41,7 @@ def in_last_digits(table: CellTable, decimals: int) -> CellTable:
         If `decimals` is not a whole number.
     """
     if decimals != int(decimals):
-        raise InvalidParameter("decimals must be a whole number")
+        raise InvalidParameter("decimals: expected a whole number")
     factor = 10.0 ** int(decimals)
 
     def up(array: np.ndarray) -> np.ndarray:
@@ -66,7 +66,7 @@ def in_last_digits(table: CellTable, decimals: int) -> CellTable:
 def round_deviations(
     table: CellTable, summation: Summation | None, deviations: np.ndarray, mode: str
 ) -> tuple[np.ndarray, bool]:
-    """Make deviations additive.
+    """Make deviations additive by rounding or, if that fails, by refinement.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def _whole_candidates(summation: Summation | None, deviations: np.ndarray) -> li
 def _rounded_up_or_down(
     table: CellTable, deviations: np.ndarray, lowest: np.ndarray, highest: np.ndarray
 ) -> np.ndarray | None:
-    """Round each deviation up or down at the least cost by an integer program; return None if it finds no
-    solution.
+    """Round each deviation up or down at the least cost by an integer program; return None if no solution is
+    found.
     """
     if table.cells > MAX_ROUNDED_CELLS:
         return None

@@ -1,4 +1,4 @@
-"""The decorator ``@kernel``: compile a function with numba once per machine and cache it on disk.
+"""Decorator ``@kernel``, which compiles a function with numba once per machine and caches it on disk.
 
 The cache folder is the first possible one of: ``NUMBA_CACHE_DIR``, a folder next to the sources, the user's
 cache folder, a private folder in the temporary directory. If none is writable, code is compiled in memory.
@@ -36,12 +36,12 @@ _only_load = False
 
 
 def kernel(function: F) -> F:
-    """Compile a function in nopython mode, cached on disk if a folder is writable."""
+    """Compile a function in nopython mode; cache it on disk if a folder is writable."""
     return _compiled(function, _nrt=True)
 
 
 def borrowing(function: F) -> F:
-    """Compile a kernel without reference counting; the kernel must not allocate an array.
+    """Compile a kernel without reference counting, which therefore must not allocate arrays.
 
     Numba counts references to an array atomically, at each call and for each row view. In a short function
     the counting takes longer than the computation. The compiler rejects a kernel of this kind if it allocates
@@ -51,7 +51,7 @@ def borrowing(function: F) -> F:
 
 
 def embedded(function: F) -> F:
-    """Compile a kernel without reference counting that is inlined into each kernel that calls it.
+    """Compile a kernel without reference counting that is inlined into every kernel which calls it.
 
     Use this decorator for small functions that an inner loop calls with many arrays, because passing each
     array takes time.
@@ -60,7 +60,7 @@ def embedded(function: F) -> F:
 
 
 class NotCompiled(Exception):
-    """The cache does not contain the code of a kernel."""
+    """Raised if the cache does not contain the compiled code of a kernel."""
 
 
 class FilePerSignature(IndexDataCacheFile):
@@ -72,11 +72,11 @@ class FilePerSignature(IndexDataCacheFile):
     """
 
     def save(self, key: tuple[Any, ...], data: object) -> None:
-        """Write the code of a signature."""
+        """Write the compiled code of a signature."""
         self._save_data(self._file(key), (key, data))
 
     def load(self, key: tuple[Any, ...]) -> object | None:
-        """Return the code of a signature; None if the file is missing or damaged."""
+        """Return the compiled code of a signature; None if the file is missing or damaged."""
         try:
             kept, data = self._load_data(self._file(key))
         except (OSError, EOFError, pickle.UnpicklingError):
@@ -89,7 +89,7 @@ class FilePerSignature(IndexDataCacheFile):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of one function, with one file per signature."""
+    """Numba's disk cache of one function, with one file per signature."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -98,7 +98,7 @@ class _Cache(FunctionCache):
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code of a signature; None if it must be compiled. The first compilation is logged.
+        """Return the code of a signature, or None if it must be compiled; log the first compilation.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class _Cache(FunctionCache):
 
 
 class Kernel(_Dispatcher):
-    """Compiled function that Python may call with arrays of any memory order, including read-only arrays.
+    """Compiled function that accepts arrays of any memory order from Python, including read-only arrays.
 
     Compiled code receives plain arrays only (`sdc.kernels.plain_arrays`), so each kernel is compiled and
     tested for one memory order. Numba calls `_compile_for_args` only for types without compiled code, so the
@@ -122,7 +122,7 @@ class Kernel(_Dispatcher):
     """
 
     def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
-        """Compile for these types, or return a function that calls the kernel with plain copies.
+        """Compile for these types. If that fails, return a function that calls the kernel with plain copies.
 
         Raises
         ------
@@ -133,17 +133,17 @@ class Kernel(_Dispatcher):
             return partial(call_with_plain_arrays, self)
         try:
             return super()._compile_for_args(*arguments, **named)
-        except (NumbaError, RuntimeError) as error:  # RuntimeError: LLVM rejects the code
+        except (NumbaError, RuntimeError) as error:  # RuntimeError: LLVM rejected the code
             found = ", ".join(str(self.typeof_pyval(argument)) for argument in arguments)
             raise UnsupportedArguments(
-                f"{self.__name__}: expected types that this kernel compiles for; found {found}. Convert the "
-                "arrays to the types that its module states."
+                f"{self.__name__}: expected argument types that this kernel can be compiled for; found "
+                f"{found}. Convert the arrays to the types that the module's docstring names."
             ) from error
 
 
 @cache
 def announce_compilation() -> None:
-    """Log once for each process that code is compiled, because the call takes longer than later ones."""
+    """Log once per process that code is being compiled, which makes this call slower than later ones."""
     logging.getLogger("microguard").warning(
         "microguard compiles this method for its first call on this machine, which can take half a minute. "
         "Call `python -m microguard.sdc.precompile` to compile all methods ahead of time."
@@ -152,7 +152,7 @@ def announce_compilation() -> None:
 
 def _compiled(function: F, **options: bool) -> F:
     dispatcher = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
-    with suppress(RuntimeError):  # numba: no locator available, nothing is writable
+    with suppress(RuntimeError):  # numba found no cache locator because no folder is writable
         dispatcher._cache = _Cache(function)
     return cast(F, dispatcher)
 
@@ -191,8 +191,8 @@ def choose_folder() -> None:
 
 
 def load_compiled(part: Callable[[], object]) -> bool:
-    """Load the compiled kernels that `part` calls, without compiling; stop at the first kernel that is not
-    compiled.
+    """Load the compiled kernels that `part` calls, without compiling; stop at the first kernel that is not in
+    the cache.
 
     Only the cache files show which kernels are compiled: if a compilation was killed, the cache folder exists
     but lacks some kernels. A missing kernel is compiled when it is first called.
@@ -214,8 +214,8 @@ def load_compiled(part: Callable[[], object]) -> bool:
 
 
 def forget_earlier() -> None:
-    """Delete compiled code of earlier versions of the sources if the cache folder is next to the sources and
-    thus not shared.
+    """Delete the compiled code of earlier source versions if the cache folder is next to the sources, where
+    no other installation uses it.
     """
     current = Path(cast(Any, numba.config).CACHE_DIR)
     if current.parent == _BESIDE:

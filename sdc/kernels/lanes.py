@@ -71,20 +71,23 @@ def _check(arrays: tuple[Any, ...]) -> None:
     for array in arrays:
         if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
             raise TypingError(
-                "SIMD sum: expected contiguous arrays of one dimension; pass np.ascontiguousarray(values)"
+                "SIMD sum: expected contiguous arrays of one dimension, found others; pass "
+                "np.ascontiguousarray(values)"
             )
         if array.dtype != types.float64:
-            raise TypingError("SIMD sum: expected arrays of float64; pass values.astype(np.float64)")
+            raise TypingError(
+                "SIMD sum: expected arrays of float64, found another type; pass values.astype(np.float64)"
+            )
 
 
 def _four(builder: Any, data: Any, place: Any) -> Any:
-    """Load the four numbers that start at this position, without an alignment requirement."""
+    """Load four numbers from this position; no alignment is required."""
     start = builder.bitcast(builder.gep(data, [place]), _VECTOR.as_pointer())
     return builder.load(start, align=8)
 
 
 def _spread(builder: Any, number: Any) -> Any:
-    """Return a vector with this number in each lane."""
+    """Return a vector with the same number in each lane."""
     vector = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(LANES):
         vector = builder.insert_element(vector, number, ir.Constant(_INDEX, lane))

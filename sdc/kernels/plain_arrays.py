@@ -1,4 +1,4 @@
-"""Plain arrays: in C order, writable, aligned and in native byte order, as compiled code requires.
+"""Plain arrays, as compiled code requires: C order, writable, aligned and in native byte order.
 
 `sdc.kernels.compile` uses `call_with_plain_arrays` for a call from Python if one of its arrays is not plain.
 """
@@ -13,7 +13,7 @@ from microguard.sdc.errors import UnsupportedArguments
 
 
 def is_plain(argument: object) -> bool:
-    """Return whether an argument, or every item of a tuple, is a plain array or no array."""
+    """Return whether an argument, or every item of a tuple, is a plain array or not an array at all."""
     if isinstance(argument, tuple):
         return all(is_plain(item) for item in argument)
     return not isinstance(argument, np.ndarray) or (argument.flags.carray and argument.dtype.isnative)
@@ -48,7 +48,7 @@ def call_with_plain_arrays(kernel: Callable[..., Any], *arguments: Any) -> Any:
         if not given.flags.writeable:
             raise UnsupportedArguments(
                 f"{kernel.__name__}: expected a writable array of shape {given.shape}, because the kernel "
-                "writes to it; found a read-only one. Pass a copy."
+                "writes to it; found a read-only array. Pass a copy."
             )
         given[...] = copy
     return result

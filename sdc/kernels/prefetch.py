@@ -15,11 +15,11 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-#: Length of a cache line in numbers of eight bytes.
+#: Number of 8-byte numbers in a cache line.
 LINE = 8
-#: Size of the processor's largest cache in numbers of eight bytes. A search over fewer numbers needs no
-#: prefetching: visits of 75,000 records of 5 variables take 13 % less time without it. With prefetching,
-#: effort fast takes 7 % less time for a million records of 13 variables.
+#: Size of the processor's largest cache, in 8-byte numbers. Smaller data needs no prefetching: visits of
+#: 75,000 records of 5 variables take 13 % less time without it. For a million records of 13 variables, effort
+#: fast takes 7 % less time with it.
 CACHED = 1 << 22
 #: Number of rows to prefetch ahead in a loop that does little work per row.
 AHEAD = 16

@@ -96,7 +96,9 @@ def _farthest(typing: Any, distances: Any, ranks: Any, count: Any) -> Any:
 
 
 class _Farthest:
-    """Code that tracks the distance, rank and place of the farthest record, per lane or for one lane."""
+    """Code generator that tracks the distance, rank and place of the farthest record, per lane or for one
+    lane.
+    """
 
     def __init__(self, builder: Any, distance: Any, rank: Any) -> None:
         self._builder = builder
@@ -109,9 +111,7 @@ class _Farthest:
         return [self._builder.load(kept) for kept in self._kept]
 
     def compare(self, *candidate: Any) -> None:
-        """Replace the farthest record by a candidate with a larger distance, or with the same distance and a
-        lower rank.
-        """
+        """Replace the farthest record by a candidate whose distance is larger, or equal with a lower rank."""
         builder, found = self._builder, self.found()
         lower = builder.icmp_signed("<", candidate[1], found[1])
         tie = builder.and_(builder.fcmp_ordered("==", candidate[0], found[0]), lower)
@@ -156,9 +156,11 @@ def _insert_key(typing: Any, keys: Any, row: Any, key: Any) -> Any:
 def _check(*arrays: tuple[Any, Any, int]) -> None:
     for array, kind, dimensions in arrays:
         if not isinstance(array, types.Array) or array.layout != "C":
-            raise TypingError("only contiguous arrays are read in strips")
+            raise TypingError("strips: expected contiguous arrays, found another memory layout")
         if array.dtype != kind or array.ndim != dimensions:
-            raise TypingError(f"an array of {dimensions} dimensions of {kind} is read in strips, not {array}")
+            raise TypingError(
+                f"strips: expected an array of {dimensions} dimensions of {kind}, found {array}"
+            )
 
 
 def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -166,19 +168,19 @@ def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _filled(kind: Any, value: float) -> Any:
-    """Return a constant of this type; a vector has it in each lane."""
+    """Return a constant of this type; for a vector type, in each lane."""
     return ir.Constant(kind, [value] * STRIP if isinstance(kind, ir.VectorType) else value)
 
 
 def _spread(builder: Any, value: Any, kind: Any) -> Any:
-    """Return a vector with this value in each lane."""
+    """Return a vector with the same value in each lane."""
     first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_INDEX, 0))
     lanes = ir.Constant(ir.VectorType(_INDEX, STRIP), [0] * STRIP)
     return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), lanes)
 
 
 def _strip(builder: Any, start: Any, kind: Any) -> Any:
-    """Load a strip of an array, without an alignment requirement."""
+    """Load a strip of an array; no alignment is required."""
     return builder.load(builder.bitcast(start, kind.as_pointer()), align=8)
 
 
@@ -195,9 +197,9 @@ squared_distances_from_boxes = cast(
     Callable[[Any, Any, Any, Any], None], intrinsic(_squared_distances_from_boxes)
 )
 #: In a kernel, `farthest(distances, ranks, count)`: the index of the largest of the first `count`
-#: non-negative distances; ties go to the lowest rank (int64).
+#: non-negative distances; ties are resolved by the lowest rank (int64).
 farthest = cast(Callable[[Any, Any, Any], int], intrinsic(_farthest))
-#: In a kernel, `insert_key(keys, row, key)`: insert a key into the sorted keys[row] (padded) unless the row
-#: contains it already; the largest key is dropped. There is no branch, because its outcome could not be
-#: predicted.
+#: In a kernel, `insert_key(keys, row, key)`: insert a key into the sorted keys[row] (padded) and drop the
+#: largest key, unless the row already contains the key. The code has no branch, because the processor could
+#: not predict it.
 insert_key = cast(Callable[[Any, Any, Any], None], intrinsic(_insert_key))

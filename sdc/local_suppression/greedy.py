@@ -19,7 +19,7 @@ CATEGORY, ANY_VALUE = "category", "any_value"
 
 @dataclass(frozen=True)
 class Entries:
-    """Records by combination and pattern.
+    """Numbers of records by key combination and pattern of suppressed values.
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class Entries:
         return len(self.key)
 
     def where(self, chosen: np.ndarray) -> Entries:
-        """Return some of the entries."""
+        """Return the entries for which a condition holds."""
         return Entries(self.key[chosen], self.pattern[chosen], self.count[chosen])
 
     @staticmethod
     def joined(*parts: Entries) -> Entries:
-        """Add up the records of each combination and pattern, sorted by combination and pattern."""
+        """Add up the records of equal entries; sort the entries by combination and pattern."""
         key, pattern, count = (
             np.concatenate([getattr(each, name) for each in parts]) for name in ("key", "pattern", "count")
         )
@@ -57,11 +57,11 @@ class Entries:
         return Entries(key[start], pattern[start], sums).where(sums > 0)
 
     def cost(self, keys: Keys) -> float:
-        """Return the sum of the weights of all suppressed values."""
+        """Return the total cost: the sum of the weights of all suppressed values."""
         return float(keys.price(self.pattern & ~keys.missing[self.key]) @ self.count)
 
     def showing(self, pattern: int, missing: str) -> np.ndarray:
-        """Return which entries count towards the size of a group with this pattern.
+        """Return which entries count towards the size of a group that has this pattern.
 
         If a missing value is a separate category, these are the entries with the same pattern. Otherwise they
         are all entries that show at least the values that the pattern shows.
@@ -72,7 +72,7 @@ class Entries:
 
 
 def greedy(keys: Keys, k: int, missing: str) -> Entries:
-    """Return entries that are k-anonymous.
+    """Suppress values greedily until the entries are k-anonymous, and return them.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def greedy(keys: Keys, k: int, missing: str) -> Entries:
 
 
 def _steps(keys: Keys, k: int, missing: str) -> list[tuple[float, int, int]]:
-    """Return the steps in ascending order: (cost per protected record, pattern, minimum number of records at
-    risk; 0 without donors).
+    """Return the steps in ascending order of cost per protected record, with pattern and minimum number of
+    records at risk (0 without donors).
     """
     prices = keys.price(keys.patterns)
     steps = [(float(price), int(p), 0) for price, p in zip(prices, keys.patterns, strict=True)]
@@ -124,7 +124,9 @@ def _steps(keys: Keys, k: int, missing: str) -> list[tuple[float, int, int]]:
 
 
 def _donated(donors: Entries, labels: np.ndarray, groups: np.ndarray, short: np.ndarray, k: int) -> Entries:
-    """Move records from donors to groups with fewer than k records, the donors with most records first."""
+    """Move records from donors to groups with fewer than k records; donors with the most records are used
+    first.
+    """
     place = np.minimum(np.searchsorted(groups, labels[donors.key]), len(groups) - 1)
     inside = (groups[place] == labels[donors.key]) & (short[place] > 0)
     donors, place = donors.where(inside), place[inside]
@@ -139,8 +141,8 @@ def _donated(donors: Entries, labels: np.ndarray, groups: np.ndarray, short: np.
 
 
 def _dissolved(keys: Keys, settled: Entries, left: np.ndarray, k: int) -> Entries:
-    """Suppress all values of the remaining records, together with those of whole small classes, until there
-    are k such records.
+    """Suppress all values of the remaining records. If they are fewer than k, add whole small classes until
+    there are k.
     """
     if len(left) == 0:
         return settled

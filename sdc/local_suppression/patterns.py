@@ -1,4 +1,4 @@
-"""Patterns of suppressed values, and the groups of key combinations with equal values in a pattern.
+"""Patterns of suppressed values, and groups of key combinations that are equal outside a pattern.
 
 A pattern is a bit mask: bit j is set if the value of variable j is missing. A key combination can be
 published with any pattern that includes all variables already missing in the combination.
@@ -13,16 +13,16 @@ from math import comb
 
 import numpy as np
 
-#: Maximum number of patterns that are tried: the patterns with the fewest variables, and the pattern of all
+#: Maximum number of patterns that are tried: those with the fewest variables, and always the pattern of all
 #: variables.
 MOST_PATTERNS = 4096
-#: Labels of groups are below this number, so that they fit into 64 bits.
+#: Upper limit of group labels, so that they fit into 64 bits.
 _LARGEST_LABEL = 1 << 62
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Distinct key combinations.
+    """Distinct key combinations of a file.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class Keys:
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """Return the pattern of the values that are already missing, (n,)."""
+        """Return the pattern of the values that are already missing in each combination, (n,)."""
         bits = np.int64(1) << np.arange(self.codes.shape[1], dtype=np.int64)
         return (self.codes < 0) @ bits
 
     @cached_property
     def patterns(self) -> np.ndarray:
-        """Return the patterns that are tried, cheapest first."""
+        """Return the patterns to try, cheapest first."""
         m = self.codes.shape[1]
         found, size = [0], 1
         while size <= m and len(found) + comb(m, size) <= max(MOST_PATTERNS, m + 2):
@@ -60,7 +60,7 @@ class Keys:
     @cached_property
     def smallest_untried(self) -> int | None:
         """Return the number of variables of the smallest pattern that is not in `patterns`; None if all
-        patterns are.
+        patterns are in it.
         """
         m = self.codes.shape[1]
         if len(self.patterns) == 1 << m:
@@ -68,7 +68,7 @@ class Keys:
         return 1 + max(bin(each).count("1") for each in self.patterns.tolist() if each != (1 << m) - 1)
 
     def untried(self, chosen: np.ndarray) -> np.ndarray:
-        """Return for each chosen combination a lower bound on the cost of the patterns that are not tried.
+        """Return for each chosen combination a lower bound on the cost of all patterns that are not tried.
 
         The bound is infinite if all patterns are tried. Values that are already missing cost nothing.
         """
@@ -78,13 +78,13 @@ class Keys:
         return np.asarray(prices[:, : self.smallest_untried].sum(axis=1))
 
     def price(self, patterns: np.ndarray) -> np.ndarray:
-        """Return the sum of the weights of each pattern."""
+        """Return the cost of each pattern: the sum of the weights of its variables."""
         bits = np.asarray(patterns)[..., None] >> np.arange(len(self.weights)) & 1
         return np.asarray(bits @ self.weights)
 
     def labels(self, pattern: int) -> np.ndarray:
-        """Return a group number for each key combination, (n,): combinations with equal values outside the
-        pattern share it.
+        """Return the group number of each key combination, (n,): combinations that are equal outside the
+        pattern are one group.
         """
         label, size = np.zeros(len(self.codes), np.int64), 1
         for j in range(self.codes.shape[1]):
@@ -99,12 +99,12 @@ class Keys:
         return label
 
     def fits(self, pattern: int) -> np.ndarray:
-        """Return whether each combination can be published with a pattern."""
+        """Return whether each combination may be published with a pattern."""
         return (self.missing & ~pattern) == 0
 
 
 def sums_by(groups: np.ndarray, labels: np.ndarray, amounts: np.ndarray) -> np.ndarray:
-    """Add up amounts by group; labels that are not in the sorted `groups` are ignored."""
+    """Sum amounts by group; labels that are not in the sorted `groups` are ignored."""
     if len(groups) == 0 or len(labels) == 0:
         return np.zeros(len(groups), np.int64)
     place = np.minimum(np.searchsorted(groups, labels), len(groups) - 1)

@@ -1,4 +1,4 @@
-"""Solve the integer program of local suppression for a block of key combinations; all others are fixed.
+"""Integer program of local suppression for a block of key combinations, with all other combinations fixed.
 
 A group is a set of combinations that agree on the values that a pattern shows. Variables: y[c, P] is the
 number of records of combination c that are published with pattern P, and z[g] is 1 if group g is used. A used
@@ -18,14 +18,14 @@ from microguard.sdc.solver.program import INFINITY, Limits, Program, Status
 from microguard.sdc.solver.solving import solve
 from scipy import sparse
 
-#: Smallest fraction that is rounded up to one record when the solution of the program is rounded.
+#: Smallest fraction that is rounded up to one record when a solution of the program is rounded.
 _HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Improved:
-    """Entries of the block, their cost and its lower bound with all other entries fixed, and the number of
-    nodes searched.
+    """Improved entries of a block, their cost, its lower bound (with all other entries fixed), and the number
+    of nodes.
     """
 
     entries: Entries
@@ -37,8 +37,8 @@ class Improved:
 
 @dataclass
 class _Groups:
-    """Groups of a block: the pattern, the number of records outside the block that count towards the group,
-    and whether other groups depend on it.
+    """Groups of a block: pattern, number of records outside the block that count towards the group, and
+    whether other groups depend on it.
     """
 
     pattern: list[int]
@@ -58,7 +58,7 @@ def improved(
     most_columns: int,
     reach: np.ndarray | None = None,
 ) -> Improved | None:
-    """Find the entries of some combinations with the least cost, with the entries of all others fixed.
+    """Find the cheapest entries of some combinations, with the entries of all other combinations fixed.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def improved(
     outside, needed = np.array(groups.outside, np.int64), np.array(groups.needed)
     prices = keys.price(pattern[group] & ~keys.missing[member])
     supply = keys.counts[block]
-    # the group has k records without the block, so it needs neither a constraint nor a variable z
+    # the group has k records outside the block, so it needs neither a constraint nor a variable z
     open_group = outside >= k
     z = np.full(len(sizes), -1)
     z[~open_group] = columns + np.arange((~open_group).sum())
@@ -139,7 +139,7 @@ def improved(
 
 
 def _groups(keys: Keys, k: int, missing: str, block: np.ndarray, others: Entries) -> _Groups:
-    """Return the closed groups of the combinations of a block that can have k records."""
+    """Return the closed groups that the combinations of a block can form with at least k records."""
     names = np.random.default_rng(0).integers(1, 1 << 62, len(block))
     found: dict[tuple[int, int, bool], int] = {}
     groups = _Groups([], [], [], [], {})
@@ -179,7 +179,7 @@ def _groups(keys: Keys, k: int, missing: str, block: np.ndarray, others: Entries
 def _coverage(
     groups: _Groups, missing: str, group: np.ndarray, member: np.ndarray, columns: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of a group and a column whose records count for it."""
+    """Return pairs of a group and a column whose records count towards the group."""
     if missing == CATEGORY:
         return group, np.arange(columns)
     by_member: dict[int, list[int]] = {}
@@ -206,7 +206,7 @@ def _matrix(
 def _start(
     groups: _Groups, start: Entries, group: np.ndarray, member: np.ndarray, z: np.ndarray, total: int
 ) -> np.ndarray | None:
-    """Return the current entries as a point of the program; None if an entry has no group."""
+    """Return the current entries as a start solution of the program; None if an entry has no group."""
     column = {(int(c), int(g)): i for i, (c, g) in enumerate(zip(member, group, strict=True))}
     point = np.zeros(total)
     for c, pattern, count in zip(
@@ -223,7 +223,9 @@ def _start(
 
 
 def _whole(program: Program, columns: int, used: np.ndarray) -> np.ndarray | None:
-    """Solve the transportation problem of the used groups again, because its vertices are integral."""
+    """Solve again with the used groups fixed: this is a transportation problem, whose vertices are whole
+    numbers.
+    """
     lower, upper = program.lower.copy(), program.upper.copy()
     lower[columns:] = upper[columns:] = used
     again = Program(program.costs, program.matrix, program.row_lower, program.row_upper, lower, upper)

@@ -1,4 +1,4 @@
-"""Suppress single values until a file is k-anonymous: first greedily, then by an integer program per block of
+"""Suppress single values until a file is k-anonymous: first greedily, then by integer programs over blocks of
 combinations.
 
 De Waal and Willenborg 1998; Hundepool et al. 2012, section 3.4.2. k-anonymity by suppression is NP-hard
@@ -21,8 +21,8 @@ from microguard.sdc.solver.program import Limits
 
 
 class _Work(NamedTuple):
-    """Work limits: combinations of a file that is improved by integer programs, combinations at risk per
-    block, passes over all blocks, and branch-and-bound nodes per block.
+    """Work limits: maximum number of combinations for integer programs, combinations at risk per block,
+    passes over all blocks, and branch-and-bound nodes per block.
     """
 
     keys: int
@@ -37,16 +37,16 @@ _WORK: dict[Effort, _Work] = {
     "thorough": _Work(60_000, 1_500, 6, 100),
     "exact": _Work(60_000, 1_500, 6, 100),
 }
-#: Maximum number of combinations for which one program of the whole file proves its optimum.
+#: Maximum number of combinations for which one program of the whole file is solved to proved optimality.
 WHOLE = {"fast": 0, "standard": 60, "thorough": 150, "exact": 400}
 _WHOLE_NODES = {"fast": 0, "standard": 1_000, "thorough": 10_000, "exact": 100_000}
-#: Maximum number of columns of a program. If a block has more, its greedy solution is kept.
+#: Maximum number of columns of a program. A block with more columns keeps its greedy solution.
 MOST_COLUMNS = 400_000
 
 
 @dataclass(frozen=True)
 class LocalSuppression:
-    """How the records of each combination are published.
+    """Result: the published patterns of the records of each combination.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def suppress(
     missing: str = CATEGORY,
     effort: Effort = "standard",
 ) -> LocalSuppression:
-    """Suppress values until each combination is shared by k records, at the least sum of weights.
+    """Suppress values with the least sum of weights until each published combination has at least k records.
 
     Parameters
     ----------
@@ -111,9 +111,11 @@ def suppress(
             f"missing: expected {CATEGORY} or {ANY_VALUE}, found {missing!r}", variable="missing"
         )
     if len(weights) != codes.shape[1] or not (weights > 0).all():
-        raise InvalidParameter("weights: expected one above 0 for each variable", variable="weights")
+        raise InvalidParameter("weights: expected a number above 0 for each variable", variable="weights")
     if (counts < 1).any() or counts.sum() < k:
-        raise InvalidParameter(f"counts: expected at least k = {k} records", variable="counts")
+        raise InvalidParameter(
+            (f"counts: expected at least k = {k} records in total, found fewer"), variable="counts"
+        )
     keys = Keys(codes, counts, weights)
     entries, bound = greedy(keys, k, missing), lower_bound(keys, k, missing)
     work, name, solved, nodes, optimal = _WORK[effort], "greedy", 0, 0, False
@@ -176,11 +178,14 @@ def lower_bound(keys: Keys, k: int, missing: str) -> float:
 
 
 def _by_blocks(keys: Keys, k: int, missing: str, entries: Entries, work: _Work) -> tuple[Entries, int, int]:
-    """Improve the entries block by block; each pass sorts the combinations at risk by other variables."""
+    """Improve the entries block by block; each pass sorts the combinations at risk by a different order of
+    variables.
+    """
     risk, solved, nodes = np.flatnonzero(keys.counts < k), 0, 0
     m = keys.codes.shape[1]
     for turn in range(work.passes):
-        order = [(turn * 3 + j) % m for j in range(m)]  # the first variable has most influence on the blocks
+        # the first variable has the most influence on the blocks
+        order = [(turn * 3 + j) % m for j in range(m)]
         ranked = risk[np.lexsort(keys.codes[risk][:, order[::-1]].T)]
         for first in range(0, len(ranked), work.block):
             chosen = ranked[first : first + work.block]
@@ -216,7 +221,7 @@ def _donors(keys: Keys, k: int, chosen: np.ndarray) -> np.ndarray:
 
 
 def _verify(keys: Keys, entries: Entries, k: int, missing: str) -> int:
-    """Check the result by an independent count; return the number of published combinations.
+    """Check the result by an independent count; return the number of distinct published combinations.
 
     Raises
     ------
@@ -240,5 +245,8 @@ def _verify(keys: Keys, entries: Entries, k: int, missing: str) -> int:
             judged = (small & (shows == visible).all(axis=1))[able]
             fewest = min(fewest, int(alike[one[judged]].min()))
     if (records != keys.counts).any() or fewest < k:
-        raise SdcError("local suppression is not k-anonymous; this is a fault of microguard")
+        raise SdcError(
+            "local suppression returned a result that is not k-anonymous; this is a fault of microguard, "
+            "please report it"
+        )
     return len(published)

@@ -1,4 +1,6 @@
-"""Cells and categories that are empty after protection, by original size, and transitions of small counts."""
+"""Count cells and categories that are empty after protection, by original size, and transitions of small
+counts.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Lower ends of the size classes. Counts of 1 and of 2 have separate classes.
+#: Lower limits of the size classes; counts of 1 and of 2 have classes of their own.
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
 class EmptiedCells:
-    """Numbers of cells that protection emptied, by original size.
+    """Numbers of cells that became empty by protection, by original size.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class EmptiedCells:
 def emptied_cells(
     original: np.ndarray, protected: np.ndarray, sizes: tuple[int, ...] = SIZES
 ) -> EmptiedCells:
-    """Count the cells (categories, for one variable) that are empty after protection, by original size.
+    """Count the cells (for one variable: categories) that are empty after protection, by original size.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def emptied_cells(
     """
     _check(original, protected)
     if sizes[0] != 1 or list(sizes) != sorted(set(sizes)):
-        raise InvalidParameter(f"sizes: expected increasing lower ends from 1, found {sizes}")
+        raise InvalidParameter(f"sizes: expected increasing lower limits that start at 1, found {sizes}")
     occurred = original > 0
     size = np.searchsorted(sizes, original[occurred], side="right") - 1
     gone = protected[occurred] == 0
@@ -69,7 +71,8 @@ def emptied_cells(
 
 
 def transitions(original: np.ndarray, protected: np.ndarray, largest: int = 10) -> np.ndarray:
-    """Count the cells by original (rows) and protected count (columns), (largest + 2, largest + 2) int64.
+    """Count the cells by original count (rows) and protected count (columns), (largest + 2, largest + 2)
+    int64.
 
     The last row and column contain all counts above `largest`.
 
@@ -88,8 +91,8 @@ def transitions(original: np.ndarray, protected: np.ndarray, largest: int = 10) 
 def _check(original: np.ndarray, protected: np.ndarray) -> None:
     if original.shape != protected.shape or original.ndim != 1:
         raise ShapeMismatch(
-            f"original and protected cells: expected one equal dimension, found shapes {original.shape} and "
-            f"{protected.shape}"
+            "original and protected cells: expected one-dimensional arrays of equal length, found shapes "
+            f"{original.shape} and {protected.shape}"
         )
     if (original < 0).any() or (protected < 0).any():
         raise InvalidParameter("cells: expected counts of at least 0, found a negative one")

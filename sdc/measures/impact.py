@@ -1,4 +1,4 @@
-"""Changes of correlations and of the first principal component by protection.
+"""Changes of correlations and of the first principal component that protection causes.
 
 Measures of Tables 2 and 4 of Domingo-Ferrer and Mateo-Sanz 2002, sections 2 and 4.3.2.
 """
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: A smaller weight on the first principal component is a rounding error, without a relative change.
+#: Weights on the first principal component below this are rounding errors; no relative change is computed for
+#: them.
 NO_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True)
 class Impact:
-    """Changes from original to protected variables, as in Tables 2 and 4.
+    """Changes from original to protected variables, as in Tables 2 and 4 of the source.
 
     Attributes
     ----------
@@ -49,7 +50,8 @@ def impact(before: np.ndarray, after: np.ndarray) -> Impact | None:
     changes = np.abs(after - before)[np.triu_indices(len(varying), k=1)]
     weights, share_before = _first_component(before)
     protected, share_after = _first_component(after)
-    protected = protected * (1.0 if weights @ protected >= 0.0 else -1.0)  # the sign is arbitrary
+    # the sign of a component is arbitrary
+    protected = protected * (1.0 if weights @ protected >= 0.0 else -1.0)
     return Impact(
         correlation_change=float(changes.mean()),
         correlation_change_deviation=float(changes.std()),

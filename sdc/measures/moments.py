@@ -14,7 +14,7 @@ from microguard.sdc.errors import ShapeMismatch
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over the records of a block, weighted if records have weights. Missing values are left out.
+    """Sums over the records of a block, weighted if records have weights. Missing values are excluded.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Moments:
 
     @property
     def records(self) -> np.ndarray:
-        """Return the number of records with a value (or the sum of their weights) by variable."""
+        """Return the number of records with a value (or the sum of their weights), by variable."""
         return np.diagonal(self.pairs)
 
     @property
@@ -122,7 +122,7 @@ def _centred(squares: np.ndarray, sums: np.ndarray, n: np.ndarray) -> np.ndarray
 
 
 def _some(n: np.ndarray) -> np.ndarray:
-    """Return numbers of records that can be used as divisors: 0 is replaced by 1."""
+    """Replace 0 by 1 in numbers of records, so that they can be used as divisors."""
     return np.where(n > 0.0, n, 1.0)
 
 

@@ -16,7 +16,7 @@ __all__ = ["Clustering", "IndividualRanking", "individual_ranking", "microaggreg
 
 
 def __getattr__(name: str) -> Any:
-    """Import individual ranking, and the heuristics that only individual ranking needs, at first use."""
+    """Import individual ranking, and the heuristics that only it uses, at the first access to their names."""
     if name not in ("IndividualRanking", "individual_ranking"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from microguard.sdc.microaggregation import ranking

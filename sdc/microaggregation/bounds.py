@@ -1,4 +1,4 @@
-"""Lower bounds on the SSE that are computed without a solver."""
+"""Lower bounds on the SSE that need no solver."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from microguard.sdc.arguments import check_records
 from microguard.sdc.microaggregation.distinct_rows import grid
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 
-#: A coordinate is rounded at most this often before it is rounded to its grid: by centring, two divisions for
-#: the scale, and the variable weight.
+#: Maximum number of rounding errors of a coordinate before it is rounded to its grid: by centring, by two
+#: divisions for the scale, and by the variable weight.
 ROUNDINGS = 4
-#: Upper bound on the relative rounding error of sums of squares and of the sums in a bound.
+#: Upper bound on the relative rounding error of the sums of squares and of the sums in a lower bound.
 ARITHMETIC = 1e-12
 
 
 def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | float = np.inf) -> float:
-    """Return a weak lower bound on the SSE of every clustering of a file, from nearest neighbours.
+    """Return a weak lower bound on the SSE of every clustering of a file, from the distances to nearest
+    neighbours.
 
     The SSE of a cluster of size s is the sum over its members of 1 / (2s) times the squared distances to the
     s - 1 others, which are at least the s - 1 smallest distances. This lower bound of a member does not

@@ -11,7 +11,7 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import sum_of_squares
 from microguard.sdc.stop import StoppedBy
 
-#: A clustering is proved optimal if the relative difference of SSE and lower bound is at most this. Sums of
+#: Maximum relative difference of SSE and lower bound of a clustering that counts as proved optimal. Sums of
 #: squares of a few thousand records agree to about 1e-12, the bound of a linear program to about 1e-7.
 OPTIMALITY_TOLERANCE = 1e-7
 
@@ -59,7 +59,7 @@ class Clustering:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Results are sent between processes, and a mapping proxy cannot be pickled.
+        # plain dict, because results are sent between processes and a mapping proxy cannot be pickled
         return (
             Clustering,
             (
@@ -107,7 +107,7 @@ class Clustering:
         )
 
     def relabelled(self, labels: np.ndarray) -> Clustering:
-        """Return the same clustering with other labels, or for another order of the records."""
+        """Return the same clustering with other labels, or with the records in another order."""
         return replace(self, labels=labels)
 
     @property

@@ -1,4 +1,4 @@
-"""Canonical order of records by content, and numbering of distinct records.
+"""Canonical order of records by their content, and numbers of distinct records.
 
 Records are sorted lexicographically by their coordinates on a grid (`on_grid`). Units, shifts and the last
 bits of the values therefore change neither the order nor the coordinates.
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-#: Number of bits of a coordinate after the binary point, in units of the spread of its column. Changes of
-#: unit and shifts change about the last of 52 bits. The error is far below every proved gap.
+#: Number of bits of a coordinate after the binary point, in units of the spread of its column. A change of
+#: unit or origin affects about the last of 52 bits, so the error is far below every proved gap.
 GRID_BITS = 32
-#: Smallest spread as a share of the largest coordinate, so that quotients do not overflow.
+#: Smallest spread, as a share of the largest coordinate, for which quotients do not overflow.
 LEAST_SPREAD = 2.0**-500
 
 
@@ -23,7 +23,7 @@ def content_order(columns: Sequence[np.ndarray]) -> np.ndarray:
     Each further column is compared only for records that are equal in all columns before it.
     """
     order = np.argsort(columns[0], kind="stable")
-    run = _runs(columns[0][order])  # for each place the number of its run of equal records
+    run = _runs(columns[0][order])  # for each place in the order, the number of its run of equal records
     for column in columns[1:]:
         tied = np.concatenate([[False], run[1:] == run[:-1]])
         tied[:-1] |= tied[1:]
@@ -38,7 +38,7 @@ def content_order(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def deduplicate(values: np.ndarray) -> np.ndarray:
-    """Return a number from 0 for each record, (n,) int64; records with equal coordinates get the same number.
+    """Number the distinct records from 0 and return the number of each record, (n,) int64.
 
     Parameters
     ----------
@@ -51,7 +51,9 @@ def deduplicate(values: np.ndarray) -> np.ndarray:
 
 
 def on_grid(column: np.ndarray, ordered: np.ndarray) -> None:
-    """Round a coordinate (n,) in place to multiples of its `grid`; `ordered` is the sorted coordinate."""
+    """Round a coordinate (n,) in place to multiples of its grid step; `ordered` contains the sorted
+    coordinate.
+    """
     step = grid(ordered)
     if step > 0.0:
         column /= step
@@ -60,7 +62,7 @@ def on_grid(column: np.ndarray, ordered: np.ndarray) -> None:
 
 
 def grid(ordered: np.ndarray) -> float:
-    """Return the grid step of a sorted coordinate (n,), a power of two; 0 if the coordinate is constant.
+    """Return the grid step of a sorted coordinate (n,): a power of two, or 0 if the coordinate is constant.
 
     The spread is the interquartile range. Codes for missing values do not affect it. The standard deviation
     replaces it if it is 0.
@@ -72,7 +74,7 @@ def grid(ordered: np.ndarray) -> float:
 
 
 def _runs(*keys: np.ndarray) -> np.ndarray:
-    """Return for each place the number of its run of equal keys, (n,) int64."""
+    """Return for each place in the order the number of its run of equal keys, (n,) int64."""
     differs = np.zeros(len(keys[0]), dtype=bool)
     for key in keys:
         differs[1:] |= key[1:] != key[:-1]

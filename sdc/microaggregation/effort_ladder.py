@@ -1,4 +1,4 @@
-"""Local search and proof by effort: each effort does more work than the one before.
+"""Local search and proof by effort: each effort does more work than the next lower one.
 
 With the same seed, the information loss of thorough never exceeds that of standard or fast. The loss of
 standard can exceed that of fast.
@@ -21,7 +21,8 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
 NAME = "local-search"
-#: Largest block that is certified, in records times k, and the largest k. A proof takes 0.1 to 0.5 seconds.
+#: Maximum size of a block that is certified, in records times k, and the maximum k. A proof takes 0.1 to 0.5
+#: seconds.
 CERTIFIED, MOST_K = 450, 5
 
 
@@ -34,7 +35,7 @@ def solve(
     effort: str = "standard",
     share_of_run: float = 1.0,
 ) -> Clustering:
-    """Cluster by effort fast, standard or thorough.
+    """Cluster with effort fast, standard or thorough.
 
     `share_of_run` is the block's share of the records of a run, which limits the work of effort standard.
     """
@@ -60,7 +61,9 @@ def provable(records: Records, k: int) -> bool:
 
 
 def _standard(records: Records, k: int, deadline: Deadline, seed: int, share_of_run: float) -> Clustering:
-    """Cluster by effort standard; a small block is searched for long only if its proof fails."""
+    """Cluster with effort standard; a small block is searched for long only if its optimality is not
+    proved.
+    """
     if not provable(records, k):
         return search(records, k, deadline=deadline, seed=seed, share_of_run=share_of_run)
     found = search(records, k, deadline=deadline, seed=seed, effort="start", share_of_run=share_of_run)
@@ -75,8 +78,8 @@ def _standard(records: Records, k: int, deadline: Deadline, seed: int, share_of_
 def _certified(
     records: Records, k: int, found: Clustering, deadline: Deadline, seed: int, *, quick: bool
 ) -> Clustering:
-    """Certify a block, starting from the clustering `found`."""
-    # Only runs with small blocks load the certified solver.
+    """Certify a block, starting from the clustering `found` of the local search."""
+    # imported here, so that only runs with small blocks load the certified solver
     from microguard.sdc.microaggregation.certified.certify import Work
     from microguard.sdc.microaggregation.certified.certify import solve as certify
 
@@ -88,8 +91,8 @@ def _certified(
 
 
 def _better(found: Clustering, other: Clustering) -> Clustering:
-    """Return the clustering with the smaller SSE (the second one if they are equal) and the larger lower
-    bound.
+    """Return the clustering with the smaller SSE (if equal, the second) and the larger of both lower
+    bounds.
     """
     better, worse = (found, other) if found.sse < other.sse else (other, found)
     bounds = [each for each in (better, worse) if each.lower_bound is not None]

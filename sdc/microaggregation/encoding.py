@@ -8,7 +8,8 @@ import numpy as np
 from microguard.sdc.errors import NotFinite
 from microguard.sdc.microaggregation.distinct_rows import on_grid
 
-#: Coordinates beyond this, about the square root of the largest float, would overflow a sum of squares.
+#: Maximum coordinate, about the square root of the largest float; squares of larger ones would overflow a
+#: sum.
 LARGEST_COORDINATE = 1e150
 
 
@@ -66,8 +67,8 @@ def encode(column: np.ndarray, position: int, standardise: bool, factor: float) 
 def _differences(column: np.ndarray, origin: Any, halved: bool) -> np.ndarray:
     """Return the differences from the origin, (n,) float64, halved if they could overflow."""
     if column.dtype.kind in "iu":
-        # A difference in unsigned 64 bits is exact if the value is on the correct side of the origin; on the
-        # other side it wraps around.
+        # A difference in unsigned 64 bits is exact if the value is on the expected side of the origin;
+        # otherwise it wraps around.
         whole, middle = column.astype(np.uint64), np.asarray(origin).astype(np.uint64)
         above, below = (whole - middle).astype(np.float64), (middle - whole).astype(np.float64)
         return np.where(column >= origin, above, -below)

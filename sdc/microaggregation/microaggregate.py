@@ -1,4 +1,6 @@
-"""Cluster an array of records: validate, choose the algorithm, map the labels back."""
+"""Clustering of an array of records: validate it, choose the algorithm, map the labels back to the original
+order.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from microguard.sdc.microaggregation.local_search.by_effort import made_diverse
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Deprecated keywords, and the parameter class that replaces each of them.
+#: Deprecated keywords, and the parameter class that replaces each.
 _DEPRECATED: dict[str, Callable[[Any], Parameters]] = {
     "ranking": KWardParameters,
     "rounding": ColumnGenerationParameters,
@@ -115,7 +117,7 @@ def microaggregate(
     check_name("algorithm", algorithm, ("auto", *MICROAGGREGATION))
     seed = checked_seed(seed)
     if not isinstance(share_of_run, float | int) or not 0.0 < share_of_run <= 1.0:
-        raise InvalidParameter("share_of_run must be above 0 and at most 1")
+        raise InvalidParameter("share_of_run: expected a number above 0 and at most 1")
     deadline = Deadline.after(time_limit)
     encoded, order = Records.of(
         records,
@@ -170,7 +172,7 @@ def automatic(records: Records, effort: str) -> str:
 
 
 def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) -> Parameters | None:
-    """Return the parameters; build them from a deprecated keyword if one is given.
+    """Return the parameters; if a deprecated keyword is given, build them from it.
 
     Raises
     ------
@@ -180,11 +182,13 @@ def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) ->
     if not given:
         return parameters
     if parameters is not None or len(given) > 1:
-        raise UnsupportedCombination(f"expected parameters alone, found {', '.join(given)} next to others")
+        raise UnsupportedCombination(
+            f"parameters: expected no other keywords next to them, found {', '.join(given)}. Leave these out"
+        )
     ((keyword, value),) = given.items()
     built = value if isinstance(value, Parameters) else _DEPRECATED[keyword](value)
     warnings.warn(
-        f"the keyword {keyword} is deprecated and will be removed in a later minor version: give "
+        f"the keyword {keyword} is deprecated and will be removed in a later minor version; use "
         f"parameters={type(built).__name__}(...) instead",
         DeprecationWarning,
         stacklevel=3,
@@ -200,18 +204,17 @@ def _check_carried(row: ClusteringAlgorithm, name: str, records: Records) -> Non
         )
     if records.nominal and not row.nominal:
         raise UnsupportedCombination(
-            f"algorithm {name}: expected numeric variables alone, found nominal ones. "
-            "Choose another algorithm"
+            f"algorithm {name}: expected only numeric variables, found nominal ones. Choose another algorithm"
         )
     if row.most_records is not None and len(records) > row.most_records:
         raise UnsupportedCombination(
-            f"algorithm {name} takes up to {row.most_records} records, found {len(records)}: "
-            "cluster them in blocks"
+            f"algorithm {name}: expected at most {row.most_records} records, found {len(records)}. Cluster "
+            "the records in blocks"
         )
 
 
 def _bounded(clustering: Clustering, records: Records, k: int) -> Clustering:
-    """Add a lower bound if none was proved and one is cheap compared with the search."""
+    """Add a lower bound if the method proved none and computing one is cheap compared with the search."""
     work = WORK["thorough"]
     if clustering.lower_bound is not None or records.weighted or not work.carries(*records.values.shape):
         return clustering
@@ -219,17 +222,20 @@ def _bounded(clustering: Clustering, records: Records, k: int) -> Clustering:
     return replace(clustering, lower_bound=float(bound), bound_kind=KIND)
 
 
-_FAULT = "This is a fault of the method: choose another algorithm, and report it"
+_FAULT = "This is a fault of the method; choose another algorithm, and report it"
 
 
 def _check(clustering: Clustering, records: Records, k: int) -> None:
-    """Check independently that the result of a method keeps its promises; raise an error if it does not."""
+    """Check the promises of a method's result independently; raise an error if one is broken."""
     name, labelled, n = clustering.algorithm, len(clustering.labels), len(records)
     if labelled != n:
         raise SolverFailed(f"algorithm {name}: expected {n} labels, found {labelled}. {_FAULT}")
     if int(clustering.sizes.min()) < k:
-        raise SolverFailed(f"algorithm {name}: found a cluster of fewer than {k} records. {_FAULT}")
+        raise SolverFailed(
+            f"algorithm {name}: expected clusters of at least {k} records, found a smaller one. {_FAULT}"
+        )
     if records.diversity is not None and not records.diversity.held(clustering.labels):
         raise SolverFailed(
-            f"algorithm {name}: found a cluster with fewer distinct values than its diversity needs. {_FAULT}"
+            f"algorithm {name}: expected clusters with the required number of distinct values, found one "
+            f"with fewer. {_FAULT}"
         )

@@ -27,22 +27,22 @@ from microguard.sdc.microaggregation.sse import typical_cost
 #: Standard deviation of the perturbation, relative to the standard deviation of the coordinates within
 #: clusters: for large files, for small files, and the maximum number of records of a small file. With 0.5,
 #: the odds that an attacker's confident claims are right increase up to nine times on 600 records; with 0.7
-#: they increase 2.4 times (the same eight seeds). The cause and the file size at which the effect ends are
-#: not known.
+#: they increase 2.4 times (same eight seeds). The cause, and the file size at which the effect ends, are not
+#: known.
 PERTURBATION, SMALL_PERTURBATION, SMALL_RECORDS = 0.5, 0.7, 1_300
-#: Number of neighbouring means, from which the cheapest cluster to merge with is taken, and number of
-#: projection trees of the approximate search. In 10 dimensions this search finds the nearest mean in 9 of 10
+#: Number of neighbouring means among which the cheapest cluster to merge with is chosen, and number of
+#: projection trees of the approximate search. In 10 dimensions, this search finds the nearest mean in 9 of 10
 #: cases, in a quarter of the time of an exact search.
 NEAR, TREES = 6, 4
 #: Factor that scales a uniform number between -1/2 and 1/2 to variance 1.
 TO_VARIANCE_1 = 12**0.5
-#: Purposes of the streams of random numbers. The purpose is part of the seed of a stream.
+#: Purposes of the random number streams; the purpose is part of a stream's seed.
 _PERTURBING, _MERGING = 0, 1
 
 
 def perturb_records(records: Records, labels: np.ndarray, seed: int) -> Records:
-    """Return perturbed records with decoys for the search; records without hidden variables with a
-    requirement are unchanged.
+    """Return perturbed records with decoys for the search. Return the records unchanged if no hidden variable
+    has a requirement.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ def perturb_records(records: Records, labels: np.ndarray, seed: int) -> Records:
 
 
 def perturbation_of(records: int) -> float:
-    """Return the standard deviation of the perturbation of a file, relative to the standard deviation within
+    """Return the standard deviation of a file's perturbation, relative to the standard deviation within
     clusters.
     """
     return SMALL_PERTURBATION if records <= SMALL_RECORDS else PERTURBATION
 
 
 def merge_until_diverse(perturbed: Records, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Merge clusters until each is diverse.
+    """Merge clusters until each is diverse, in a way that does not disclose which cluster was not.
 
     Parameters
     ----------
@@ -101,7 +101,9 @@ def merge_until_diverse(perturbed: Records, labels: np.ndarray, seed: int) -> np
 
 
 def _merge_at_random(perturbed: Records, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Merge each cluster that lacks values with a cluster drawn at random from its mutual neighbourhood."""
+    """Merge each cluster that has too few distinct values with a cluster drawn at random from its mutual
+    neighbourhood.
+    """
     assert perturbed.diversity is not None
     rng = np.random.default_rng([seed, len(perturbed), _MERGING])
     lacking = rng.permutation(np.flatnonzero(perturbed.diversity.lacking(labels)))
@@ -118,8 +120,8 @@ def _merge_at_random(perturbed: Records, labels: np.ndarray, seed: int) -> np.nd
 def _mutual_neighbourhoods(
     values: np.ndarray, labels: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mutual neighbourhood of each cluster: the cluster with which it merges most cheaply, and all
-    clusters that merge most cheaply with it.
+    """Return the mutual neighbourhood of each cluster: its cheapest merge partner, and all clusters whose
+    cheapest partner it is.
 
     Returns
     -------
@@ -135,7 +137,7 @@ def _mutual_neighbourhoods(
     cost = squares * sizes[others] / (sizes[others] + sizes[:, None])
     cheapest = others[np.arange(m), np.argmin(cost, axis=1)]
     one, other = np.minimum(np.arange(m), cheapest), np.maximum(np.arange(m), cheapest)
-    one, other = np.divmod(np.unique(one * m + other), m)  # each pair once
+    one, other = np.divmod(np.unique(one * m + other), m)  # list each pair of clusters only once
     origin, near = np.concatenate([one, other]), np.concatenate([other, one])
     by_origin = np.argsort(origin, kind="stable")
     return np.searchsorted(origin[by_origin], np.arange(m + 1)), near[by_origin]
@@ -143,7 +145,9 @@ def _mutual_neighbourhoods(
 
 @kernel
 def _partners(order, draws, first, near):
-    """Return the partner of each cluster, (m,), or the cluster itself; each cluster merges at most once."""
+    """Return the merge partner of each cluster, (m,), or the cluster itself; each cluster merges at most
+    once.
+    """
     partners = np.arange(len(first) - 1)
     for t in range(len(order)):
         a = order[t]
@@ -162,7 +166,7 @@ def _partners(order, draws, first, near):
 
 
 def _with_decoys(diversity: Diversity, rng: np.random.Generator) -> Diversity:
-    """Return the requirements with decoys: a joint random permutation of the hidden variables."""
+    """Return the requirements with decoys, which are a joint random permutation of the hidden variables."""
     hidden = diversity.hidden
     decoys = diversity.codes[rng.permutation(len(diversity))][:, hidden]
     return Diversity(

@@ -1,5 +1,4 @@
-"""Exact nearest neighbours of records: find near records by trees, then search all leaves that may contain
-nearer records.
+"""Exact nearest neighbours: find near records by trees, then search all leaves that may contain nearer ones.
 
 `neighbours` finds near records, which bound the distance to the farthest neighbour. Records are divided into
 leaves of about 15 records, and consecutive leaves form groups. A record is compared with a leaf only if the
@@ -27,7 +26,7 @@ GROUP = 2 * STRIP
 
 
 class _Leaves(NamedTuple):
-    """Records by leaf, and bounding boxes of leaves and groups.
+    """Records sorted by leaf, and bounding boxes of leaves and of groups of leaves.
 
     Attributes
     ----------
@@ -126,7 +125,7 @@ def _find_each(leaves, values, near, squares, records, apart, from_groups, from_
 
 @borrowing
 def _within(values, i, near):
-    """Return the largest squared distance of a record to its near records; infinite if one is missing."""
+    """Return the largest squared distance from a record to its near records; infinite if it has too few."""
     largest = 0.0
     for j in near:
         if j == i:
@@ -140,7 +139,7 @@ def _within(values, i, near):
 
 @borrowing
 def _compare(leaves, leaf, point, i, apart, squares, records):
-    """Insert the records of a leaf that are nearer to record i than its current neighbours."""
+    """Insert those records of a leaf that are nearer to record i than its current neighbours."""
     squared_distances(leaves.across[leaf], point, 0, len(apart), apart)
     last = squares.shape[1] - 1
     for place in range(len(apart)):

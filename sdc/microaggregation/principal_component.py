@@ -8,12 +8,12 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing, embedded, kernel
 from microguard.sdc.kernels.lanes import add_multiple, inner_product
 
-#: Number of power iterations. Every direction is a valid cut, so an approximation suffices.
+#: Number of power iterations. It may be small, because every direction is a valid cut.
 POWER_ITERATIONS = 10
 
 
 class Sample(NamedTuple):
-    """Work arrays of `find_component`: a sample of records, and the resulting direction.
+    """Work arrays of `find_component`: a sample of records, and the computed direction.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def find_component(values, order, start, stop, iterations, sample):
 
 @borrowing
 def _largest(numbers):
-    """Return the index of the largest absolute value; ties go to the first index."""
+    """Return the index of the largest absolute value, the first one if there are ties."""
     largest = 0
     for d in range(len(numbers)):
         if abs(numbers[d]) > abs(numbers[largest]):

@@ -21,7 +21,7 @@ from microguard.sdc.microaggregation.principal_component import (
     new_sample,
 )
 
-#: Number of evenly spaced records from which the direction of a cut is computed.
+#: Number of evenly spaced records from which the direction of a cut is estimated.
 DIRECTION_SAMPLE = 256
 
 _LAST_KEY = np.iinfo(np.int64).max
@@ -84,7 +84,7 @@ class CutTree:
 
     @classmethod
     def grow(cls, sample: np.ndarray, keys: np.ndarray, leaves: int) -> CutTree:
-        """Grow a tree with at most `leaves` leaves, each with the same share of the sample.
+        """Grow a tree with at most `leaves` leaves, each of which contains the same share of the sample.
 
         Parameters
         ----------
@@ -114,7 +114,9 @@ class CutTree:
         right: list[int] = []
 
         def cut(chosen: np.ndarray, share: int) -> int:
-            """Divide the sample records `chosen` into `share` leaves; return the node, or -1 for a leaf."""
+            """Divide the sample records `chosen` into `share` leaves; return the new node, or -1 for
+            a leaf.
+            """
             if share < 2 or len(chosen) < 2:
                 return -1
             direction = first_component(sample, chosen, 0, len(chosen), len(chosen), POWER_ITERATIONS)
@@ -175,7 +177,7 @@ class CutTree:
         return _assign(records, keys, self.directions, self.thresholds, self.tie_keys, self.left, self.right)
 
     def margins(self, records: np.ndarray, leaf: int) -> np.ndarray:
-        """Return the distance of records (n, p) of a leaf to the nearest cut that bounds the leaf, (n,).
+        """Return the distances from records (n, p) of one leaf to the nearest cut that bounds the leaf, (n,).
 
         This distance is a lower bound on the distance to every record of another leaf, because one of these
         cuts separates the two records. It is infinite for a tree without cuts.
@@ -249,7 +251,7 @@ def _cut_into_blocks(values, blocks, k):
 @borrowing
 def _cut(values, order, offsets, projections, sample, stack, k):
     blocks = len(offsets) - 1
-    # The stack contains the open nodes: start and stop in `order`, first block and number of blocks.
+    # stack of open nodes: start and stop in `order`, first block and number of blocks
     _open(stack, 0, 0, len(order), 0, blocks)
     height = 1
     while height > 0:
@@ -279,14 +281,15 @@ def _open(stack, height, start, stop, first, count):
 
 @borrowing
 def cut_place(size, half, count, k):
-    """Return the number of records, of `size`, for the first `half` of `count` blocks: a multiple of k."""
+    """Return how many of `size` records belong to the first `half` of `count` blocks: a multiple of k."""
     place = (size * half // count + k // 2) // k * k
     return min(max(place, half * k), size - (count - half) * k)
 
 
 @borrowing
 def select(keys, order, start, stop, place):
-    """Partially sort `order` and `keys` in [start, stop) so that ranks below `place` are first (quickselect).
+    """Partially sort `order` and `keys` in [start, stop) so that all ranks below `place` come first
+    (quickselect).
 
     Ranks are by key, then by position (the entry of `order`), so they are unique.
     """

@@ -1,4 +1,4 @@
-"""Individual ranking: microaggregate each variable separately, with the records sorted by this variable.
+"""Individual ranking: microaggregate each variable separately, with the records sorted by it.
 
 Individual ranking has the least information loss and the weakest protection. Records are k-anonymous on each
 variable but not on their combination, and the means of neighbouring clusters bound each value (Domingo-Ferrer
@@ -25,7 +25,7 @@ from microguard.sdc.microaggregation.records import Records, given_values
 
 @dataclass(frozen=True)
 class IndividualRanking:
-    """One clustering per variable. Array conversion and indexing return the labels.
+    """One clustering per variable. Converted to an array or indexed, it returns the labels.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class IndividualRanking:
 
     @property
     def optimal(self) -> bool:
-        """Return whether the SSE of every variable is minimal, up to rounding."""
+        """Return whether the SSE of every variable is minimal, up to rounding errors."""
         return self.algorithm == "optimal"
 
     @property
@@ -115,14 +115,14 @@ def individual_ranking(
     check_name("algorithm", algorithm, partitions)
     if genetic_parameters is not None and not algorithm.startswith("genetic"):
         raise UnsupportedCombination(
-            f"genetic_parameters: expected a genetic algorithm, found {algorithm}. Leave them out"
+            f"genetic_parameters: expected a genetic algorithm, found {algorithm}. Leave the parameters out"
         )
     encoded, order = Records.of(records, k)
     labels = np.empty(encoded.values.shape, dtype=np.int64)
     sse = np.empty(encoded.variables)
     sst = np.empty(encoded.variables)
     for j, values in enumerate(encoded.values.T):
-        # The shortest path uses the values as given, because their differences are exact.
+        # the shortest path uses the original values, because their differences are exact
         ranked_by = given_values(records, j)[order] if algorithm == "optimal" else values
         clusters = labels_along(ranked_by, int(k), partitions[algorithm])
         labels[order, j] = clusters

@@ -21,13 +21,13 @@ from microguard.sdc.microaggregation.distinct_rows import content_order
 from microguard.sdc.microaggregation.encoding import encode
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Maximum weight: products of larger weights and squares could overflow.
+#: Maximum variable weight; products of larger weights and squares could overflow.
 LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Original values of a file with a single numeric variable.
+    """Original values of a file that has a single numeric variable.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Records:
 
     @property
     def nominal(self) -> bool:
-        """Return whether there are nominal variables, whose coordinates are indicators."""
+        """Return whether there are nominal variables; their coordinates are indicators."""
         return self.variables < self.values.shape[1]
 
     @cached_property
@@ -109,7 +109,7 @@ class Records:
         nominal: Any = None,
         diversity: Diversity | None = None,
     ) -> tuple[Records, np.ndarray]:
-        """Validate and encode records, sorted by content.
+        """Validate the records, encode them and sort them by content.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Records:
 
 
 def given_values(records: Any, position: int) -> np.ndarray:
-    """Return the values of one variable of an array or DataFrame, (n,), in the variable's number type."""
+    """Return the values of one variable of an array or DataFrame, (n,), in their own number type."""
     if _is_of_pandas(records, "DataFrame"):
         return _number(records.iloc[:, position], records.columns[position])
     return _number(np.asarray(records)[:, position], position)
@@ -188,21 +188,21 @@ def _is_of_pandas(value: Any, name: str) -> bool:
 
     This module does not import pandas, because arrays do not need it.
     """
-    pandas = sys.modules.get("pandas")  # a caller with a DataFrame has imported it
+    pandas = sys.modules.get("pandas")  # pandas is already imported if the caller has a DataFrame
     return pandas is not None and isinstance(value, getattr(pandas, name))
 
 
 def _check_k(k: int, n: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
-        raise InvalidParameter(f"k must be an integer, found {type(k).__name__}")
+        raise InvalidParameter(f"k: expected an integer, found {type(k).__name__}")
     if k < 2:
-        raise InvalidParameter(f"k must be at least 2, found {k}: a cluster of one record is not protected")
+        raise InvalidParameter(f"k: expected at least 2, found {k}; a cluster of one record is not protected")
     if n < k:
         raise TooFewRecords(f"records: expected at least k = {k}, found {n}. Add records or lower k")
 
 
 def _columns(records: Any) -> list[np.ndarray]:
-    """Return one finite array per variable, in the variable's number type."""
+    """Return one array of finite values per variable, in its own number type."""
     if _is_of_pandas(records, "DataFrame"):
         raw = [records.iloc[:, j] for j in range(records.shape[1])]
         names: list[Any] = list(records.columns)
@@ -232,7 +232,7 @@ def _array(records: Any) -> np.ndarray:
 
 
 def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
-    """Validate a variable and return it in its number type; copy floats unless `own` is true."""
+    """Validate a variable and return it in its number type; floats are copied unless `own` is true."""
     if _is_of_pandas(column, "Series"):
         if column.isna().any():
             raise NotFinite(
@@ -252,7 +252,8 @@ def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
         )
     if column.dtype.kind == "f":
         place = column if own and column.dtype == np.float64 else None
-        column = np.add(column, 0.0, dtype=np.float64, out=place)  # -0.0 sorts and counts as 0.0
+        # -0.0 is converted, so that it sorts and counts as 0.0
+        column = np.add(column, 0.0, dtype=np.float64, out=place)
         if not np.all(np.isfinite(column)):
             raise NotFinite(
                 f"variable {name}: expected finite values, found {int(np.sum(~np.isfinite(column)))} that "
@@ -277,7 +278,8 @@ def _from_objects(column: np.ndarray, name: Any) -> np.ndarray:
         ) from None
     except OverflowError:
         raise NotFinite(
-            f"variable {name}: expected integers of 64 bits, found larger ones. Rescale it", variable=name
+            f"variable {name}: expected integers of at most 64 bits, found larger ones. Rescale the variable",
+            variable=name,
         ) from None
 
 
@@ -300,8 +302,8 @@ def _variable_weights(weights: Any, p: int) -> np.ndarray:
         raise ShapeMismatch(f"variable_weights: expected shape ({p},), found {array.shape}")
     if not np.all((array >= 0) & (array <= LARGEST_WEIGHT)) or not np.any(array > 0):
         raise InvalidParameter(
-            f"variable_weights: expected numbers from 0 to {LARGEST_WEIGHT:g}, not all zero, found others. "
-            "Rescale them, because only ratios matter"
+            f"variable_weights: expected numbers from 0 to {LARGEST_WEIGHT:g} that are not all zero, found "
+            "others. Rescale the weights; only their ratios matter"
         )
     return array
 
@@ -314,7 +316,8 @@ def _record_weights(weights: Any, n: int) -> np.ndarray:
         raise ShapeMismatch(f"record_weights: expected shape ({n},), found {array.shape}")
     if not np.all((array > 0) & (array <= LARGEST_WEIGHT)):
         raise InvalidParameter(
-            f"record_weights: expected numbers above 0 and at most {LARGEST_WEIGHT:g}, found others"
+            f"record_weights: expected numbers above 0 and at most {LARGEST_WEIGHT:g}, found others. "
+            "Rescale the weights"
         )
     return array
 
@@ -327,7 +330,7 @@ def _float_array(values: Any, name: str) -> np.ndarray:
 
 
 def _indicators(codes: np.ndarray) -> np.ndarray:
-    """Return indicators of the codes, (n, categories), scaled to a squared distance of 1 per mismatch."""
+    """Return indicators of the codes, (n, categories), scaled so that a mismatch has squared distance 1."""
     categories, position = np.unique(codes, return_inverse=True)
     indicators = np.zeros((len(codes), len(categories)))
     indicators[np.arange(len(codes)), position.ravel()] = np.sqrt(0.5)

@@ -6,7 +6,7 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 
-#: Share of the clusters (the cheapest ones) that determine the typical cost, so that outliers do not dominate
+#: Share of the clusters that determine the typical cost: the cheapest ones, so that outliers do not dominate
 #: it.
 TYPICAL = 0.99
 
@@ -23,7 +23,7 @@ def squares_by_cluster(values: np.ndarray, weights: np.ndarray, labels: np.ndarr
 
 
 def typical_cost(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> float:
-    """Return the mean SSE per record of the cheapest clusters; of all clusters if that is 0."""
+    """Return the mean SSE per record of the cheapest clusters; if it is 0, that of all clusters."""
     costs = np.sort(squares_by_cluster(values, weights, labels) / np.bincount(labels))
     typical = float(costs[: int(np.ceil(TYPICAL * len(costs)))].mean())
     return typical if typical > 0.0 else float(costs.mean())
@@ -31,8 +31,7 @@ def typical_cost(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) ->
 
 @kernel
 def _squares_by_cluster(values, weights, labels, clusters):
-    # Values are taken relative to the first record of the cluster, so that the SSE of equal records is
-    # exactly 0.
+    # values are relative to the first record of the cluster, so that the SSE of equal records is exactly 0
     n, p = values.shape
     stops = np.zeros(clusters, dtype=np.int64)
     for cluster in labels:

@@ -1,5 +1,5 @@
-"""Protect a frame of nominal variables: choose the method, protect the counts, and assign the records to the
-protected counts.
+"""Protection of a frame of nominal variables: choose the method, protect the counts, assign the records to
+the protected counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 @dataclass(frozen=True)
 class Anonymised:
-    """A protected frame and the errors of its control tables.
+    """Protected frame, and the errors of its control tables.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def anonymise(
     region_dimension: int = 1,
     distances: Mapping[Hashable, Distance] | None = None,
 ) -> Anonymised:
-    """Make a frame of nominal variables k-anonymous with little error in its frequency tables.
+    """Make a frame of nominal variables k-anonymous with small errors in its frequency tables.
 
     The number of records is kept, and only combinations that occur in the frame are published.
 
@@ -194,12 +194,14 @@ def anonymise(
 def _regions(
     frame: pd.DataFrame, region: Hashable | Sequence[Hashable] | None
 ) -> tuple[pd.DataFrame, RegionLevels | None, np.ndarray | None]:
-    """Split a frame into variables without regions, levels of regions, and the region of each record."""
+    """Split a frame into its other variables, the levels of regions, and the region of each record."""
     if region is None:
         return frame, None, None
     listed = isinstance(region, Sequence) and not isinstance(region, str | tuple)
     names = list(region) if listed and isinstance(region, Sequence) else [region]
     if not names or any((frame.columns == name).sum() != 1 for name in names):
-        raise UnknownVariable(f"{len(names)} regions are named; expected names that occur once in the frame")
+        raise UnknownVariable(
+            f"regions: expected names that occur once in the frame, found {len(names)} of them with others"
+        )
     levels, regions = RegionLevels.of(frame[names])
     return frame.drop(columns=names), levels, regions

@@ -19,13 +19,13 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.control_tables import ControlTables
 
-#: Only margins with at most this * k records are used. In larger margins, changes of their cells cost almost
-#: nothing: for full Adult, ten times as many margins raise the bound by 0.1 %.
+#: Maximum number of records of a margin in the bound, in multiples of k. In larger margins, changes cost
+#: almost nothing: for full Adult, ten times as many margins raise the bound by 0.1 %.
 _LARGEST_MARGIN = 30
-#: Counts above original + this * k are treated as one level.
+#: Range of counts per cell: counts above original + this * k are treated as one level.
 _ABOVE = 4
-#: Limits on the additions of the convolutions and on the stored counts: about two seconds and 160 MB. If they
-#: do not suffice, only smaller margins are used.
+#: Limits on the additions of the convolutions and on the stored counts: about two seconds and 160 MB. Beyond
+#: them, only smaller margins are used.
 _MOST_ADDITIONS, _MOST_COUNTS = 2_000_000_000, 20_000_000
 #: Shares by which the free and the nested bound are reduced, so that rounding errors never raise them above
 #: the optimum. They are far above the rounding errors of one sum and of nested convolutions, respectively.
@@ -33,7 +33,7 @@ _ROUNDING_OF_SUM, _ROUNDING_OF_CONVOLUTIONS = 1e-12, 1e-9
 
 
 def free_bound(original: np.ndarray, k: int) -> float:
-    """Return the free bound: the sum over cells of the least cost of a count that is 0 or at least k.
+    """Return the free bound: the sum over all cells of the least cost of a count that is 0 or at least k.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def least_chi2(original: np.ndarray, k: int) -> np.ndarray:
 
 
 def nested_bound(tables: ControlTables, k: int) -> float:
-    """Return the nested bound, which uses the margins that are control tables; at least the free bound.
+    """Return the nested bound, which uses control tables that are margins of others; it is at least the free
+    bound.
 
     The bound is valid for every vector of counts that are 0 or at least k. The relaxation keeps only one kind
     of constraint: cells add up to their small margins.
@@ -65,7 +66,8 @@ def nested_bound(tables: ControlTables, k: int) -> float:
     nesting = _Nesting.from_tables(tables, k)
     if nesting is None:
         return free
-    width = np.bincount(tables.table, minlength=len(tables.tables))  # cells per table, for sorting only
+    # number of cells per table, used for sorting only
+    width = np.bincount(tables.table, minlength=len(tables.tables))
     names = np.array([len(table) for table in tables.tables])
     finest_first = np.lexsort((width[tables.table], -names[tables.table]))
     least = _least_costs(
@@ -83,7 +85,7 @@ def nested_bound(tables: ControlTables, k: int) -> float:
 
 @dataclass(frozen=True)
 class _Nesting:
-    """Pairs of a small margin and a cell inside it, sorted by margin, then by table of the cell.
+    """Pairs of a small margin and a cell inside it, sorted by margin and then by the cell's table.
 
     Attributes
     ----------
@@ -109,7 +111,9 @@ class _Nesting:
 
     @classmethod
     def from_tables(cls, tables: ControlTables, k: int) -> _Nesting | None:
-        """Build the pairs for margins as large as the work limits allow; return None if there are none."""
+        """Build the pairs for margins as large as the work limits allow; return None if there are no
+        pairs.
+        """
         margin, cell, table = _pairs(tables)
         largest, above = _LARGEST_MARGIN * k, _ABOVE * k
         while largest >= k:
@@ -125,7 +129,8 @@ class _Nesting:
             return None
         order = np.lexsort((cell, table, margin))
         margin, cell, table = margin[order], cell[order], table[order]
-        weight = 1.0 / tables.original[margin]  # changes of small margins cost most, so they get large shares
+        # small margins have large shares, because their changes cost most
+        weight = 1.0 / tables.original[margin]
         total = np.bincount(cell, weights=weight, minlength=len(tables.original))
         return cls(
             first=np.searchsorted(margin, np.arange(len(tables.original) + 1)),
@@ -146,7 +151,7 @@ def _pairs(tables: ControlTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         inside = [s for s, other in enumerate(names) if other < variables]
         margins = [s for s in inside if not any(names[s] < names[u] for u in inside)]
         cells = np.flatnonzero(tables.table == t)
-        # One key combination of each cell. All combinations of a cell have the same margins.
+        # one key combination of each cell suffices, because all combinations of a cell have the same margins
         rows = np.zeros(len(cells), np.int64)
         rows[tables.cells[:, t] - cells[0]] = np.arange(len(tables.cells))
         occur = tables.original[cells] > 0
@@ -167,7 +172,7 @@ def _least_costs(
     share: np.ndarray,
     k: int,
 ) -> np.ndarray:
-    """Compute the least cost of each cell including its inner cells, (cells,).
+    """Compute the least cost of each cell together with its inner cells, (cells,).
 
     Parameters
     ----------
@@ -204,7 +209,7 @@ def _least_costs(
 
 @kernel
 def _added(sums: np.ndarray, costs: np.ndarray, share: float) -> np.ndarray:
-    """Return the min-plus convolution of `sums` with the costs of one more cell.
+    """Return the min-plus convolution of `sums` with the costs of a further cell.
 
     The last entry of each array is a lower bound for all larger counts or sums.
     """

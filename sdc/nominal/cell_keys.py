@@ -1,4 +1,5 @@
-"""Control tables perturbed by the cell-key method, as an alternative to tables of protected records.
+"""Control tables perturbed by the cell-key method, as an alternative to tables computed from protected
+records.
 
 The method protects published tables only, not the records. Perturbed margins do not add up.
 """
@@ -38,8 +39,8 @@ def cell_keys(tables: ControlTables, combination_keys: np.ndarray) -> np.ndarray
 def perturbed_cells(
     tables: ControlTables, combination_keys: np.ndarray, parameters: CellKeyParameters | None = None
 ) -> np.ndarray:
-    """Return the published count of every cell, (cells,) int64: it is 0 or at least k, and differs from the
-    true count by at most D.
+    """Return the published count of every cell, (cells,) int64; it is 0 or at least k, and within D of the
+    true count.
     """
     table = NoiseTable.of(parameters or CellKeyParameters())
     return table.perturb(tables.original, cell_keys(tables, combination_keys))

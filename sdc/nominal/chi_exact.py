@@ -1,4 +1,4 @@
-"""Chi-ex: the k-anonymous frequency vector with minimal chi-square, solved exactly (Cost 2023, section 5.6).
+"""Chi-ex: k-anonymous frequency vector with minimal chi-square, solved exactly (Cost 2023, section 5.6).
 
 The counts y_i are 0 or at least k, the total of each region is kept, and the errors of the control tables are
 minimised. A cell is a sum of such counts, so its count is 0 or at least k too. The lower convex hulls of the
@@ -28,14 +28,14 @@ from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import StoppedBy
 from scipy import sparse
 
-#: Node limits of branch and bound: for a whole file (at most some minutes for 200 records), and for a block
-#: of a run (seconds).
+#: Node limits of branch and bound: for a whole file (at most minutes for 200 records), and for a block of a
+#: run (seconds).
 NODES, BLOCK_NODES = 2_000, 20
 
 
 @dataclass(frozen=True)
 class ChiExact:
-    """A protected frequency vector and what was proved about it.
+    """A protected frequency vector, and the proved bound on its objective.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ChiExact:
 
 
 def chi_exact(task: ProtectionTask, *, start: np.ndarray | None = None) -> ChiExact:
-    """Solve Chi-ex, starting from `start` or from a local search. The total of each region is kept.
+    """Solve Chi-ex, starting from `start` or from a local search. The total of each region is preserved.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def chi_exact(task: ProtectionTask, *, start: np.ndarray | None = None) -> ChiEx
 
 
 def solve_within_maxima(task: ProtectionTask, errors: SearchObjective) -> np.ndarray | None:
-    """Return counts with small chi-square whose errors do not exceed any maximum, (m,); None if no such
-    counts were found.
+    """Return counts with small chi-square and no error above its maximum, (m,); None if no such counts were
+    found.
 
     The maxima, the cells that must be kept and the structural zeros of the task hold as constraints. The
     program stops after `BLOCK_NODES` nodes, so None does not prove that there are no such counts.
@@ -173,7 +173,7 @@ def _program(
     weight: float,
     allowed: np.ndarray | None = None,
 ) -> tuple[Program, HullProgram]:
-    """Build the program (5.6.1)-(5.6.5) over hulls.
+    """Build the program (5.6.1)-(5.6.5) over convex hulls of the errors.
 
     Columns are the counts y, binaries for y > 0, the pieces of the hulls and, with a weight, the deviations
     |y - y0|. Solutions with a chi-square above the objective `known` are excluded.
@@ -194,8 +194,8 @@ def _program(
     matrix = sparse.vstack(
         [
             sparse.hstack([rows.incidence, _nothing(len(hull.first), m), hull.pieces]),
-            sparse.hstack([regions, _nothing(len(totals), m + pieces)]),  # (5.6.3)
-            sparse.hstack([one, -k * one, _nothing(m, pieces)]),  # (5.6.4): y >= k or
+            sparse.hstack([regions, _nothing(len(totals), m + pieces)]),  # constraint (5.6.3)
+            sparse.hstack([one, -k * one, _nothing(m, pieces)]),  # constraint (5.6.4): y >= k or
             sparse.hstack([one, -sparse.diags(most), _nothing(m, pieces)]),  # y = 0
         ]
     )
@@ -215,13 +215,15 @@ def _program(
 def _values_at(
     counts: np.ndarray, frequencies: FrequencyVector, rows: ErrorRows, hull: HullProgram, weight: float
 ) -> np.ndarray:
-    """Return the values of the program's columns at feasible counts."""
+    """Return the values of the program's columns for feasible counts."""
     deviations = np.abs(counts - frequencies.counts) if weight else np.empty(0)
     return np.concatenate([counts, counts > 0, hull.fill(rows.incidence @ counts), deviations])
 
 
 def _with_deviations(program: Program, original: np.ndarray, weight: float) -> Program:
-    """Return the program with a column d >= |y - y0| per key combination, which costs the weight."""
+    """Return the program with an additional column d >= |y - y0| per key combination, whose cost is the
+    deviation weight.
+    """
     m, columns = len(original), len(program.costs)
     one, zeros = sparse.identity(m, format="csr"), _nothing(m, columns - m)
     return Program(
@@ -243,14 +245,15 @@ def _with_deviations(program: Program, original: np.ndarray, weight: float) -> P
 
 
 def _attainable(rows: ErrorRows, k: int, frequencies: FrequencyVector, known: float) -> list[np.ndarray]:
-    """Return the attainable counts of each row: 0, and all counts from k on for which the error of the row is
+    """Return the attainable counts of each row: 0, and all counts of at least k for which the row's error is
     at most `known`.
 
     If a row consists of whole regions, its only attainable count is the total of these regions.
     """
     regions = frequencies.region_matrix()
     totals = regions @ frequencies.counts.astype(float)
-    touched = (regions @ rows.incidence.T).toarray()  # number of combinations of each region in each row
+    # number of combinations of each region that occur in each row
+    touched = (regions @ rows.incidence.T).toarray()
     members = np.asarray(regions.sum(axis=1)).ravel()[:, None]
     whole = ((touched == 0) | (touched == members)).all(axis=0)
     largest = totals @ (touched > 0)
@@ -268,7 +271,7 @@ def _attainable(rows: ErrorRows, k: int, frequencies: FrequencyVector, known: fl
 
 
 def _largest_counts(rows: ErrorRows, largest: np.ndarray) -> np.ndarray:
-    """Return the largest possible count of each combination: the least maximum of its cells."""
+    """Return the largest possible count of each combination: the smallest maximum among its cells."""
     by_combination = rows.incidence.tocsc()
     counts = np.full(by_combination.shape[1], np.inf)
     for i in range(len(counts)):
@@ -293,13 +296,13 @@ def _check_start(frequencies: FrequencyVector, k: int, start: np.ndarray) -> Non
         or (regions @ start != regions @ frequencies.counts).any()
     ):
         raise InvalidParameter(
-            "start: expected one count per key combination, 0 or at least k, with the total of each region "
-            "kept; found other counts. Leave start out to search for one"
+            "start: expected one count per key combination (0 or at least k) that preserves the total of "
+            "each region, found other counts. Leave start out to search for one"
         )
 
 
 def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
-    """Protect a frequency vector by Chi-ex."""
+    """Protect the frequency vector of a task by Chi-ex."""
     assert task.parameters is None or isinstance(task.parameters, ChiExactParameters)
     parameters = task.parameters or ChiExactParameters()
     if parameters.nodes is None and task.in_block and task.effort != "exact":

@@ -19,14 +19,14 @@ from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
 from microguard.sdc.nominal.region_levels import RegionLevels
 from scipy import sparse
 
-#: Key ranges up to this multiple of the number of combinations are ranked by a lookup table instead of a
+#: Maximum key range, as a multiple of the number of combinations, for ranking by a lookup table instead of a
 #: sort.
 _LOOKUP_FACTOR = 8
 
 
 @dataclass(frozen=True)
 class ControlTables:
-    """Occurring cells of the control tables, and the cell of each key combination in each table.
+    """Nonempty cells of the control tables, and the cell of each key combination in each table.
 
     Attributes
     ----------
@@ -128,24 +128,22 @@ class ControlTables:
 
     @cached_property
     def reciprocals(self) -> np.ndarray:
-        """Return 1 / original count of each cell, which weights its squared error; 0 for an original count of
-        0.
-        """
+        """Return 1 / original count of each cell (0 if it is 0), which is the weight of its squared error."""
         return np.divide(1.0, self.original, out=np.zeros(len(self.original)), where=self.original > 0)
 
     @property
     def width(self) -> np.ndarray:
-        """Return the number of names of each cell's table, including a region, (cells,)."""
+        """Return the number of variables of each cell's table, including a region, (cells,)."""
         return self.dimension + (self.level > 0)
 
     def beside(self, original: np.ndarray, elsewhere: np.ndarray) -> ControlTables:
-        """Return the same cells for one partition of a file, with the records of the other partitions; see
-        the attributes `original` and `elsewhere`.
+        """Return the same cells for one partition of a file; `original` and `elsewhere` then include the
+        records of the others.
         """
         return replace(self, original=original, elsewhere=elsewhere)
 
     def held(self, counts: np.ndarray) -> np.ndarray:
-        """Count the records of these combinations in every cell, (cells,) int64."""
+        """Count the records of the given combinations in every cell, (cells,) int64."""
         if len(counts) != len(self.cells):
             raise ShapeMismatch(
                 f"counts: expected one per key combination, {len(self.cells)}, found {len(counts)}"
@@ -153,7 +151,9 @@ class ControlTables:
         return _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
 
     def totals(self, counts: np.ndarray) -> np.ndarray:
-        """Return the count of every cell, (cells,) int64: records of these combinations plus `elsewhere`."""
+        """Return the count of every cell, (cells,) int64: the records of the given combinations plus
+        `elsewhere`.
+        """
         here = self.held(counts)
         return here if self.elsewhere is None else here + self.elsewhere
 
@@ -166,7 +166,9 @@ class ControlTables:
         return float(np.sum(self.errors(counts) ** 2 * self.reciprocals))
 
     def kept(self, k: int, dimension: int) -> np.ndarray:
-        """Return which cells have k or more original records and at most `dimension` variables, (cells,)."""
+        """Return whether each cell must not become empty: k or more original records and at most `dimension`
+        variables, (cells,).
+        """
         return np.asarray((self.original >= k) & (self.dimension <= dimension))
 
     def max_absolute_error(self, counts: np.ndarray) -> dict[int, int]:
@@ -188,7 +190,7 @@ def named_tables(
     control_tables: int | Sequence[Sequence[Hashable]],
     levels: RegionLevels | None = None,
 ) -> tuple[tuple[Hashable, ...], ...]:
-    """Return the requested tables: all with 1 to d variables, or the given ones after validation."""
+    """Return the requested tables: all with 1 to d variables, or the given list after validation."""
     if isinstance(control_tables, int | np.integer) and not isinstance(control_tables, bool):
         if control_tables < 1:
             raise InvalidParameter(
@@ -216,7 +218,7 @@ def named_tables(
                 )
         if len(set(names)) != len(names):
             raise InvalidParameter(
-                f"control_tables: expected each name once in a table, found {tuple(names)!r}"
+                f"control_tables: expected each name only once in a table, found {tuple(names)!r}"
             )
         tables.append(tuple(names))
     if not tables:
@@ -227,15 +229,14 @@ def named_tables(
 
 
 def _level(levels: RegionLevels | None, frequencies: FrequencyVector, names: tuple[Hashable, ...]) -> int:
-    """Return 0 for a table without a region, else 1 + the position of its level.
+    """Return 0 for a table without a region, otherwise 1 + the position of its region level.
 
     A name that is both a variable and a region level refers to the variable.
     """
     regions = [name for name in names if name not in frequencies.names]
     if len(regions) > 1:
         raise InvalidParameter(
-            "control_tables: expected at most one region level in a table, found two levels. Keep the finer "
-            "one"
+            "control_tables: expected at most one region level in a table, found two. Keep the finer level"
         )
     return 0 if not regions or levels is None else 1 + levels.names.index(regions[0])
 
@@ -243,7 +244,9 @@ def _level(levels: RegionLevels | None, frequencies: FrequencyVector, names: tup
 def cell_keys(
     frequencies: FrequencyVector, names: tuple[Hashable, ...], levels: RegionLevels | None
 ) -> tuple[np.ndarray, int]:
-    """Return a sortable key of each combination's cell in a table, (m,), and the range of the keys."""
+    """Return sortable keys of the cells that contain each combination in a table, (m,), and the range of the
+    keys.
+    """
     columns, sizes = [], []
     for name in names:
         if name in frequencies.names:

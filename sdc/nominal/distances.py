@@ -15,7 +15,7 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 
 Coarsening = tuple[int, np.ndarray]
-"""Largest distance within a group, and the group of each value, (values,)."""
+"""Coarsening of a variable: largest distance within a group, and the group of each value, (values,)."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ class Ordinal:
     def __post_init__(self) -> None:
         _check_weight(self.weight)
         if self.positions is not None and len(set(self.positions.values())) < len(self.positions):
-            raise InvalidParameter("positions: expected a different position for each value, found one twice")
+            raise InvalidParameter(
+                "positions: expected a different position for each value, found a repeated one"
+            )
         if self.missing is not None:
             _check_weight(self.missing)
 
@@ -111,7 +113,7 @@ class Ordinal:
         return [*levels, (self.weight * largest, np.zeros(len(values), np.int64))]
 
     def _places(self, values: Sequence[Hashable]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the position of each value, and whether it has one."""
+        """Return the position of each value, and whether the value has one."""
         if self.positions is None:
             return np.arange(len(values)), np.ones(len(values), bool)
         known = np.array([value in self.positions for value in values], bool)
@@ -142,14 +144,12 @@ class Hierarchical:
         _check_weight(self.weight)
         if len({len(above) for above in self.ancestors.values()}) > 1:
             raise InvalidParameter(
-                "ancestors: expected one a level for every value, found different numbers of ancestors"
+                "ancestors: expected one per level for every value, found different numbers of ancestors"
             )
         for level in range(1, self._levels):
             parents = {(above[level - 1], above[level]) for above in self.ancestors.values()}
             if len({child for child, _ in parents}) < len(parents):
-                raise InvalidParameter(
-                    "ancestors: expected one parent of each code, found a code below two others"
-                )
+                raise InvalidParameter("ancestors: expected one parent of each code, found a code with two")
 
     @property
     def _levels(self) -> int:
@@ -215,7 +215,8 @@ class Costs:
         absent = sum(value not in row for value in values)
         if absent:
             raise InvalidParameter(
-                f"variable with a cost matrix: expected values of the matrix, found {absent} others. Add them"
+                f"variable with a cost matrix: expected values of the matrix, found {absent} others. Add "
+                "them to the matrix"
             )
         rows = np.array([row[value] for value in values], np.int64)
         costs = np.asarray(self.matrix, np.int64)[np.ix_(rows, rows)]

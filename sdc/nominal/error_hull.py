@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-#: Slack of bounds that follow from an incumbent, in chi-square. Rounding must not exclude the incumbent.
+#: Slack, in chi-square, of bounds derived from an incumbent, so that rounding never excludes the incumbent.
 _SLACK = 1e-6
 
 
 @dataclass(frozen=True)
 class ErrorRows:
-    """Sums of cell errors, each a quadratic function of one count.
+    """Rows of cell errors; the error of each row is a quadratic function of one count.
 
     Row r represents all cells with the same incidence. With the count g = incidence[r] @ choices, the sum of
     their errors is square[r] g^2 + linear[r] g + constant[r].
@@ -51,7 +51,7 @@ class ErrorRows:
 
 @dataclass(frozen=True)
 class HullProgram:
-    """Hulls as constraints: incidence @ choices + pieces @ (filled lengths) = first.
+    """Convex hulls as constraints: incidence @ choices + pieces @ (filled lengths) = first.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class HullProgram:
     offset: float
 
     def fill(self, counts: np.ndarray) -> np.ndarray:
-        """Return how much of each piece is used at these counts (rows,); cheap pieces are used first."""
+        """Return the used length of each piece at these counts (rows,); cheap pieces are used first."""
         row = np.repeat(np.arange(len(self.first)), np.diff(self.pieces.indptr))
         begins = np.concatenate([[0.0], np.cumsum(self.lengths)])
         begin_in_row = begins[:-1] - begins[self.pieces.indptr[:-1]][row]
@@ -117,7 +117,7 @@ def merge_cells(incidence: sparse.spmatrix, base: np.ndarray, original: np.ndarr
 
 
 def hull_program(rows: ErrorRows, attainable: list[np.ndarray], upper_bound: float) -> HullProgram:
-    """Build the hulls over the attainable counts, without counts that exceed an upper bound by themselves.
+    """Build the hulls over the attainable counts, without counts whose error alone exceeds an upper bound.
 
     Parameters
     ----------

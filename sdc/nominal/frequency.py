@@ -1,4 +1,4 @@
-"""The frequency vector: the distinct key combinations of nominal values with their counts.
+"""Frequency vector: the distinct key combinations of nominal values and their counts.
 
 Nominal methods process the frequency vector instead of records. It contains only combinations that occur (the
 *abbreviated* frequency vector of Cost 2023, sections 1.1 and 2.1).
@@ -14,7 +14,7 @@ import pandas as pd
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch, TooFewRecords, UnknownVariable
 from scipy import sparse
 
-#: Upper bound on mixed-radix keys. A prefix that would exceed it is replaced by its rank.
+#: Upper limit of mixed-radix keys. If a prefix would exceed it, the prefix is replaced by its rank.
 LARGEST_KEY = 1 << 62
 
 
@@ -45,9 +45,13 @@ class FrequencyVector:
     def __post_init__(self) -> None:
         m, a = self.codes.shape
         if len(self.counts) != m or (self.regions is not None and len(self.regions) != m):
-            raise ShapeMismatch(f"counts and regions: expected one per key combination, {m}, found others")
+            raise ShapeMismatch(
+                f"counts and regions: expected one per key combination, {m}, found another number"
+            )
         if len(self.domain_sizes) != a or len(self.names) != a:
-            raise ShapeMismatch(f"names and domain sizes: expected one per variable, {a}, found others")
+            raise ShapeMismatch(
+                f"names and domain sizes: expected one per variable, {a}, found another number"
+            )
         if m and (self.counts.min() < 0 or self.codes.min() < 0 or (self.codes >= self.domain_sizes).any()):
             raise InvalidParameter(
                 "counts and codes: expected counts of at least 0 and codes below the domain size, found "
@@ -55,8 +59,8 @@ class FrequencyVector:
             )
         if not _strictly_increasing(self._columns()):
             raise InvalidParameter(
-                "key combinations: expected distinct and sorted ones, found others. Build them with "
-                "`collapse`"
+                "key combinations: expected distinct and sorted combinations, found others. Build them "
+                "with `collapse`"
             )
 
     def __len__(self) -> int:
@@ -77,12 +81,14 @@ class FrequencyVector:
         return np.zeros(len(self), np.int32) if self.regions is None else self.regions
 
     def region_matrix(self) -> sparse.csr_matrix:
-        """Return the incidence matrix of regions and combinations, (regions, m), which sums by region."""
+        """Return the incidence matrix of regions and combinations, (regions, m), which computes sums by
+        region.
+        """
         region = np.unique(self.region_of(), return_inverse=True)[1]
         return sparse.csr_matrix((np.ones(len(self)), (region, np.arange(len(self)))))
 
     def at_risk(self, k: int) -> np.ndarray:
-        """Return which combinations have 1 to k - 1 records ("confidentiality problems"), (m,) bool."""
+        """Return whether each combination has 1 to k - 1 records (a "confidentiality problem"), (m,) bool."""
         return (self.counts > 0) & (self.counts < k)
 
     def _columns(self) -> list[np.ndarray]:
@@ -92,7 +98,7 @@ class FrequencyVector:
 
 @dataclass(frozen=True)
 class CodedFrame:
-    """Frame coded as positions in its frequency vector, with the inverse mapping to values.
+    """Frame whose records are coded as positions in its frequency vector, with the inverse mapping to values.
 
     Attributes
     ----------
@@ -109,7 +115,7 @@ class CodedFrame:
     _carriers: tuple[np.ndarray, ...]
 
     def decode(self, codes: np.ndarray) -> pd.DataFrame:
-        """Return the frame with these codes, (n, a), and the index, columns and dtypes of the original."""
+        """Return the frame with these codes, (n, a); index, columns and dtypes are those of the original."""
         if codes.shape != self.frame.shape:
             raise ShapeMismatch(
                 f"codes: expected the shape of the frame, {self.frame.shape}, found {codes.shape}"
@@ -124,7 +130,9 @@ class CodedFrame:
         return decoded
 
     def decode_combinations(self, combination: np.ndarray) -> pd.DataFrame:
-        """Return the frame in which record i has the values of combination[i], (n,)."""
+        """Return the frame in which record i has the values of combination[i]; `combination` has
+        shape (n,).
+        """
         return self.decode(self.frequencies.codes[combination])
 
     def values(self, variable: int) -> list[Hashable]:
@@ -138,7 +146,7 @@ class CodedFrame:
 
 
 def from_frame(frame: pd.DataFrame, regions: np.ndarray | None = None) -> CodedFrame:
-    """Code a frame of nominal variables. A missing value is a separate category, the last one.
+    """Code a frame of nominal variables. A missing value is a category of its own, the last one.
 
     Codes follow the order of the values, or of the categories of a categorical variable. They do not depend
     on the order of the records. Only values that occur get a code.
@@ -165,7 +173,7 @@ def from_frame(frame: pd.DataFrame, regions: np.ndarray | None = None) -> CodedF
     if not frame.columns.is_unique:
         twice = int(frame.columns.duplicated().sum())
         raise UnknownVariable(
-            f"frame: expected different names of variables, found {twice} repeated. Rename them"
+            f"frame: expected distinct names of variables, found {twice} repeated. Rename them"
         )
     coded = [_code_variable(frame.iloc[:, j], j) for j in range(frame.shape[1])]
     codes = np.column_stack([values for values, _ in coded])
@@ -183,7 +191,7 @@ def collapse(
     regions: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> tuple[FrequencyVector, np.ndarray]:
-    """Collapse rows to distinct key combinations in canonical order.
+    """Collapse rows to their distinct key combinations, in canonical order.
 
     Parameters
     ----------
@@ -224,7 +232,7 @@ def collapse(
 
 
 def mixed_radix(columns: list[np.ndarray], sizes: list[int], rows: int) -> tuple[np.ndarray, int]:
-    """Return one int64 key per row that sorts lexicographically by the columns, and the range of the keys.
+    """Return one int64 key per row and the range of the keys; keys sort like the rows, column by column.
 
     If the product of the sizes would overflow, the key so far is replaced by its rank, which is below the
     number of rows. Therefore any number of variables and any domain size is possible.
@@ -243,16 +251,16 @@ def checked_frame(frame: object) -> pd.DataFrame:
     """Return the argument if it is a DataFrame; raise InvalidParameter otherwise."""
     if not isinstance(frame, pd.DataFrame):
         raise InvalidParameter(
-            f"frame: expected a DataFrame with a column per nominal variable, found {type(frame).__name__}. "
-            "Convert it by pandas.DataFrame(...)"
+            "frame: expected a DataFrame with one column per nominal variable, found "
+            f"{type(frame).__name__}. Convert it by pandas.DataFrame(...)"
         )
     return frame
 
 
 def check_k(records: int, k: int) -> None:
-    """Raise an error if k is not an integer of at least 2, or if there are fewer records than k."""
+    """Raise an error unless k is an integer of at least 2 and there are at least k records."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise InvalidParameter(f"k must be an integer of at least 2, found {k!r}. Choose, for example, 3")
+        raise InvalidParameter(f"k: expected an integer of at least 2, found {k!r}. Choose, for example, 3")
     if records < k:
         raise TooFewRecords(f"records: expected at least k = {k}, found {records}. Lower k")
 
@@ -269,7 +277,7 @@ def check_regions(frequencies: FrequencyVector, k: int) -> None:
 
 
 def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the code of each record, and for each code the position of a record with its value."""
+    """Return the code of each record, and for each code the position of one record that has it."""
     missing = column.isna().to_numpy()
     if isinstance(column.dtype, pd.CategoricalDtype):
         met = column.cat.codes.to_numpy().astype(np.int64)
@@ -293,7 +301,9 @@ def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.nda
 
 
 def _order(values: pd.Index | np.ndarray) -> np.ndarray:
-    """Return the order of distinct values; values of mixed types are sorted by type, then by their text."""
+    """Return the order of distinct values; values of mixed types are sorted by type and then by their
+    text.
+    """
     array = np.asarray(values)
     try:
         return np.argsort(array, kind="stable")

@@ -27,7 +27,7 @@ from microguard.sdc.stop import Deadline
 
 @dataclass(frozen=True)
 class ProtectionTask:
-    """A frequency vector to be protected, and the parameters.
+    """A frequency vector to protect, and the parameters.
 
     Attributes
     ----------
@@ -61,14 +61,16 @@ class ProtectionTask:
 
     @property
     def steered(self) -> bool:
-        """Return whether bounds on errors, kept cells or structural zeros are specified."""
+        """Return whether maximum errors, cells that must not become empty, or structural zeros are
+        specified.
+        """
         return self.max_absolute_error is not None or self.kept_dimension != 0 or self.allowed is not None
 
 
 def protect_counts(
     task: ProtectionTask, name: str, rows: Mapping[str, FrequencyAlgorithm] = FREQUENCY
 ) -> ProtectedCounts:
-    """Protect a frequency vector by the algorithm of this name.
+    """Protect a frequency vector by a named algorithm.
 
     Parameters
     ----------
@@ -87,14 +89,15 @@ def protect_counts(
     row = rows[name]
     if task.steered and not row.steered:
         raise UnsupportedCombination(
-            f"{name} takes no max_absolute_error, kept_dimension or structural_zeros; {LOCAL_SEARCH} does"
+            f"algorithm {name}: expected no max_absolute_error, kept_dimension or structural_zeros, because "
+            f"only {LOCAL_SEARCH} supports them. Leave them out, or choose it"
         )
     row.check(name, task.effort, task.parameters)
     return bounded(task, row.solve(task, name))
 
 
 def chosen(algorithm: str, task: ProtectionTask) -> str:
-    """Return the algorithm that "auto" selects: Chi-ex if the effort is "exact" and its proof is feasible,
+    """Return the algorithm that "auto" selects: Chi-ex if the effort is "exact" and a proof is feasible,
     otherwise local search.
     """
     if algorithm != "auto":
@@ -104,7 +107,7 @@ def chosen(algorithm: str, task: ProtectionTask) -> str:
 
 
 def bounded(task: ProtectionTask, solution: ProtectedCounts) -> ProtectedCounts:
-    """Return the solution with the larger of two lower bounds: its own, and the bound that is valid for every
+    """Return the solution with the larger of two lower bounds: its own, and the bound valid for every
     algorithm.
     """
     chi2, proved = task.tables.chi2(solution.counts), solution.lower_bound

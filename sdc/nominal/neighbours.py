@@ -1,4 +1,4 @@
-"""Similar key combinations: sort orders with similar neighbours, and nearest neighbours."""
+"""Similar key combinations: sort orders whose neighbours are similar, and nearest neighbours."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
 from microguard.sdc.nominal.points import Points, distance
 
-#: Largest number of sort orders for the search. More orders need more memory and do not improve the results.
+#: Maximum number of sort orders for the search. More orders need more memory and do not improve the results.
 _MOST_ORDERS = 12
 
 
 def sorted_combinations(frequencies: FrequencyVector, fastest: int | None = None) -> np.ndarray:
-    """Return positions sorted by region, then by the variables in ascending order of their number of values.
+    """Return the positions sorted by region, then by the variables in ascending order of their number of
+    values.
 
     If given, the variable `fastest` is the last sort key. Without it, this is the order in which SAFE
     processes the vector (Cost 2023, section 2.2).
@@ -29,7 +30,7 @@ def sorted_combinations(frequencies: FrequencyVector, fastest: int | None = None
 
 
 def similarity_orders(frequencies: FrequencyVector) -> tuple[np.ndarray, np.ndarray]:
-    """Return sort orders of the key combinations, one for each variable as the last sort key.
+    """Return sort orders of the key combinations; each has another variable as its last sort key.
 
     Returns
     -------
@@ -47,7 +48,9 @@ def similarity_orders(frequencies: FrequencyVector) -> tuple[np.ndarray, np.ndar
 
 
 def nearest_combinations(points: Points, most: int) -> np.ndarray:
-    """Return the nearest other points of each point, (u, min(most, u - 1)), nearest first, ties by number."""
+    """Return the nearest other points of each point, (u, min(most, u - 1)), nearest first, ties sorted by
+    number.
+    """
     return _nearest(points, min(most, len(points.codes) - 1), points.diameter)
 
 

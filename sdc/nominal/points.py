@@ -1,4 +1,4 @@
-"""Key combinations as points with integer distances.
+"""Key combinations as points whose distances are integers.
 
 By default the distance is the Hamming distance (Cost 2023, equation 1.1.1). With weights, orders, trees or
 cost matrices, a variable has one or more columns, each with a mismatch cost or a cost matrix.
@@ -13,7 +13,7 @@ from microguard.sdc.kernels.compile import kernel
 
 
 class Points(NamedTuple):
-    """Codes of points with the costs of mismatches.
+    """Codes of points, and the costs of mismatches.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Points(NamedTuple):
         )
 
     def at(self, members: np.ndarray) -> Points:
-        """Return the points at these positions."""
+        """Return the points with the given position numbers."""
         return self._replace(codes=np.ascontiguousarray(self.codes[members]))
 
     @property

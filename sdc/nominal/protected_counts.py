@@ -1,4 +1,4 @@
-"""Result of every nominal method: protected counts and a certificate for each optimisation step."""
+"""Result of every nominal method: the protected counts, and a certificate for each optimisation step."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.stop import StoppedBy
 
-#: Objective of a step: the weight of a partition, chi-square (with or without deviations of key
-#: combinations), or the largest excess of a cell's error over the extra error that SAFE allows (max |b_t| -
-#: g_t).
+#: Objectives of steps: weight of a partition, chi-square (without or with deviations of key combinations),
+#: and the largest excess of a cell's error over the extra error that SAFE allows (max |b_t| - g_t).
 Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error above its allowance"]
-#: Tolerance of the solver: objectives that differ by less than this count as equal.
+#: Tolerance of the solver: objectives whose difference is smaller count as equal.
 OBJECTIVE_TOLERANCE = 1e-6
-#: Reason why a step has no bound.
+#: Reason given for a step without a lower bound.
 Unproved = Literal["heuristic", "work", "time"]
 
 
 class Solution(Protocol):
-    """Interface of a step's result."""
+    """Interface of the result of an optimisation step."""
 
     @property
     def lower_bound(self) -> float | None:
-        """Return the proved lower bound on the step's objective, or None."""
+        """Return the proved lower bound on the step's objective; None if there is none."""
 
     @property
     def optimal(self) -> bool:
-        """Return whether the step's objective is proved minimal."""
+        """Return whether the step's objective was proved minimal."""
 
     @property
     def stopped_by(self) -> StoppedBy:
-        """Return the stopping reason: "proof", "work" or "time"."""
+        """Return why the step stopped: "proof", "work" or "time"."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Objective value of one step, and the lower bound that was proved for it.
+    """Objective value of one step, and the lower bound proved for it.
 
     Attributes
     ----------
@@ -66,7 +65,8 @@ class Certificate:
     def __post_init__(self) -> None:
         if (self.lower_bound is None) != (self.unproved is not None):
             raise InvalidParameter(
-                "certificate: expected either a bound or a reason without one, found other"
+                "certificate: expected either a lower bound or a reason for its absence, found both or "
+                "neither"
             )
 
     @classmethod
@@ -79,7 +79,7 @@ class Certificate:
         *,
         heuristic: bool = False,
     ) -> Certificate:
-        """Build the certificate of a step's result; set `heuristic` if the step computes no bound."""
+        """Build the certificate from a step's result; set `heuristic` if the step computes no lower bound."""
         bound, unproved = solution.lower_bound, None
         if bound is None:
             unproved = "heuristic" if heuristic else "time" if solution.stopped_by == "time" else "work"
@@ -87,7 +87,7 @@ class Certificate:
 
     @property
     def gap(self) -> float | None:
-        """Return (value - lower_bound) / value; None without a bound."""
+        """Return (value - lower_bound) / value; None without a lower bound."""
         if self.lower_bound is None:
             return None
         return 0.0 if self.value == 0 else max(0.0, (self.value - self.lower_bound) / abs(self.value))

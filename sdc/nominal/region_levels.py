@@ -17,7 +17,7 @@ REGION = "region"
 
 @dataclass(frozen=True)
 class RegionLevels:
-    """Nested levels of regions, finest first: each region is part of one region of every coarser level.
+    """Nested levels of regions, finest first: each region belongs to one region of every coarser level.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class RegionLevels:
                 f"{self.codes.shape}"
             )
         if len(set(self.names)) != len(self.names):
-            raise UnknownVariable("region levels: expected different names, found one twice. Rename one")
+            raise UnknownVariable("region levels: expected distinct names, found a repeated one. Rename it")
 
     @classmethod
     def single(cls, regions: int, name: Hashable = REGION) -> RegionLevels:
-        """Return a single level with the regions themselves."""
+        """Return a single level that consists of the regions themselves."""
         return cls((name,), np.arange(regions)[None, :])
 
     @classmethod
@@ -55,8 +55,7 @@ class RegionLevels:
         """
         if frame.isna().to_numpy().any():
             raise InvalidParameter(
-                "region levels: expected a region at every level for each record, found a record with no "
-                "region"
+                "region levels: expected a region at every level for each record, found a record without one"
             )
         coded = [pd.factorize(frame.iloc[:, j], sort=True)[0] for j in range(frame.shape[1])]
         first = np.unique(coded[0], return_index=True)[1]
@@ -65,7 +64,7 @@ class RegionLevels:
             if (codes[level][coded[0]] != values).any():
                 raise InvalidParameter(
                     "region levels: expected each region inside one region of a coarser level, found one "
-                    "inside two. Order the levels finest first",
+                    "in two. Order the levels from fine to coarse",
                     variable=str(frame.columns[level]),
                 )
         return cls(tuple(frame.columns), codes), coded[0].astype(np.int32)
@@ -79,7 +78,7 @@ class RegionLevels:
         """Return the tables of each region level with 1 to `dimension` variables."""
         if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 0:
             raise InvalidParameter(
-                f"region_dimension: expected a number of variables, 0 for none, found {dimension!r}"
+                f"region_dimension: expected a number of variables (0 for none), found {dimension!r}"
             )
         highest = min(int(dimension), frequencies.variables)
         return tuple(

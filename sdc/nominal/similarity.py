@@ -1,4 +1,4 @@
-"""Distances of the key combinations of a file, composed of the distances of its variables."""
+"""Distances of the key combinations of a file, composed of the distances of the variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST_DIAMETER = (1 << 15) - 1
 
 @dataclass(frozen=True)
 class Similarity:
-    """Distances of key combinations.
+    """Distances between key combinations.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Similarity:
         values: Sequence[Sequence[Hashable]],
         distances: Mapping[Hashable, Distance],
     ) -> Similarity:
-        """Compose the distances of variables.
+        """Compose the distances of several variables.
 
         Parameters
         ----------
@@ -79,20 +79,20 @@ class Similarity:
         points = _joined(frequencies.codes, parts)
         if points.diameter > _LARGEST_DIAMETER:
             raise InvalidParameter(
-                f"distances: expected a largest distance of at most {_LARGEST_DIAMETER}, found that they add "
-                f"up to {points.diameter}. Scale the weights down"
+                "distances: expected a sum of the variables' largest distances of at most "
+                f"{_LARGEST_DIAMETER}, found {points.diameter}. Reduce the weights"
             )
         largest = [levels[-1][0] for levels in coarser if levels[-1][0] > 0]
         return cls(points, tuple(coarser), min(largest, default=1))
 
     def at(self, members: np.ndarray) -> Similarity:
-        """Return the distances of the combinations at these positions."""
+        """Return the distances of the combinations with the given position numbers."""
         coarser = tuple(tuple((cost, group[members]) for cost, group in each) for each in self.coarser)
         return Similarity(self.points.at(members), coarser, self.unit)
 
 
 def similarity_of(coded: CodedFrame, distances: Mapping[Hashable, Distance]) -> Similarity:
-    """Build the distances of a frame's key combinations."""
+    """Build the distances between the key combinations of a frame."""
     variables = range(coded.frequencies.variables)
     return Similarity.of(coded.frequencies, [coded.values(j) for j in variables], distances)
 

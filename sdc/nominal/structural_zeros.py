@@ -13,14 +13,15 @@ import pandas as pd
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
 from microguard.sdc.nominal.frequency import CodedFrame
 
-#: A rule receives the distinct combinations as a frame and returns which of them are impossible.
+#: Type of a rule: it receives the distinct combinations as a frame and returns for each whether it is
+#: impossible.
 Rule = Callable[[pd.DataFrame], "pd.Series | np.ndarray"]
-#: An entry of a list contains values of some variables that cannot occur together.
+#: Type of a list entry: values of some variables that cannot occur together.
 Declared = Rule | Sequence[Mapping[Hashable, object]]
 
 
 def allowed_combinations(coded: CodedFrame, declared: Declared | None) -> np.ndarray:
-    """Return which key combinations are possible, (m,) bool.
+    """Return for each key combination whether it is possible, (m,) bool.
 
     Raises
     ------
@@ -39,8 +40,8 @@ def allowed_combinations(coded: CodedFrame, declared: Declared | None) -> np.nda
         impossible = np.asarray(declared(distinct), dtype=bool)
         if impossible.shape != (m,):
             raise ShapeMismatch(
-                f"structural zeros: expected one truth value per key combination, {m}, from the rule; found "
-                f"shape {impossible.shape}"
+                "structural zeros: expected that the rule returns one truth value per key combination, "
+                f"{m}; found shape {impossible.shape}"
             )
         return ~impossible
     impossible = np.zeros(m, bool)

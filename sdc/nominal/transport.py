@@ -1,4 +1,4 @@
-"""Assignment of records to protected counts: records that move to another key combination.
+"""Assignment of records to protected counts: which records move to another key combination.
 
 The smallest possible number of records moves: the surplus of each combination. These records move to the
 nearest combinations of the same region, by default in Hamming distance.
@@ -20,15 +20,15 @@ from microguard.sdc.nominal.points import Points, distances_between
 from microguard.sdc.nominal.similarity import Similarity
 from scipy.optimize import linear_sum_assignment
 
-#: Largest number of moved records in a region for which the assignment is solved exactly (about a second).
+#: Maximum number of moved records in a region for an exact assignment (about a second).
 _EXACT = 1_000
-#: Number of rings of increasing distance in which records of larger regions are matched.
+#: Maximum number of rings of increasing distance in which the records of larger regions are matched.
 _MOST_RINGS = 500
 
 
 @dataclass(frozen=True)
 class Flows:
-    """Numbers of records that move between key combinations, sorted by origin, then target.
+    """Numbers of records that move between key combinations, sorted by origin and then by target.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Flows:
 def transport(
     frequencies: FrequencyVector, new_counts: np.ndarray, similarity: Similarity | None = None
 ) -> Flows:
-    """Compute flows that turn the original counts into the new counts.
+    """Compute flows that change the original counts to the new counts.
 
     If at most 1,000 records of a region move, their total distance is minimal. In larger regions,
     combinations are matched greedily in rings of increasing distance. A ring contains the combinations that
@@ -73,8 +73,8 @@ def transport(
     np.add.at(difference, region, change)
     if difference.any():
         raise ShapeMismatch(
-            "new_counts: expected the original number of records in every region, found "
-            f"{int((difference != 0).sum())} regions with another number"
+            "new_counts: expected the original number of records in every region, found another number in "
+            f"{int((difference != 0).sum())} regions"
         )
     moved = np.zeros(len(difference), np.int64)
     np.add.at(moved, region, np.maximum(change, 0))
@@ -90,7 +90,8 @@ def transport(
 
 
 def carry_back(combination: np.ndarray, flows: Flows) -> np.ndarray:
-    """Return the new key combination of each record, (n,). The last records of an origin move, in flow order.
+    """Return the new key combination of each record, (n,). At each origin the last records move, in the order
+    of the flows.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def carry_back(combination: np.ndarray, flows: Flows) -> np.ndarray:
 
 
 def _assigned(points: Points, members: np.ndarray, surplus: np.ndarray, deficit: np.ndarray) -> np.ndarray:
-    """Return the flows of one region with minimal total distance, by a linear assignment of records."""
+    """Return the flows of one region with the least total distance, by a linear assignment of records."""
     giving, taking = members[surplus[members] > 0], members[deficit[members] > 0]
     from_row = np.repeat(np.arange(len(giving)), surplus[giving])
     to_column = np.repeat(np.arange(len(taking)), deficit[taking])
@@ -127,7 +128,7 @@ def _by_rings(
     surplus: np.ndarray,
     deficit: np.ndarray,
 ) -> list[np.ndarray]:
-    """Match flows greedily from near to far; records that no ring matched are matched in sorted order."""
+    """Match records greedily from small to large distances; match the remaining records in sorted order."""
     surplus, deficit = surplus.copy(), deficit.copy()
     matches: list[np.ndarray] = []
     for levels in _rings([[0, *(cost for cost, _ in each)] for each in coarser]):
@@ -136,7 +137,7 @@ def _by_rings(
         shared = [
             frequencies.codes[:, j] if level == 0 else coarser[j][level - 1][1]
             for j, level in enumerate(levels)
-            if level < len(coarser[j])  # the last level has one group
+            if level < len(coarser[j])  # the last level consists of one group
         ]
         matches.append(_matched(frequencies, shared, surplus, deficit))
     if surplus.any():
@@ -147,7 +148,8 @@ def _by_rings(
 
 
 def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
-    """Yield coarsening levels of all variables in order of their total cost; at most `_MOST_RINGS`.
+    """Yield vectors of coarsening levels (one per variable) in order of their total cost; at most
+    `_MOST_RINGS`.
 
     Parameters
     ----------
@@ -160,8 +162,8 @@ def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
             return
         _, levels = heappop(waiting)
         yield levels
-        # A vector of levels could be reached in several orders. It is visited only once, because levels are
-        # raised variable by variable from left to right.
+        # Several orders lead to the same vector of levels. It is visited only once, because levels are raised
+        # variable by variable from left to right.
         last = max((j for j, level in enumerate(levels) if level), default=0)
         for j in range(last, len(costs)):
             if levels[j] + 1 < len(costs[j]):
@@ -173,7 +175,7 @@ def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
 def _matched(
     frequencies: FrequencyVector, shared: list[np.ndarray], surplus: np.ndarray, deficit: np.ndarray
 ) -> np.ndarray:
-    """Match surplus and deficit among combinations of a region with equal codes."""
+    """Match surplus and deficit among combinations of a region that have equal codes."""
     active = np.flatnonzero((surplus > 0) | (deficit > 0))
     columns = [codes[active] for codes in (frequencies.region_of(), *shared)]
     sizes = [int(codes.max(initial=0)) + 1 for codes in columns]
@@ -184,7 +186,7 @@ def _matched(
 
 @kernel
 def _match(order: np.ndarray, key: np.ndarray, surplus: np.ndarray, deficit: np.ndarray) -> np.ndarray:
-    """Match surplus with deficit among positions of equal key, both in order; return flows (f, 3)."""
+    """Match surplus with deficit among positions with equal keys, both in order; return the flows (f, 3)."""
     flows = np.empty((len(order) + 1, 3), np.int64)
     number = 0
     begin = 0

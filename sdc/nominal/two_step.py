@@ -1,4 +1,4 @@
-"""The two-step method of Cost 2023 on a frequency vector: partitioning, then aggregation (own-FIA)."""
+"""Two-step method of Cost 2023 on a frequency vector: partitioning, then aggregation (own-FIA)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def two_step(task: ProtectionTask, name: str) -> ProtectedCounts:
 
 @dataclass(frozen=True)
 class _Region:
-    """Clusters of one region: key combination and cluster of each of its records."""
+    """Clusters of one region: key combination and cluster of each record."""
 
     combination: np.ndarray
     cluster: np.ndarray
@@ -85,7 +85,8 @@ class _Region:
         )
         if problem.records < k:
             raise TooFewRecords(
-                f"region: expected at least k = {k} records, found {problem.records}. Merge or suppress it"
+                f"region: expected at least k = {k} records, found {problem.records}. Merge or suppress the "
+                "region"
             )
         algorithm = "set-partitioning" if name == TWO_OPTIMAL else name
         assert task.parameters is None or isinstance(task.parameters, Guidance)
@@ -108,7 +109,9 @@ def _numbered(regions: list[_Region]) -> np.ndarray:
 
 
 def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -> Certificate:
-    """Add up the weights and bounds of the regions; there is no bound if one region has no bound."""
+    """Sum the weights and bounds of the regions; without a bound for every region, there is no total
+    bound.
+    """
     bounds = [partition.lower_bound for partition in partitions]
     proved = [bound for bound in bounds if bound is not None]
     bound = float(sum(proved)) if len(proved) == len(bounds) else None

@@ -14,15 +14,15 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.special import ndtri
 
-#: Smallest share of a variance that counts as positive: with a smaller share, a variable counts as a linear
-#: combination of the variables before it.
+#: Minimum share of a variance that counts as positive. Below it, a variable counts as a linear combination of
+#: the variables before it.
 LEAST_PIVOT = 1e-10
 
 
-#: Largest difference between L L' and the correlations for which the correlations count as positive
+#: Maximum difference between L L' and the correlations for which the correlations count as positive
 #: semi-definite.
 MOST_RESIDUAL = 1e-4
-#: Correlations that are not positive semi-definite are shrunk in steps of 1 / SHRINKS.
+#: Correlations that are not positive semi-definite are shrunk in steps of 1 / this number.
 SHRINKS = 1 << 20
 
 
@@ -54,7 +54,7 @@ def definite(correlations: np.ndarray) -> np.ndarray:
 
 
 def _residual(matrix: np.ndarray) -> float:
-    """Return the largest difference of L L' and the matrix."""
+    """Return the largest difference between L L' and the matrix."""
     lower = factor(matrix).tolist()
     return max(
         (
@@ -67,7 +67,7 @@ def _residual(matrix: np.ndarray) -> float:
 
 
 def _product(one: list[float], other: list[float], terms: int) -> float:
-    """Add up products from first to last, so that the result is the same on every machine."""
+    """Sum products from first to last, so that the result is equal on every machine."""
     total = 0.0
     for a, b in zip(one[:terms], other[:terms], strict=True):
         total += a * b
@@ -107,7 +107,7 @@ def factor(covariance: np.ndarray) -> np.ndarray:
 def with_noise(
     values: np.ndarray, correlation_factor: np.ndarray, uniforms: np.ndarray, share: float, *, keep: bool
 ) -> np.ndarray:
-    """Return values with noise, in the units of the values.
+    """Return the values plus noise, in the units of the values.
 
     Parameters
     ----------
@@ -130,13 +130,13 @@ def with_noise(
         raise InvalidParameter(f"share: expected a number above 0, found {share!r}")
     if values.shape != uniforms.shape or correlation_factor.shape != (values.shape[1],) * 2:
         raise ShapeMismatch(
-            f"expected as many draws as values and a square factor, found {values.shape} values, "
+            f"draws: expected as many as values, and a square factor; found {values.shape} values, "
             f"{uniforms.shape} draws and a factor {correlation_factor.shape}"
         )
     normal = ndtri(uniforms + 2.0**-54)
     noisy = np.array(values, np.float64)
     size = np.sqrt(share)
     for j, row in enumerate(correlation_factor):
-        for i in range(j + 1):  # not by a matrix product, whose rounding depends on the number of records
+        for i in range(j + 1):  # no matrix product, because its rounding depends on the number of records
             noisy[:, j] += size * row[i] * normal[:, i]
     return noisy / np.sqrt(1 + share) if keep else noisy

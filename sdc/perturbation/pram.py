@@ -1,4 +1,5 @@
-"""Post-randomisation (PRAM): each value moves to another category by a transition matrix.
+"""Post-randomisation (PRAM): each value changes to another category with the probabilities of a transition
+matrix.
 
 Kooiman, Willenborg and Gouweleeuw 1997, PRAM: a method for disclosure limitation of microdata. Gouweleeuw,
 Kooiman, Willenborg and de Wolf 1998, Post randomisation for statistical disclosure control (Journal of
@@ -36,7 +37,7 @@ def transition_matrix(counts: np.ndarray, stay: float, *, invariant: bool = True
     """
     counts = np.asarray(counts, np.float64)
     if counts.ndim != 1 or not len(counts) or counts.min() <= 0:
-        raise InvalidParameter("counts: expected one positive count for each category")
+        raise InvalidParameter("counts: expected one positive count for each category, found others")
     if not 0 <= stay <= 1:
         raise InvalidParameter(f"stay: expected a probability, found {stay!r}")
     m = len(counts)
@@ -76,8 +77,8 @@ def two_stage(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def free_matrix(categories: list[str], transitions: Mapping[tuple[str, str], float]) -> np.ndarray:
-    """Return the matrix of given transitions between categories; the remaining probability is that of no
-    change.
+    """Return the transition matrix with the given probabilities of changes; the remaining probability is that
+    of no change.
 
     Raises
     ------
@@ -88,11 +89,15 @@ def free_matrix(categories: list[str], transitions: Mapping[tuple[str, str], flo
     matrix = np.zeros((len(place), len(place)))
     for (category, other), probability in transitions.items():
         if category not in place or other not in place:
-            raise InvalidParameter("transitions: a category does not occur in the file")
+            raise InvalidParameter(
+                "transitions: expected categories that occur in the file, found another one"
+            )
         matrix[place[category], place[other]] += probability
     left = 1 - matrix.sum(axis=1)
     if left.min(initial=1.0) < -1e-12:
-        raise InvalidParameter("transitions: the probabilities of a category add up to more than 1")
+        raise InvalidParameter(
+            "transitions: expected probabilities of a category with a sum of at most 1, found a larger sum"
+        )
     np.fill_diagonal(matrix, np.maximum(left, 0.0))
     return matrix
 

@@ -1,4 +1,4 @@
-"""Rank swapping: records whose ranks are near each other exchange their values.
+"""Rank swapping: records whose ranks are close to each other exchange their values.
 
 Moore 1996, Controlled data-swapping techniques for masking public use microdata sets (US Bureau of the
 Census, RR 96-04). A value is exchanged with a value whose rank is higher by at most a window, drawn at random
@@ -12,12 +12,12 @@ from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.kernels.random import integer_below, new_stream
 
-#: Number of random draws from a window before it is searched in order.
+#: Number of random draws from a window before the window is searched in order.
 DRAWS = 32
 
 
 def partners(records: int, window: float, seed: int) -> np.ndarray:
-    """Return the rank with which each rank exchanges its value.
+    """Return for each rank the rank with which it exchanges its value.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _exchanged(records: int, reach: int, state: np.ndarray) -> np.ndarray:
             if partner[drawn] == drawn:
                 other = drawn
                 break
-        if other < 0 < above:  # few ranks are left without a partner
+        if other < 0 < above:  # few ranks still have no partner
             begin = integer_below(state, above)
             for step in range(above):
                 drawn = rank + 1 + (begin + step) % above

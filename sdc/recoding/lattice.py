@@ -1,5 +1,5 @@
-"""The lattice of generalisations: a node specifies one hierarchy level per variable, and its equivalence
-classes can be counted.
+"""Lattice of generalisations: a node specifies one hierarchy level per variable and defines equivalence
+classes.
 
 Losses are shares from 0 (values unchanged) to 1 (nothing is published). Granularity is the LM of Iyengar
 (2002): the share of the other categories that a published value does not exclude. Precision is that of
@@ -19,7 +19,7 @@ _LARGEST_LABEL = 1 << 62
 
 @dataclass(frozen=True)
 class Ladder:
-    """Hierarchy levels of one variable, finest first. At the last level every value is suppressed.
+    """Hierarchy levels of one variable, finest first; at the last level every value is suppressed.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Ladder:
 
     @cached_property
     def granularity(self) -> np.ndarray:
-        """Return the share of the other finest values that a published category may stand for, (levels,
+        """Return for each published category the share of the other finest values that it includes, (levels,
         values).
         """
         loss = np.zeros(self.groups.shape)
@@ -40,12 +40,15 @@ class Ladder:
         for level, groups in enumerate(self.groups):
             sizes = np.bincount(groups[present] + 1, minlength=int(groups.max(initial=-1)) + 2)
             loss[level, present] = (sizes[groups[present] + 1] - 1) / others
-        loss[-1, present] = 1.0  # the last level loses everything, even with a single value
+        # the last level loses all information, even for a variable with a single value
+        loss[-1, present] = 1.0
         return loss
 
     @cached_property
     def precision(self) -> np.ndarray:
-        """Return the level divided by the height, (levels, values); 0 for a missing value."""
+        """Return the level divided by the number of levels above the finest, (levels, values); 0 for a
+        missing value.
+        """
         height = max(len(self.groups) - 1, 1)
         levels = np.arange(len(self.groups))[:, None] / height
         return np.asarray(levels * (self.groups[0] >= 0))
@@ -53,7 +56,7 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Node:
-    """Cost of a node of the lattice.
+    """Loss and suppressed records of a node of the lattice.
 
     Attributes
     ----------
@@ -78,7 +81,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Lattice:
-    """Counts of the finest combinations, and the ladders of their variables.
+    """Counts of the finest combinations, and the hierarchy levels of their variables.
 
     Attributes
     ----------
@@ -114,7 +117,7 @@ class Lattice:
 
     @cached_property
     def losses(self) -> tuple[np.ndarray, ...]:
-        """Return for each variable the contribution of each level to the loss of all records, (levels,)."""
+        """Return for each variable the loss that each level contributes over all records, (levels,)."""
         return tuple(
             self.weights[j] / self.weights.sum() * (self._value_losses(j) @ self._share(j))
             for j in range(len(self.ladders))
@@ -122,7 +125,7 @@ class Lattice:
 
     @cached_property
     def separable(self) -> np.ndarray:
-        """Return the loss of each node before suppression, (levels of each variable).
+        """Return the loss of each node before suppression; the array has one axis per variable.
 
         Precision replaces discernibility here.
         """
@@ -140,7 +143,7 @@ class Lattice:
         return np.asarray(np.bincount(self.codes[:, j], self.counts, values) / self.records)
 
     def classes(self, node: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the class of each combination and the number of records of each class, by some of the
+        """Return the class of each combination and the number of records of each class, for some of the
         variables only.
 
         Parameters
@@ -163,12 +166,12 @@ class Lattice:
         return place, np.bincount(place, self.counts).astype(np.int64)
 
     def outliers(self, node: dict[int, int]) -> int:
-        """Count the records in classes of fewer than k, by some of the variables only."""
+        """Count the records in classes of fewer than k, for some of the variables only."""
         _, sizes = self.classes(node)
         return int(sizes[sizes < self.k].sum())
 
     def evaluate(self, node: tuple[int, ...]) -> Node:
-        """Count the classes of a node and compute its loss."""
+        """Count the equivalence classes of a node and compute its loss."""
         place, sizes = self.classes(dict(enumerate(node)))
         small = sizes < self.k
         outliers = int(sizes[small].sum())
@@ -190,14 +193,14 @@ class Lattice:
     def _repaired(
         self, node: tuple[int, ...], place: np.ndarray, sizes: np.ndarray, small: np.ndarray
     ) -> np.ndarray:
-        """Suppress the smallest classes of a region too if the region would have fewer than k suppressed
-        records.
+        """Suppress the smallest classes of a region, too, if the region would otherwise have fewer than k
+        suppressed records.
         """
         suppressed = small.copy()
         first = np.unique(place, return_index=True)[1]
         region = self.regions[first]
         values = [self.ladders[j].groups[level][self.codes[first, j]] for j, level in enumerate(node)]
-        # all values of these classes are missing already
+        # all values of these classes are already missing
         empty = (np.column_stack(values) < 0).all(axis=1)
         for each in np.unique(region[small]):
             here = region == each

@@ -1,4 +1,4 @@
-"""Find the node of the lattice with the least loss by predictive tagging on paths, as in OLA and Flash.
+"""Search for the node of the lattice with the least loss by predictive tagging on paths, as in OLA and Flash.
 
 El Emam et al. 2009 (OLA); Kohlmayer et al. 2012 (Flash). Coarser levels merge classes, so a node with too
 many outliers rules out all nodes below it. If two variables alone have too many outliers at some levels, all
@@ -16,18 +16,19 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.recoding.lattice import Lattice, Node
 
-#: Maximum number of nodes of a lattice that is searched completely. In larger lattices a descent from the top
-#: node replaces the search.
+#: Maximum number of nodes of a lattice that is searched completely. In a larger lattice, the search descends
+#: from the top node.
 MOST_NODES = 4_000_000
-#: Maximum number of nodes that are counted. The lower bound states how much better the other nodes may be.
+#: Maximum number of nodes that are evaluated. The lower bound states how much better the remaining nodes may
+#: be.
 MOST_COUNTED = 20_000
-#: Losses that differ by less than this are equal.
+#: Maximum difference of losses that count as equal.
 _EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
 class Recoding:
-    """The levels with the least loss.
+    """Result of recoding: the hierarchy levels with the least loss.
 
     Attributes
     ----------
@@ -76,7 +77,8 @@ def recode(lattice: Lattice, max_suppressed: int = 0, *, most_nodes: int = MOST_
     _, sizes = lattice.classes({})
     if len(sizes) == 0 or sizes.min() < lattice.k:
         raise InvalidParameter(
-            f"regions: expected at least k = {lattice.k} records in each, found fewer", variable="regions"
+            f"regions: expected at least k = {lattice.k} records in each, found fewer in a region",
+            variable="regions",
         )
     nodes = prod(lattice.shape)
     search = _Search(lattice, max_suppressed)
@@ -102,7 +104,7 @@ def recode(lattice: Lattice, max_suppressed: int = 0, *, most_nodes: int = MOST_
 
 
 class _Search:
-    """State of the search: the best node so far, and the number of counted nodes."""
+    """State of the search: the best node so far, and the number of evaluated nodes."""
 
     def __init__(self, lattice: Lattice, max_suppressed: int) -> None:
         self.lattice, self.most = lattice, max_suppressed
@@ -112,7 +114,7 @@ class _Search:
         self.count(self.top)
 
     def count(self, node: tuple[int, ...]) -> Node:
-        """Count the outliers of a node, and keep the node if it is the best so far."""
+        """Count the outliers of a node, and store the node if it is the best so far."""
         self.counted += 1
         found = self.lattice.evaluate(node)
         allowed = found.outliers == 0 or found.records <= self.most
@@ -121,12 +123,12 @@ class _Search:
         return found
 
     def bound_of_bottom(self) -> float:
-        """Return a bound that is valid for every node: the loss of the finest levels."""
+        """Return a lower bound that is valid for every node: the loss of the finest levels."""
         return self.count((0,) * len(self.top)).least
 
     def descend(self) -> None:
-        """Descend from the top node: repeatedly refine the level that leads to the least loss, as long as the
-        node is admissible.
+        """Descend from the top node: repeatedly refine the level that reduces the loss most, while the node
+        is admissible.
         """
         node = self.top
         while True:
@@ -141,7 +143,7 @@ class _Search:
             node = min(allowed)[1]
 
     def complete(self) -> tuple[float, bool]:
-        """Count nodes until no open node can have a smaller loss; return the lower bound and whether the
+        """Evaluate nodes until no open node can have a smaller loss; return the lower bound and whether the
         search was complete.
         """
         lattice = self.lattice
@@ -164,7 +166,7 @@ class _Search:
         return float(min(known, left.min(initial=np.inf))), len(left) == 0
 
     def _rule_out_pairs(self, still_open: np.ndarray) -> None:
-        """Rule out the nodes in which two variables alone have too many outliers."""
+        """Exclude the nodes in which two variables alone already have too many outliers."""
         for i, j in combinations(range(len(self.top)), 2):
             for low, high in np.ndindex(self.lattice.shape[i], self.lattice.shape[j]):
                 part: list[int | slice] = [slice(None)] * len(self.top)
@@ -176,7 +178,7 @@ class _Search:
     def _path(
         self, node: tuple[int, ...], still_open: np.ndarray, guide: np.ndarray
     ) -> list[tuple[int, ...]]:
-        """Return an ascending path of open nodes, in which each next node has the least loss."""
+        """Return an ascending path of open nodes; each next node is the one with the least loss."""
         path = [node]
         while True:
             above = [
@@ -190,8 +192,8 @@ class _Search:
             path.append(node)
 
     def _bisect(self, path: list[tuple[int, ...]], still_open: np.ndarray, lower: np.ndarray) -> None:
-        """Find the lowest node of a path with few enough outliers, by bisection; rule out the nodes that the
-        counts exclude.
+        """Find the lowest admissible node of a path by bisection, and exclude the nodes that the counts rule
+        out.
         """
         first, last = 0, len(path) - 1
         while first <= last:

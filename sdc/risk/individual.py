@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 ONE = 1.0 - 1e-12
-"""Sampling fraction above which a class counts as fully sampled, so that its risk is 1/f."""
+"""Sampling fraction above which a class counts as fully sampled; its risk is then 1/f."""
 
 
 def class_risk(records: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Return the re-identification risk of a record of each class, (m,).
+    """Return the re-identification risk of a record in each class, (m,).
 
     The risk is the probability that an intruder who knows the key variables of a unit picks the right record.
     With f records that represent F units and p = f / F, it is the expected 1/F under a negative binomial F
@@ -25,7 +25,8 @@ def class_risk(records: np.ndarray, units: np.ndarray) -> np.ndarray:
     units : (m,) array
         Sum of their sampling weights, F. A sum below f counts as f: the class is fully sampled.
     """
-    from scipy.special import hyp2f1  # import takes 0.2 s; only runs with weights need it
+    # imported here, because the import takes 0.2 s and only runs with weights need it
+    from scipy.special import hyp2f1
 
     f = np.asarray(records, dtype=np.float64)
     p = np.minimum(f / np.maximum(np.asarray(units, dtype=np.float64), f), 1.0)

@@ -1,4 +1,4 @@
-"""Distance-based record linkage and interval disclosure by an intruder who has the original records."""
+"""Distance-based record linkage and interval disclosure, for an intruder who has the original records."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import kernel
 
 TIE = 1e-9
-"""Relative difference below which two distances count as equal, because of rounding errors."""
+"""Maximum relative difference of distances that count as equal, because of rounding errors."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Records in the metric that an intruder uses.
+    """Records in the metric that the intruder uses.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Points:
 def nearer_and_tied(
     points: Points, own_distance: np.ndarray, places: Points
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compare each original's distance to its own protected record with the distances to all protected ones.
+    """For each original record, count the protected records that are nearer than its own, or equally near.
 
     Results for parts of the protected file combine: `nearer` by "or", `tied` by addition.
 
@@ -92,7 +92,7 @@ def nearer_and_tied(
 def _compare(
     numbers, categories, own_distance, starts, other_numbers, other_categories, regions, nearer, tied
 ):
-    """Compare each protected record with the originals of its region.
+    """For each protected record, compare its distances to all originals of its region.
 
     The summation of squares stops once the sum exceeds the squared distance of the original to its own
     protected record.
@@ -127,7 +127,8 @@ def _compare(
 
 
 def inside_interval(original: np.ndarray, protected: np.ndarray, width: float) -> np.ndarray:
-    """Compute interval disclosure: the shares of values near the published value, by variable.
+    """Compute interval disclosure: by variable, the share of original values that are near the published
+    value.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 @dataclass(frozen=True)
 class Suda2Scores:
-    """Minimal sample uniques and SUDA2 score of each record.
+    """Minimal sample uniques and the SUDA2 score of each record.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Suda2Scores:
 
 
 def suda2(codes: np.ndarray, max_size: int | None = None) -> Suda2Scores:
-    """Find the minimal sample uniques up to a size, and compute the SUDA2 scores.
+    """Find the minimal sample uniques up to a size, and compute the SUDA2 scores from them.
 
     Parameters
     ----------

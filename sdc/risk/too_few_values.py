@@ -1,4 +1,4 @@
-"""Probability that the units of a class have too few distinct sensitive values, computed without looking at
+"""Probability that the units of a class have too few distinct sensitive values, computed without reading
 these values.
 
 A register withholds the sensitive values of a batch of new records if the batch has too few distinct values.
@@ -16,12 +16,14 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from scipy.special import gammaln
 
-#: Intraclass correlation of the values of units that enter together: a usual value for clusters in household
+#: Intraclass correlation of the values of units that enter together; a usual value for clusters in household
 #: surveys.
 CORRELATION = 0.05
-#: Number of batches with enough values that are withheld for each batch with too few.
+#: Number of batches with enough values that are withheld for each batch with too few, so that withholding
+#: discloses little.
 DECOY_BATCHES = 2.0
-#: Larger batches count as having this many units, which overestimates the probability.
+#: Maximum size of a batch. Larger batches count as having this many units, which overestimates the
+#: probability.
 MOST_UNITS = 400
 
 
@@ -44,13 +46,13 @@ def too_few_values_probability(shares: np.ndarray, units: int, least: int) -> fl
     """
     shares = np.asarray(shares, dtype=float)
     if shares.min(initial=0.0) < 0.0 or shares.sum() > 1.0 + 1e-9:
-        raise InvalidParameter("shares: expected numbers of at least 0 with a sum of at most 1")
+        raise InvalidParameter("shares: expected numbers of at least 0 with a sum of at most 1, found others")
     if units < least:
         return 1.0
     n = min(units, MOST_UNITS)
     concentration = 1.0 / CORRELATION - 1.0
     missing = max(0.0, 1.0 - float(shares.sum()))
-    # weights[j, m]: weight of samples of m units with j distinct values, among the values processed so far
+    # weights[j, m]: weight of samples of m units with j distinct values, over the values processed so far
     weights = np.zeros((least, n + 1))
     weights[0] = _weights(concentration * missing, n)
     for share in shares[shares > 0.0]:
@@ -62,7 +64,7 @@ def too_few_values_probability(shares: np.ndarray, units: int, least: int) -> fl
 
 
 def withholding_probability(too_few: float) -> float:
-    """Return the probability with which a batch that has enough values is withheld.
+    """Return the probability with which a batch that has enough distinct values is withheld.
 
     One in 1 + `DECOY_BATCHES` of the withheld batches has too few values.
 
@@ -75,7 +77,7 @@ def withholding_probability(too_few: float) -> float:
 
 
 def _weights(alpha: float, n: int) -> np.ndarray:
-    """Return the weights of 0 to n units with one value, (n + 1,): rising factorial of alpha over m!."""
+    """Return the weights of 0 to n units with the same value, (n + 1,): rising factorial of alpha over m!."""
     if alpha <= 0.0:
         return np.append(1.0, np.zeros(n))
     m = np.arange(n + 1)

@@ -1,4 +1,4 @@
-"""Exact solution of the optimisation problems behind SAFE (Cost 2023, (2.1.1)-(2.1.5) and section 3.2).
+"""Exact solution of the optimisation problems of SAFE (Cost 2023, (2.1.1)-(2.1.5) and section 3.2).
 
 The program minimises max_t |b_t| - g_t over counts that are 0 or at least k and keep the number of records;
 b_t is the error of cell t and g_t its extra error. The modified problem of section 3.2 adds w times the sum
@@ -22,7 +22,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class ExactSafe:
-    """Protected counts, and what was proved about the objective.
+    """Protected counts, and the proved bound on the objective.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def safe_exact(
     answer = solve(program, limits, _point(frequencies, objective, start))
     if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.FAILED):
         raise SolverFailed(
-            f"SAFE: expected the solver to find a solution, found status {answer.status.value}. Choose "
+            f"SAFE: expected a solution of the integer program, found status {answer.status.value}. Choose "
             'algorithm = "safe"'
         )
     counts, value = start, objective.value(start)
@@ -90,7 +90,7 @@ def safe_exact(
 
 
 class _Objective:
-    """The objective max_t |b_t| - g_t, plus w times the sum of |y - y0| in the modified problem."""
+    """Objective max_t |b_t| - g_t; in the modified problem, w times the sum of |y - y0| is added."""
 
     def __init__(
         self, frequencies: FrequencyVector, tables: ControlTables, parameters: SafeParams, modified: bool
@@ -107,7 +107,9 @@ class _Objective:
 
 
 def _program(frequencies: FrequencyVector, k: int, tables: ControlTables, objective: _Objective) -> Program:
-    """Build the program in counts y, occupancy x, deviations d >= |y - y0| and the largest error z."""
+    """Build the integer program in counts y, occupancy x, deviations d >= |y - y0| and the largest
+    error z.
+    """
     m, original = len(frequencies), frequencies.counts.astype(float)
     identity, nothing = sparse.identity(m, format="csr"), sparse.csr_matrix((m, m))
     totals = frequencies.region_matrix()

@@ -14,9 +14,9 @@ from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
-#: Selection rules of Algorithm 1 for the key combinations that are changed together, in the order of its
-#: variants: the next problems (line 6), a problem and its nearest occupied neighbours (line 18), a problem
-#: and its neighbours in the vector (line 21), every sequence of consecutive combinations (line 24).
+#: Selection rules of Algorithm 1, in its order. A rule selects the key combinations that are changed
+#: together: the next problems (line 6); a problem and its nearest occupied neighbours (line 18); a problem
+#: and its neighbours in the vector (line 21); every sequence of consecutive combinations (line 24).
 PROBLEMS, OCCUPIED, ADJACENT, ALL = range(4)
 
 
@@ -53,13 +53,13 @@ def extra_error(parameters: SafeParams, original: np.ndarray) -> np.ndarray:
 
 
 def target_bounds(parameters: SafeParams, dimension: np.ndarray) -> np.ndarray:
-    """Return the target bounds b* of cells of tables of these dimensions."""
+    """Return the target bounds b* of the cells of tables with the given dimensions."""
     one, higher = parameters.target_bound_one_dimension, parameters.target_bound_higher_dimension
     return np.where(dimension == 1, one, higher).astype(np.int64)
 
 
 class _Run:
-    """Working vector y*, its table errors, and the parameters of the selection rules."""
+    """Working vector y*, its table errors, and the parameters of the run."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class _Run:
         self.k, self.deviation, self.slice = k, deviation, slice
 
     def problems(self, end: int) -> np.ndarray:
-        """Return the positions of the confidentiality problems before `end`."""
+        """Return the positions of the confidentiality problems (counts from 1 to k - 1) before `end`."""
         return np.flatnonzero((self.counts[:end] > 0) & (self.counts[:end] < self.k))
 
     def sweep(self, slices: np.ndarray, bounds: np.ndarray, improving: bool) -> int:
@@ -118,9 +118,9 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
                     low, high = _raise(low, high, parameters)
                     if low > largest:
                         raise InvalidParameter(
-                            f"SAFE with allowed_deviation = {parameters.allowed_deviation}: expected all key "
-                            f"combinations to have at least k records, found {len(run.problems(m))} that it "
-                            "cannot eliminate. Raise allowed_deviation"
+                            f"SAFE with allowed_deviation = {parameters.allowed_deviation}: expected that "
+                            f"no key combination has 1 to k - 1 records, found {len(run.problems(m))} that "
+                            "could not be eliminated. Raise allowed_deviation"
                         )
                     bounds = np.where(one, low, high) + extra
             if len(run.problems(m)) <= parameters.stagnation * at_first:
@@ -129,7 +129,9 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
 
 
 def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: SafeParams) -> int:
-    """Run Algorithm 3: lower the bounds while few cells exceed them, apply the selection rule, and repeat."""
+    """Run Algorithm 3: lower the bounds while few cells exceed them and apply the selection rule,
+    repeatedly.
+    """
     target = np.minimum(target_bounds(parameters, tables.width), bounds)
     slices = _slices(run, len(run.counts), ALL)
     work = 0
@@ -147,8 +149,8 @@ def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: S
 
 
 def _raise(low: int, high: int, parameters: SafeParams) -> tuple[int, int]:
-    """Raise the bound of higher dimensions by 1, and also the bound of one dimension if the gap between both
-    is at its maximum.
+    """Raise the bound of higher dimensions by 1; raise the bound of one dimension, too, if the gap between
+    both is at its maximum.
     """
     if high - low >= parameters.max_gap_between_bounds:
         low += 1
@@ -156,7 +158,7 @@ def _raise(low: int, high: int, parameters: SafeParams) -> tuple[int, int]:
 
 
 def _ends(m: int, parameters: SafeParams) -> list[int]:
-    """Return the ends of the growing prefix of the vector.
+    """Return the end positions of the growing prefix of the vector.
 
     The first prefix is the first part; each further prefix has one more part.
     """

@@ -1,4 +1,4 @@
-"""SAFE on a frame or a frequency vector, by the heuristic or by exact optimisation."""
+"""SAFE for a frame or a frequency vector, by the heuristic or by exact optimisation."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from microguard.sdc.safe.exact import safe_exact
 from microguard.sdc.safe.method import safe_counts
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Penalty per squared error in excess of SAFE's largest errors, while the number of records is restored.
+#: Penalty per squared error beyond SAFE's largest errors, while the numbers of records are restored.
 _WALL = 1e6
 
 
 @dataclass(frozen=True)
 class SafeFrequencies:
-    """Protected counts of SAFE.
+    """Counts protected by SAFE.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def safe(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> SafeResult:
-    """Make a frame k-anonymous and keep the largest errors of its control tables small.
+    """Make a frame k-anonymous with small largest errors of its control tables.
 
     Parameters
     ----------
@@ -178,7 +178,8 @@ def safe_frequencies(
     keep_records: bool = False,
     deadline: Deadline | None = None,
 ) -> SafeFrequencies:
-    """Protect a frequency vector by SAFE; with `keep_records` every region keeps its number of records.
+    """Protect a frequency vector by SAFE; with `keep_records` the number of records of each region is
+    preserved.
 
     Raises
     ------
@@ -199,8 +200,8 @@ def safe_frequencies(
         counts = restore_records(frequencies, counts, k, tables)
     if not counts.any():
         raise ImpossibleProtection(
-            "SAFE: expected protected records, found none, because it emptied every key combination. Set "
-            "keep_records, or raise allowed_deviation and the bounds"
+            "SAFE emptied every key combination, so no record would be published. Set keep_records, or "
+            "raise allowed_deviation and the bounds"
         )
     objective, bound, optimal = None, None, False
     stopped_by: StoppedBy = "work"
@@ -230,7 +231,9 @@ def safe_frequencies(
 def restore_records(
     frequencies: FrequencyVector, counts: np.ndarray, k: int, tables: ControlTables
 ) -> np.ndarray:
-    """Restore every region's number of records at least cost, within the largest errors that SAFE reached."""
+    """Restore every region's number of records at least cost, without exceeding the largest errors of
+    SAFE.
+    """
     check_regions(frequencies, k)
     maxima = tables.max_absolute_error(counts)
     objective = Objective.of(frequencies, tables, k, SearchParameters(), maxima)
@@ -240,7 +243,9 @@ def restore_records(
 
 
 def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
-    """Protect a frequency vector by an algorithm of `sdc.algorithms.safe`; every region keeps its records."""
+    """Protect a frequency vector by an algorithm of `sdc.algorithms.safe`; the number of records of each
+    region is preserved.
+    """
     assert task.parameters is None or isinstance(task.parameters, SafeParams)
     protected = safe_frequencies(
         task.frequencies,

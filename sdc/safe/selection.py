@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Penalty s of Algorithm 2 for an error that is 0, 1 or 2 below the bound.
+#: Penalty s of Algorithm 2, by the distance of an error to its bound: 0, 1 or 2.
 REPAIR_PENALTY = np.array([9, 4, 1], dtype=np.int64)
-#: Penalty s~ of Algorithm 4 for an error that is 0, 1, 2 or 3 below the bound.
+#: Penalty s~ of Algorithm 4, by the distance of an error to its bound: 0, 1, 2 or 3.
 IMPROVEMENT_PENALTY = np.array([500, 9, 4, 1], dtype=np.int64)
 
 
@@ -127,7 +127,9 @@ def _tabulate(
     penalty: np.ndarray,
     k: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tabulate excess, penalty and absolute error by set (bit mask) of combinations and sum of changes."""
+    """Tabulate excess, penalty and absolute error for each set (bit mask) of combinations and each sum of
+    changes.
+    """
     s = len(chosen)
     shape = (1 << s, 2 * s * k + 1)
     exceedings = np.zeros(shape, np.int64)

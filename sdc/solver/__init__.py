@@ -1,4 +1,4 @@
-"""Linear and integer programming by HiGHS: the only package that calls the solver."""
+"""Linear and integer programming with HiGHS; no other package calls the solver."""
 
 from microguard.sdc.solver.master import Basis, Master
 from microguard.sdc.solver.program import (

@@ -1,4 +1,4 @@
-"""Translation to and from HiGHS: programs, options, statuses and solutions.
+"""Conversion of programs, options, statuses and solutions to and from HiGHS.
 
 The whole process uses one thread and one random seed, so that results do not depend on the machine. (HiGHS
 returns *Not Set* if ``threads`` changes between solves.) A HiGHS status that is not in `_STATUS` becomes
@@ -29,8 +29,8 @@ _STATUS: dict[object, Status | str] = {
     _MODEL.kInterrupt: _LIMIT,
 }
 
-#: Options tried in this order, in addition to the requested options, if a linear program fails: simplex
-#: method, interior point method, then dual and primal simplex without presolve.
+#: Sets of options that are tried in this order, in addition to the requested options, if a linear program
+#: fails: simplex method, interior point method, then dual and primal simplex without presolve.
 LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"solver": "simplex"},
@@ -38,7 +38,8 @@ LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {"solver": "simplex", "presolve": "off"},
     {"solver": "simplex", "presolve": "off", "simplex_strategy": 4},
 )
-#: Options tried in this order if an integer program fails; HiGHS chooses the algorithm for the relaxations.
+#: Sets of options that are tried in this order if an integer program fails; HiGHS chooses the algorithm of
+#: the relaxations.
 INTEGER_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"presolve": "off"},
@@ -47,7 +48,7 @@ INTEGER_ATTEMPTS: tuple[Options, ...] = (
 
 
 def new_highs(limits: Limits) -> highspy.Highs:
-    """Create a solver with these limits and without a program."""
+    """Create a solver that has these limits and no program."""
     highs = highspy.Highs()
     options: Options = {
         "output_flag": False,
@@ -75,7 +76,7 @@ def set_options(highs: highspy.Highs, options: Options) -> None:
     """
     for name, value in options.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
-            raise SolverFailed(f"the installed HiGHS rejects the option {name}; check its version")
+            raise SolverFailed(f"the installed HiGHS rejects the option {name}; install a supported version")
 
 
 def pass_program(highs: highspy.Highs, program: Program) -> None:

@@ -20,7 +20,7 @@ class Basis:
     state: highspy.HighsBasis
 
     def of_columns(self, chosen: np.ndarray) -> Basis:
-        """Restrict the basis to some columns, given as a boolean array; HiGHS completes it if necessary."""
+        """Restrict the basis to some columns (boolean array); HiGHS completes it if necessary."""
         restricted = highspy.HighsBasis()
         restricted.col_status = list(compress(self.state.col_status, chosen))
         restricted.row_status = self.state.row_status
@@ -45,7 +45,8 @@ class Master:
     def __init__(self, program: Program, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._highs = new_highs(self._limits)
-        self._defaults = new_highs(self._limits)  # has no program; keeps the options to restore
+        # solver without a program, which stores the options to restore
+        self._defaults = new_highs(self._limits)
         pass_program(self._highs, program)
 
     @property
@@ -108,7 +109,7 @@ class Master:
         )
 
     def set_options(self, options: Options) -> None:
-        """Set options of all following solves."""
+        """Set options for all following solves."""
         set_options(self._highs, options)
         set_options(self._defaults, options)
 
@@ -128,7 +129,7 @@ class Master:
         self._check(self._highs.changeColCost(int(column), float(cost)))
 
     def solve(self, seconds: float = float("inf")) -> Solution:
-        """Solve the current program from the last basis; if that fails, solve it from scratch with other
+        """Solve the current program from the last basis; if that fails, solve it from scratch by other
         algorithms.
         """
         limit = min(seconds, self._limits.seconds)
@@ -152,7 +153,9 @@ class Master:
     @staticmethod
     def _check(answer: highspy.HighsStatus) -> None:
         if answer == highspy.HighsStatus.kError:
-            raise SolverFailed("the solver rejected a change of the program")
+            raise SolverFailed(
+                "the solver rejected a change of the program; this is a fault of microguard, please report it"
+            )
 
 
 def _compressed(

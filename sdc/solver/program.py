@@ -11,7 +11,7 @@ from microguard.sdc.errors import ShapeMismatch
 from scipy import sparse
 
 INFINITY = highspy.kHighsInf
-#: Largest iteration limit that HiGHS accepts.
+#: Maximum iteration limit that HiGHS accepts.
 NO_LIMIT = 2**31 - 1
 #: Primal and dual feasibility tolerance of HiGHS; bounds are valid up to this relative error.
 FEASIBILITY_TOLERANCE = 1e-7
@@ -20,11 +20,11 @@ Options = dict[str, bool | int | float | str]
 
 
 class Status(Enum):
-    """Outcome of a solve."""
+    """Status of a finished solve."""
 
     OPTIMAL = "optimal"  # values are optimal within the gap limits
-    FEASIBLE = "feasible"  # a limit was reached, values are feasible
-    UNKNOWN = "unknown"  # a limit was reached, there are no values
+    FEASIBLE = "feasible"  # a limit was reached; values are feasible
+    UNKNOWN = "unknown"  # a limit was reached; there are no values
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
     FAILED = "failed"
@@ -62,14 +62,14 @@ class Program:
             ("row_upper", rows),
         ):
             if len(getattr(self, name)) != expected:
-                raise ShapeMismatch(f"{name} has length {len(getattr(self, name))}, expected {expected}")
+                raise ShapeMismatch(f"{name}: found length {len(getattr(self, name))}, expected {expected}")
         if self.integer is not None and len(self.integer) != columns:
-            raise ShapeMismatch(f"integer has length {len(self.integer)}, expected {columns}")
+            raise ShapeMismatch(f"integer: found length {len(self.integer)}, expected {columns}")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Work limits of a solve. A result is not deterministic if the limit of seconds was reached.
+    """Work limits of a solve. If it stops at the limit of seconds, its result is not deterministic.
 
     Attributes
     ----------

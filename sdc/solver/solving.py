@@ -59,7 +59,7 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
 
 
 class _Steps:
-    """Interrupts branch and bound after a number of calls of HiGHS's interrupt callback."""
+    """Interrupt of branch and bound after a number of calls of HiGHS's interrupt callback."""
 
     def __init__(self, limit: int) -> None:
         self._left = limit

@@ -9,14 +9,14 @@ import numpy as np
 from microguard.sdc.suppression.problem import Contributions, SuppressionProblem
 from scipy import sparse
 
-#: Weight, in the search for a table of deviations, of a cell that some attacker knows; other cells have
-#: weight 1. Few attackers should be able to exclude the table.
+#: Weight of a cell that some attacker knows, in the search for a table of deviations; other cells have weight
+#: 1. A high weight means that few attackers can exclude the found table.
 WATCHED = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """Knowledge of a coalition of at most two units in addition to the published table.
+    """Attackers: a coalition of at most two units that know their own amounts and the published table.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Attacker:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Deviations that an attacker considers possible before publication: decreases and increases of each
-    cell.
+    """Deviations that an attacker considers possible before publication: largest decrease and increase of
+    each cell.
     """
 
     fall: np.ndarray
@@ -45,7 +45,7 @@ class Bounds:
 
 
 class Contributors:
-    """Units by cell and cells by unit."""
+    """Units that contribute to each cell, and cells of each unit."""
 
     def __init__(self, problem: SuppressionProblem) -> None:
         given = problem.contributions or Contributions(np.empty(0), np.empty(0), np.empty(0))
@@ -67,7 +67,7 @@ class Contributors:
         return self.by_cell.indices[self.by_cell.indptr[cell] : self.by_cell.indptr[cell + 1]]
 
     def coalition(self, kind: str, members: tuple[int, ...]) -> Attacker:
-        """Return the joint knowledge of units, which are given as positions in `units`."""
+        """Return the joint knowledge of several units, given as positions in `units`."""
         cells, amounts, seen = self._row(members[0])
         if len(members) == 2:
             other, more, _ = self._row(members[1])
@@ -90,7 +90,7 @@ def attackers_of(
     kinds: Sequence[str],
     contributors: Contributors | None = None,
 ) -> list[Attacker]:
-    """Return all attackers of some kinds, without the outsider.
+    """Return all attackers of the given kinds, without the outsider.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def attackers_of(
 
 
 def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> Bounds:
-    """Return the deviations that an attacker considers possible; None stands for the outsider.
+    """Return the deviations that an attacker considers possible; None represents the outsider.
 
     If the lower bound of a cell is not negative, the attacker's own amount is a lower bound on its value,
     because no other contribution is negative. The attacker knows the value of a cell without other
@@ -138,8 +138,8 @@ def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> 
 def bounds_of_contributed(
     problem: SuppressionProblem, cells: np.ndarray, amounts: np.ndarray, known: np.ndarray
 ) -> Bounds:
-    """Return the deviations that attackers consider possible in cells to which they contribute, as (k,)
-    arrays.
+    """Return the deviations that attackers consider possible in cells to which they contribute, as arrays of
+    shape (k,).
     """
     values, lower = problem.values[cells], problem.lower_bound[cells]
     others = np.maximum(values - amounts, 0.0)

@@ -1,4 +1,4 @@
-"""Audit a pattern of suppressed cells: compute the interval of every primary cell for every attacker.
+"""Audit of a pattern of suppressed cells: the feasible interval of every primary cell for every attacker.
 
 Each interval takes two linear programs over the suppressed cells only. In large tables the programs first
 cover only the suppressed cells near a primary. If these cells suffice to reach the protection levels, the
@@ -26,20 +26,20 @@ from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, gather, si
 from microguard.sdc.suppression.problem import KINDS, LEVEL_TOLERANCE, SuppressionProblem, check_attackers
 from scipy import sparse
 
-#: Maximum product of the numbers of primaries and suppressed cells for which every program covers all
-#: suppressed cells.
+#: Maximum product of the number of primary cells and the number of suppressed cells for which every linear
+#: program includes all suppressed cells.
 _WHOLE = 1_000_000
-#: Deviations are limited to this many times the largest level of the audited cell: with larger deviations,
-#: the feasibility tolerance of the solver would exceed the level.
+#: Maximum deviation, as a multiple of the largest level of the audited cell. With larger deviations, the
+#: feasibility tolerance of the solver would exceed the level.
 _LARGEST_DEVIATION = 1e6
-#: Relative tolerance of a witness (table of deviations) that proves a wide interval.
+#: Relative tolerance of a witness, a table of deviations that proves that an interval is wide enough.
 _WITNESS_TOLERANCE = 1e-9
 _OPTIONS = Limits(options={"presolve": "off"})
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """Feasibility intervals of the primary cells.
+    """Feasible intervals of the primary cells.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class _Levels:
-    """Lower, upper and sliding level of a cell."""
+    """Lower, upper and sliding protection level of a cell."""
 
     lower: float
     upper: float
@@ -89,7 +89,7 @@ class _Levels:
 
     @classmethod
     def of(cls, problem: SuppressionProblem, cell: int) -> _Levels:
-        """Return the levels of a cell."""
+        """Return the protection levels of a cell."""
         return cls(
             float(problem.lower_level[cell]),
             float(problem.upper_level[cell]),
@@ -105,26 +105,28 @@ class _Levels:
         return max(self.lower, self.upper, self.sliding)
 
     def at_most(self, fall: float, rise: float) -> _Levels:
-        """Return the levels, reduced to the part that an interval can contain."""
+        """Return the levels, each limited to the width that an interval can have."""
         return _Levels(min(self.lower, fall), min(self.upper, rise), min(self.sliding, fall + rise))
 
     def margin(self, fall: float, rise: float) -> float:
-        """Return the smallest excess of an interval over the levels; negative if it is too narrow."""
+        """Return the smallest excess of an interval over the levels; negative if the interval is too
+        narrow.
+        """
         enough = 1 - LEVEL_TOLERANCE
         return min(
             fall - enough * self.lower, rise - enough * self.upper, fall + rise - enough * self.sliding
         )
 
     def reached(self, fall: float, rise: float) -> tuple[float, float]:
-        """Return the part of an interval, given by its ends, that already contains the levels."""
+        """Return the part of an interval, given by its ends, that the levels require."""
         down, up = min(self.lower, fall), min(self.upper, rise)
         up = min(max(up, self.sliding - down), rise)
         return min(max(down, self.sliding - up), fall), up
 
 
 class _Ranges:
-    """Computes the largest decrease and increase of cells by one linear program, which is modified and solved
-    again.
+    """Linear program that is modified and solved again to compute the largest decrease and increase of each
+    cell.
     """
 
     def __init__(self, table: Neighbourhoods, columns: np.ndarray) -> None:
@@ -138,7 +140,7 @@ class _Ranges:
         self._deviations = none
 
     def ends(self, cell: int, bounds: Bounds, scale: float) -> tuple[float, float]:
-        """Return the largest decrease and increase of a cell; both are equal if all bounds are symmetric.
+        """Return the largest decrease and increase of a cell; they are equal if all bounds are symmetric.
 
         Parameters
         ----------
@@ -149,12 +151,12 @@ class _Ranges:
         return (up if self.symmetric(bounds) else self.end(cell, bounds, -1, scale)), up
 
     def symmetric(self, bounds: Bounds) -> bool:
-        """Return whether the negative of every feasible table of deviations is feasible too."""
+        """Return whether the negative of every feasible table of deviations is feasible, too."""
         return np.array_equal(bounds.fall[self.columns], bounds.rise[self.columns])
 
     def both_ways(self) -> np.ndarray:
-        """Return the absolute deviations of the last program; 0 for a cell if the residual of one of its
-        relations exceeds 1e-9 of them.
+        """Return the absolute deviations in the last solution; 0 for a cell with a relation whose residual
+        exceeds 1e-9 of them.
         """
         size = np.abs(self._deviations)
         wrong = float(np.abs(self._matrix @ self._deviations).max(initial=0.0))
@@ -171,13 +173,15 @@ class _Ranges:
         solution = self._ends.solve()
         self._ends.change_cost(place, 0.0)
         if solution.status is not Status.OPTIMAL or solution.values is None:
-            raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
+            raise SolverFailed(
+                f"cell {cell}: the linear program of its interval stopped with status {solution.status.value}"
+            )
         self._deviations = scale * np.clip(solution.values, -fall, rise)
         return float(self._deviations[place] * side)
 
     def witness(self, cell: int, bounds: Bounds, deviation: float, weights: np.ndarray) -> np.ndarray | None:
-        """Return deviations of `columns` in which one cell has a given deviation and as few other cells as
-        possible deviate.
+        """Return deviations of `columns` that give one cell a required deviation and change as few other
+        cells as possible.
         """
         if deviation == 0:
             return np.zeros(len(self.columns))
@@ -213,13 +217,13 @@ class _Ranges:
 
 
 class _Places:
-    """Linear programs of each primary: over all suppressed cells, or in large tables over the suppressed
-    cells near the primary.
+    """Linear programs for each primary cell: over all suppressed cells, or in large tables over those near
+    the primary.
     """
 
     def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
         self._suppressed, self._table = suppressed, Neighbourhoods(problem.relations)
-        #: (cells,) deviation in both directions already proved by the program of another primary
+        #: (cells,) deviation in both directions that the program of another primary already proved
         self.reached = np.zeros(problem.cells)
         self._whole: _Ranges | None = None
         self._unpublished: _Ranges | None = None
@@ -227,7 +231,9 @@ class _Places:
         self._sizes = () if self.exact else sizes_up_to(problem.cells)[:-1]
 
     def of(self, cell: int, bounds: Bounds, levels: _Levels) -> tuple[_Ranges, float, float]:
-        """Return the linear programs of a primary, and the largest decrease and increase that they allow."""
+        """Return the linear programs of a primary cell, and the largest decrease and increase that they
+        allow.
+        """
         for most in self._sizes:
             near = self._cells_near(cell, bounds, levels, most)
             if cell in near:
@@ -242,7 +248,7 @@ class _Places:
     def of_attacker(
         self, cell: int, bounds: Bounds, levels: _Levels, ranges: _Ranges
     ) -> tuple[float, float, float]:
-        """Return the largest decrease and increase for a contributor, and the excess over the levels (see
+        """Return a contributor's largest decrease and increase, and the excess over the levels (see
         `_Levels.margin`).
         """
         fall, rise = ranges.ends(cell, bounds, levels.largest)
@@ -257,14 +263,14 @@ class _Places:
 
     @property
     def whole(self) -> _Ranges:
-        """Return the programs over all suppressed cells."""
+        """Return the linear programs over all suppressed cells."""
         if self._whole is None:
             self._whole = _Ranges(self._table, np.flatnonzero(self._suppressed))
         return self._whole
 
     @property
     def unpublished(self) -> _Ranges:
-        """Return the programs over all cells of the table."""
+        """Return the linear programs over all cells of the table, as if none were published."""
         if self._unpublished is None:
             self._unpublished = _Ranges(self._table, np.arange(len(self._suppressed)))
         return self._unpublished
@@ -278,7 +284,7 @@ class _Places:
 
 
 def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Sequence[str] = KINDS) -> Audit:
-    """Compute the feasibility interval of every primary, for the worst attacker of each kind.
+    """Compute the feasible interval of every primary cell for the worst attacker of each kind.
 
     The outsider's interval is exact. For contributors, two tables of deviations that reach the outsider's
     levels are computed. If an attacker cannot exclude these tables, his interval contains the levels. For all
@@ -337,7 +343,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
             one = coalitions[number]
             if cell in one.cells[one.known]:
                 continue
-            if one.units not in of_units:  # a unit can be of two kinds
+            if one.units not in of_units:  # a unit can belong to two kinds of attackers
                 of_units[one.units] = places.of_attacker(cell, bounds_of(problem, one), levels, ranges)
             (fall, rise, margin), kind = of_units[one.units], kinds.index(one.kind)
             narrow[row, kind] |= margin < 0
@@ -353,7 +359,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
 
 
 class _Suspicions:
-    """Finds the attackers who know that a table of deviations is not the original table."""
+    """Search for attackers who know that a table of deviations is not the original table."""
 
     def __init__(self, problem: SuppressionProblem, coalitions: Sequence[Attacker]) -> None:
         empty = np.empty(0)
@@ -369,8 +375,8 @@ class _Suspicions:
         self.weights[cells[known]] = WATCHED
 
     def excluding(self, cells: np.ndarray, tables: Sequence[np.ndarray | None]) -> np.ndarray:
-        """Return the attackers who can exclude at least one of the given tables of deviations; all attackers
-        if a table is missing.
+        """Return the attackers who can exclude at least one of the given tables of deviations; if a table is
+        missing, all attackers.
         """
         wrong = [np.empty(0, dtype=np.int64)]
         for table in tables:

@@ -1,4 +1,4 @@
-"""Complete and prune patterns so that they satisfy all cuts: heuristics for weighted set cover."""
+"""Completion and pruning of patterns so that they satisfy all cuts: heuristics for weighted set cover."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 def complete(
     matrix: sparse.csr_matrix, least: np.ndarray, chosen: np.ndarray, costs: np.ndarray, allowed: np.ndarray
 ) -> np.ndarray:
-    """Add the cell with the largest gain per cost until every cut is satisfied (Chvatal 1979).
+    """Add the cell with the largest gain per cost, repeatedly, until every cut is satisfied (Chvatal 1979).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def complete(
         gain[chosen | ~allowed] = 0.0
         best = int(np.argmax(gain / prices))
         if gain[best] <= 0:
-            return chosen  # not even all cells satisfy the cut; the relaxation reports it
+            return chosen  # not even all cells together satisfy the cut; the relaxation reports this
         chosen[best] = True
         column = slice(columns.indptr[best], columns.indptr[best + 1])
         missing[columns.indices[column]] -= columns.data[column]
@@ -41,7 +41,7 @@ def complete(
 def prune(
     matrix: sparse.csr_matrix, least: np.ndarray, chosen: np.ndarray, costs: np.ndarray, must: np.ndarray
 ) -> np.ndarray:
-    """Remove cells that no cut needs from the pattern, the most expensive first."""
+    """Remove cells that no cut needs from the pattern, most expensive first."""
     chosen = chosen.copy()
     slack = matrix @ chosen - least
     columns = sparse.csc_matrix(matrix)

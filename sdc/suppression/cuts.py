@@ -1,4 +1,4 @@
-"""Cuts (valid inequalities) on the choice of cells, and the pool of the cuts found so far."""
+"""Cuts (valid inequalities) on the choice of cells, and a pool of all cuts found so far."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from microguard.sdc.errors import ImpossibleProtection
 from microguard.sdc.suppression.problem import SuppressionProblem
 from scipy import sparse
 
-#: Minimum violation of a violated cut, relative to its right-hand side.
+#: Minimum violation for which a cut counts as violated, relative to its right-hand side.
 VIOLATED = 1e-6
-#: Coefficients below this are omitted, and the right-hand side is reduced by their sum.
+#: Coefficients below this are omitted; the right-hand side is reduced by their sum, so that the cut remains
+#: valid.
 _SMALL = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """``weights @ x[cells] >= least`` for every pattern that protects; it contains no cell that every pattern
-    suppresses.
+    """Cut ``weights @ x[cells] >= least``, which every protecting pattern satisfies; it excludes cells that
+    every pattern suppresses.
     """
 
     cells: np.ndarray
@@ -33,7 +34,7 @@ class Cut:
 def capacity_cut(
     problem: SuppressionProblem, cells: np.ndarray, weights: np.ndarray, level: float
 ) -> Cut | None:
-    """Return ``weights @ x[cells] >= level``, strengthened, or None if every pattern satisfies it.
+    """Return the strengthened cut ``weights @ x[cells] >= level``; None if every pattern satisfies it.
 
     Cells that every pattern suppresses (or publishes) count as suppressed (or published). The weights of the
     other cells are capped at the remaining right-hand side (Fischetti, Salazar-Gonzalez 2001, section 3:
@@ -52,10 +53,11 @@ def capacity_cut(
 
 
 def impossible(cell: int) -> ImpossibleProtection:
-    """Return the error for a primary that no pattern protects."""
+    """Return the error for a primary cell that no pattern can protect."""
     return ImpossibleProtection(
-        f"cell {cell} cannot be protected from every attacker, not even if all cells are suppressed "
-        "that may be; keep fewer cells, lower its levels, or merge categories",
+        f"cell {cell} cannot be protected from every attacker, not even if all cells that may be "
+        "suppressed are suppressed; declare fewer cells as published, lower its levels, or merge "
+        "categories",
         variable=cell,
     )
 
@@ -70,7 +72,7 @@ class Pool:
         self._all: tuple[sparse.csr_matrix, np.ndarray] = self.matrix([])
 
     def add(self, cuts: list[Cut]) -> list[Cut]:
-        """Add cuts; return those that are new."""
+        """Add cuts to the pool; return those that are new."""
         new = []
         for cut in cuts:
             key = cut.cells.tobytes() + np.round(cut.weights, 6).tobytes()
@@ -96,5 +98,5 @@ class Pool:
         return matrix, np.array([cut.least for cut in cuts])
 
     def covering(self) -> tuple[sparse.csr_matrix, np.ndarray]:
-        """Return the matrix and the right-hand sides of the cuts without negative weights."""
+        """Return the matrix and the right-hand sides of the cuts that have no negative weights."""
         return self.matrix([cut for cut in self.cuts if cut.least > 0])

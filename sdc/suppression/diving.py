@@ -1,5 +1,5 @@
-"""Large tables: choose a pattern by integer programs or by diving (rounding the relaxation step by step),
-extend it until it protects all primaries, and improve it locally.
+"""Pattern for large tables: choose it by integer programs or by diving (rounding the relaxation step by
+step), extend it until it protects all primary cells, and improve it locally.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
 
-#: In a step of the dive, cells with a value of at least the first number are suppressed, and at least the
-#: second share of the fractional cells.
+#: Step of the dive: suppress the cells with a value of at least the first number, and at least the second
+#: share of the fractional cells.
 _NEARLY, _STEP = 0.9, 0.2
-#: Share of the fractional cells that remains after the dive.
+#: Share of the fractional cells at which the dive ends.
 _REST = 0.5
 #: Number of sweeps over all targets in one step of the dive.
 _SWEEPS = 0.5
-#: Minimum relative increase of the bound for which sweeps are repeated.
+#: Minimum relative increase of the lower bound; after a smaller increase, sweeps are not repeated.
 _PROGRESS = 5e-4
 _WHOLE = 1e-6
-#: Maximum number of cells for which an integer program chooses cells of the whole table.
+#: Maximum number of cells for which an integer program chooses the cells of the whole table.
 _OPENED = 10_000
-#: Number of renewed neighbourhoods after which an integer program of the whole table is solved again.
+#: Number of re-optimised neighbourhoods after which an integer program of the whole table is solved again.
 _RENEWED = 5
 
 
 def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.ndarray:
-    """Return cells to suppress: suppress those with the largest fractional values, separate cuts, and repeat
-    until few fractional cells remain.
+    """Return cells to suppress: suppress those with the largest fractional values and separate cuts, until
+    few fractional cells remain.
     """
     fixed = relaxation.x > 1 - _WHOLE
     fractional = int((~fixed & (relaxation.x > _WHOLE)).sum())
@@ -51,7 +51,7 @@ def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.nda
 
 
 def raise_bound(relaxation: Relaxation, local: LocalCuts, sweeps: int, deadline: Deadline) -> None:
-    """Separate local cuts until a sweep raises the bound by less than `_PROGRESS`."""
+    """Separate local cuts until a sweep raises the lower bound by less than `_PROGRESS`."""
     before = -np.inf
     for _ in range(sweeps):
         relaxation.settle(local, 1.0, deadline)
@@ -117,13 +117,13 @@ class LargeTable:
         return search.pattern.suppressed, bound, "proof" if proved else "time" if deadline.passed else "work"
 
     def _start(self, search: LocalSearch, steps: int) -> None:
-        """Find a protecting pattern: by an integer program over the cuts, or by diving in larger tables."""
+        """Find a protecting pattern: by an integer program over the cuts or, in larger tables, by diving."""
         if not self._whole or not search.choose(steps):
             search.open(dive(self._relaxation, self._local, self._deadline))
 
     def _targets(self, search: LocalSearch) -> list[tuple[int, int, float]]:
-        """Return the contributors who need separate witnesses, and the deviations that these witnesses must
-        reach.
+        """Return the contributors who need witnesses of their own, and the deviations that these witnesses
+        must reach.
         """
         return [
             (primary, attacker, float(one.deviations[np.searchsorted(one.cells, primary)]) * (1 - 1e-7))

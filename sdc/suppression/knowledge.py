@@ -1,5 +1,5 @@
-"""Knowledge of all attackers about all cells, as arrays: attackers are numbered, and their cells are in one
-list.
+"""Knowledge of all attackers about all cells, as arrays: attackers are numbered, and their cells are
+concatenated in one list.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from microguard.sdc.suppression.attackers import attackers_of, bounds_of_contrib
 from microguard.sdc.suppression.neighbourhoods import gather
 from microguard.sdc.suppression.problem import SuppressionProblem
 
-#: Number of the outsider, the attacker who contributes to no cell.
+#: Number of the outsider: the attacker who contributes to no cell.
 OUTSIDER = -1
-#: One attacker, or several attackers who pool their knowledge.
+#: Type: one attacker, or several attackers who pool their knowledge.
 Coalition = int | tuple[int, ...]
 
 
 class Knowledge:
-    """Deviations that each attacker considers possible, if they differ from those of the outsider.
+    """Deviations that each attacker considers possible, stored only where they differ from the outsider's.
 
     Attackers are numbered from 0; the outsider has the separate number `OUTSIDER`.
 
@@ -32,7 +32,7 @@ class Knowledge:
     def __init__(self, problem: SuppressionProblem, candidates: np.ndarray, kinds: Sequence[str]) -> None:
         self.fall = problem.values - problem.lower_bound
         self.rise = problem.upper_bound - problem.values
-        if "unit" in kinds:  # "unit" includes the attackers of kind "single"
+        if "unit" in kinds:  # kind "unit" includes the attackers of kind "single"
             kinds = [kind for kind in kinds if kind != "single"]
         attackers = attackers_of(problem, candidates, kinds) if len(kinds) > 1 else []
         self.count = len(attackers)
@@ -75,15 +75,15 @@ class Knowledge:
         return fall, rise
 
     def knowing(self, cell: int) -> np.ndarray:
-        """Return the attackers who know the value of a cell because nobody else contributes to it."""
+        """Return the attackers who know the value of a cell because they are its only contributor."""
         part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
         return self._attacker[part[self._known[part]]]
 
     def excluding(self, cell: int, deviation: float) -> np.ndarray:
-        """Return the attackers who can exclude a deviation of a cell, if the outsider cannot exclude it."""
+        """Return the attackers who can exclude a deviation of a cell that the outsider considers possible."""
         part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
         if deviation < 0:
-            # sorted by the largest decrease that an attacker considers possible, 0 if he knows the cell
+            # sorted by the largest decrease that an attacker considers possible; 0 if he knows the cell
             last = np.searchsorted(self._fall[part], -deviation * (1 - 1e-9))
         else:
             last = np.searchsorted(~self._known[part], True)
@@ -109,14 +109,14 @@ class Knowledge:
 
     @property
     def watched(self) -> np.ndarray:
-        """Return whether some attacker knows the value of a cell, (cells,)."""
+        """Return for each cell whether some attacker knows its value, (cells,)."""
         found = np.zeros(len(self.fall), dtype=bool)
         found[self._cells[self._known]] = True
         return found
 
     def groups(self, number: int) -> list[np.ndarray]:
-        """Divide the attackers into a maximum number of groups of consecutive attackers with about equal
-        amounts of knowledge.
+        """Divide the attackers into groups of consecutive attackers with about equal amounts of knowledge, up
+        to a maximum number.
         """
         if self.count == 0:
             return []
@@ -125,8 +125,8 @@ class Knowledge:
         return [np.flatnonzero(place == one) for one in range(number) if (place == one).any()]
 
     def pooled(self, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least of the maximum decreases and increases that the attackers of a group consider
-        possible, (cells,) each.
+        """Return the smallest of the maximum decreases and increases among the attackers of a group, (cells,)
+        each.
         """
         used = gather(np.arange(len(self._cells)), self._starts, group)
         fall, rise = self.fall.copy(), self.rise.copy()

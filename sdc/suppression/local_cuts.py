@@ -1,4 +1,4 @@
-"""Cuts derived from few relations: a small linear program for each primary and attacker.
+"""Cuts derived from few relations, by a small linear program for each primary cell and attacker.
 
 The program of a primary contains only the relations within a few steps of it. A deviation that violates these
 relations is impossible in the whole table too, so the cuts are valid. If no such cut exists, nothing is
@@ -14,22 +14,22 @@ from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
 from microguard.sdc.suppression.problem import SuppressionProblem
 
-#: Maximum number of steps from a primary, and number of relations after which no further step is made.
+#: Maximum number of steps from a primary cell, and number of relations after which no further step is made.
 _STEPS, _RELATIONS = 3, 300
 #: Value of a cell in a fractional pattern below which the cell counts as published.
 _OPEN = 1e-7
-#: Minimum missing share of a level for which a cut counts as violated: in the relaxation, and in a pattern.
+#: Minimum missing share of a level for a violated cut: in the relaxation, and in a pattern.
 _VIOLATED, _MISSING = 1e-5, 1e-7
 #: Maximum number of nested cuts of a target.
 _NESTED = 8
 
-#: A target: a primary, an attacker, and the deviation that the attacker must consider possible; negative for
-#: a decrease.
+#: Target of a cut: a primary cell, an attacker, and the deviation that the attacker must consider possible
+#: (negative for a decrease).
 Target = tuple[int, int, float]
 
 
 class LocalCuts:
-    """Separates cuts of the same targets repeatedly, one target after the other.
+    """Repeated separation of local cuts for a list of targets, one target after the other.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class LocalCuts:
         return found, count
 
     def of(self, pattern: np.ndarray, target: Target) -> list[Cut]:
-        """Return nested cuts that a pattern violates.
+        """Return nested cuts of a target that a pattern violates.
 
         For each cut, the cells of all earlier cuts count as suppressed.
 

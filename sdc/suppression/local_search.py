@@ -1,4 +1,4 @@
-"""Extend a pattern by cuts and witnesses until it protects all primaries, and improve it locally.
+"""Extension of a pattern by cuts and witnesses until it protects all primary cells, and local improvement.
 
 `choose` selects cells by an integer program over the cuts, attacks the pattern, adds the violated cuts, and
 suppresses further cells until no attack succeeds. `open` suppresses further cells for one primary after the
@@ -24,24 +24,24 @@ from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
 from scipy import sparse
 
-#: Minimum and maximum number of cells of a neighbourhood whose cells are selected again.
+#: Minimum and maximum number of cells of a neighbourhood that is optimised again.
 _LEAST, _MOST = 50, 400
-#: Number of witness searches that the integer programs of a neighbourhood count as. Without this count, the
-#: search would not end if no neighbourhood improves the pattern.
+#: Work of the integer programs of a neighbourhood, in witness searches. If they counted as no work, a search
+#: in which no neighbourhood improves the pattern would not end.
 _COUNTED = 100
-#: Number of witness searches that an integer program of the whole table counts as.
+#: Work of an integer program of the whole table, in witness searches.
 _COUNTED_WHOLE = 2_000
-#: Number of rounds of cuts for a neighbourhood before further cells are suppressed.
+#: Number of rounds of cuts in a neighbourhood before further cells are suppressed.
 _ROUNDS = 3
-#: Relative gap of an integer program of the whole table, and maximum number of rounds of cuts that only add
-#: suppressed cells.
+#: Integer programs of the whole table: relative gap, and maximum number of rounds of cuts in which cells are
+#: only added.
 _WHOLE_GAP, _COMPLETED = 0.002, 40
-#: Gap and work limit of the integer program of a neighbourhood.
+#: Relative gap and work limit of the integer program of a neighbourhood.
 _PART = Limits(relative_gap=0.002, steps=100)
 
 
 class LocalSearch:
-    """The search over one problem.
+    """Local search over the patterns of one problem.
 
     Parameters
     ----------
@@ -85,11 +85,12 @@ class LocalSearch:
 
     @property
     def ended(self) -> bool:
-        """Return whether the work is done, or the deadline has passed."""
+        """Return whether the allowed work is used up or the deadline has passed."""
         return self._witnesses.searches >= self._most or self._deadline.passed
 
     def prove(self, steps: int) -> np.ndarray | None:
-        """Raise `proved` by an integer program over the cuts, and return the pattern of the program.
+        """Raise the lower bound `proved` by an integer program over the cuts, and return the pattern of the
+        program.
 
         Parameters
         ----------
@@ -102,8 +103,8 @@ class LocalSearch:
         return found
 
     def choose(self, steps: int) -> bool:
-        """Select the suppressed cells of the whole table by an integer program over the cuts, and keep the
-        pattern if it costs less.
+        """Choose the suppressed cells of the whole table by an integer program over the cuts; keep the
+        pattern if it is cheaper.
 
         Further cells are suppressed until no attack on the pattern succeeds. Each attack adds the violated
         cuts, which improves the bound of the next program. Linear programs of the whole table that start from
@@ -116,7 +117,7 @@ class LocalSearch:
         steps : see `prove`
         """
         found = self.prove(steps)
-        if self.pattern.witnesses:  # the first pattern needs a program in any case
+        if self.pattern.witnesses:  # the first pattern always needs an integer program
             self._witnesses.searches += _COUNTED_WHOLE
         if found is None:
             return False
@@ -128,7 +129,7 @@ class LocalSearch:
         return True
 
     def open(self, suppressed: np.ndarray, *, thorough: int = 1) -> None:
-        """Suppress cells, complete the pattern for one primary after the other, and trim the pattern.
+        """Suppress cells to protect one primary cell after the other, then trim the pattern.
 
         The new pattern is kept if it costs less.
 
@@ -144,16 +145,15 @@ class LocalSearch:
             self.pattern = before
 
     def trim(self, cells: np.ndarray | None = None) -> None:
-        """Publish secondary cells, the most expensive first, if other witnesses exist for all primaries that
-        use them.
+        """Publish secondary cells again, most expensive first, if all primary cells that use them have other
+        witnesses.
         """
         free = self.pattern.suppressed & ~self.problem.must
         cells = np.flatnonzero(free) if cells is None else cells[free[cells]]
         self._witnesses.trim(self.pattern, cells, self._deadline, self._most)
 
     def renew(self) -> bool:
-        """Select the cells in the neighbourhood of a random secondary cell again, and keep the pattern if it
-        is better.
+        """Optimise the neighbourhood of a random secondary cell again; keep the new pattern if it is better.
 
         Expensive cells are drawn more often. Return whether there are secondary cells with a positive cost.
         """
@@ -185,15 +185,13 @@ class LocalSearch:
         return self._relaxation.pool.covering()
 
     def _attack_whole(self, chosen: np.ndarray, cells: np.ndarray | None = None) -> tuple[int, np.ndarray]:
-        """Add the cuts that a pattern violates; return the number of new cuts and the primaries to which they
-        belong.
-        """
+        """Add the cuts that a pattern violates; return their number and the primary cells they belong to."""
         cuts, failing = self._separation.cuts(chosen.astype(float), contributors=False, cells=cells)
         bridges = self._relaxation.bridges.cuts(chosen.astype(float)) if cells is None else []
         return self._relaxation.add(cuts + bridges), failing
 
     def _completed(self, chosen: np.ndarray) -> np.ndarray:
-        """Suppress further cells in a few rounds.
+        """Suppress further cells in a few rounds, until all primary cells are protected.
 
         A primary on which no attack succeeded is not attacked again.
         """
@@ -206,7 +204,8 @@ class LocalSearch:
         return chosen
 
     def _renewed(self, near: np.ndarray, most: float) -> bool:
-        """Select some of the cells by an integer program, add the cuts that the pattern violates, and repeat.
+        """Optimise some of the cells by an integer program and add the cuts that its pattern violates,
+        repeatedly.
 
         Then suppress further cells. Return whether all primaries have witnesses, and whether the integer
         program found a cost below `most`.
@@ -228,7 +227,7 @@ class LocalSearch:
         return not failing or open_near(self._witnesses, pattern, self._prices, failing)
 
     def _attacked(self, primaries: list[int]) -> tuple[list[Cut], list[int]]:
-        """Attack primaries: return the cuts of the primaries without a witness nearby, and these primaries.
+        """Attack primary cells: return the cuts of those without a witness nearby, and these cells.
 
         The others get witnesses.
         """

@@ -23,14 +23,14 @@ from microguard.sdc.suppression.problem import PROVED, SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 
-#: Maximum number of cells for which "auto" searches for a proof of optimality.
+#: Maximum number of cells for which "auto" tries to prove optimality.
 EXACT_CELLS = 500
-#: Maximum number of cells for which a program covers the whole table.
+#: Maximum number of cells for which linear programs include the whole table.
 LARGE_CELLS = 50_000
 #: Factor by which "auto" multiplies the work of the effort on a table of at most `EXACT_CELLS` cells.
 _SMALL = 10
-#: Limits by effort: relative gap that ends the search, rounds of the relaxation, number of integer programs,
-#: and interrupt checks of one integer program (see `Limits.steps`).
+#: Limits by effort: relative gap at which the search ends, rounds of the relaxation, number of integer
+#: programs, and interrupt checks of one integer program (see `Limits.steps`).
 _EFFORTS: dict[str, tuple[float, int, int, int]] = {
     "fast": (0.05, 40, 3, 300),
     "standard": (0.01, 100, 24, 2_000),
@@ -43,11 +43,12 @@ _LARGE_EFFORTS: dict[str, tuple[float, int, int, int]] = {
     "thorough": (0.002, 20, 500_000, 1_000),
 }
 _ALWAYS = 10**9
-#: Relative gap and interrupt checks of an integer program until its pattern withstands the attacks.
+#: Relative gap and interrupt checks of an integer program while its pattern still fails attacks.
 _ROUGH_GAP, _ROUGH_STEPS = 0.03, 60
-#: Number of integer programs after which the pattern of a program is repaired in addition to being attacked.
+#: Number of integer programs after which the pattern of a program is also repaired.
 _REPAIRS = 6
-#: Number of times that cells which no cut needs are removed from a pattern and the pattern is attacked again.
+#: Number of times that unneeded cells (used by no cut) are removed from a pattern and the pattern is attacked
+#: again.
 _PRUNED = 2
 
 Choice = tuple[np.ndarray, float, StoppedBy]
@@ -65,7 +66,7 @@ class Task:
 
 
 def by_size(task: Task) -> Choice:
-    """Solve by table size: try to prove the optimum of a small table, and bound the gap of a large one."""
+    """Choose by table size: try to prove the optimum of a small table; compute a gap for a large one."""
     if task.effort == "exact":
         return exact(task)
     if task.problem.cells > EXACT_CELLS:
@@ -75,19 +76,19 @@ def by_size(task: Task) -> Choice:
 
 
 def exact(task: Task) -> Choice:
-    """Prove the optimal pattern."""
+    """Find the pattern with the least cost, and prove it."""
     return _Search(task).run(0.0, _ALWAYS, _ALWAYS, None)
 
 
 def heuristic(task: Task) -> Choice:
-    """Stop when the gap of the effort is reached, or after its work."""
+    """Search until the gap of the effort is reached or its work is used up."""
     problem = task.problem
     if problem.cells > LARGE_CELLS:
         return very_large_table(Separation(problem, task.kinds, task.seed), task.deadline)
     symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
     if problem.sliding_level.any() and not (symmetric and len(task.kinds) == 1):
-        # a witness divides a sliding level into a decrease and an increase; another division may protect as
-        # well
+        # a witness splits a sliding level into a decrease and an increase; another split may protect the
+        # cell, too
         return _Search(task).run(*_EFFORTS.get(task.effort, _EFFORTS["thorough"]))
     separation = Separation(problem, task.kinds, task.seed)
     pool = Pool(problem.cells)
@@ -169,7 +170,7 @@ class _Search:
         return False
 
     def _protected(self, chosen: np.ndarray) -> np.ndarray:
-        """Return the pattern with further suppressed cells, so that no attack succeeds.
+        """Return the pattern with additional suppressed cells, such that no attack succeeds.
 
         A protected primary remains protected if more cells are suppressed, so only primaries that were
         attacked successfully are attacked again.
@@ -182,8 +183,9 @@ class _Search:
                 )
                 if cuts and not self._relaxation.add(cuts):
                     raise SolverFailed(
-                        "a pattern withstands all cuts and no audit, as amounts differ too much in size for "
-                        "the tolerances of the solver: give them in a larger unit"
+                        "a pattern satisfies all cuts but fails the audit, because the sizes of amounts "
+                        "differ too much for the tolerances of the solver; express the amounts in a larger "
+                        "unit"
                     )
                 chosen = self._completed(chosen)
         return chosen
@@ -193,8 +195,8 @@ class _Search:
         costs = np.maximum(self._relaxation.reduced_costs, 0.01 * problem.costs)
         chosen = complete(*self._relaxation.pool.covering(), chosen | problem.must, costs, ~problem.keep)
         while True:
-            # a secondary cell alone in a relation protects nothing until another cell of the relation is
-            # suppressed
+            # a secondary cell that is alone in a relation protects nothing until another cell of the relation
+            # is suppressed
             alone = self._relaxation.bridges.cuts(chosen.astype(float))
             others = [cut.cells[cut.weights > 0] for cut in alone]
             rows = self._relaxation.pool.matrix([Cut(cells, np.ones(len(cells)), 1.0) for cells in others])

@@ -1,4 +1,4 @@
-"""Parts of a table around some cells, for small linear programs that search for tables of deviations."""
+"""Parts of a table around given cells, for small linear programs that search for tables of deviations."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-#: Function that returns the prices of cells by position; infinity if a cell cannot deviate.
+#: Type of a function that returns the prices of cells by position; infinity if a cell cannot deviate.
 Prices = Callable[[np.ndarray], np.ndarray]
-#: Maximum number of cells of the first and of the second linear program of a primary in large tables, and
-#: factor by which further programs grow.
+#: Linear programs of a primary cell in large tables: maximum numbers of cells of the first and the second
+#: program, and growth factor of further programs.
 NEAR, _FURTHER = (250, 2_000), 8
 
 
 class Neighbourhoods:
-    """Finds the cells near given cells of a table.
+    """Search for the cells near given cells of a table.
 
     Parameters
     ----------
@@ -27,7 +27,8 @@ class Neighbourhoods:
         self._cells, self._cell_starts = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         self._rows, self._row_starts = columns.indices.astype(np.int64), columns.indptr.astype(np.int64)
         self._signs, self._entries = columns.data, rows.data
-        # work arrays of `around`, which restores them, so that its work does not grow with the table
+        # work arrays of `around`, which resets only the used entries, so that its work does not grow with the
+        # table
         self._inside, self._seen = np.zeros((2, rows.shape[1]), dtype=bool)
         self._links, self._linked = np.zeros(rows.shape[1], dtype=np.int64), np.zeros(rows.shape[0], bool)
         self._places, self._entered = np.zeros((2, max(rows.shape)), dtype=np.int64)
@@ -37,11 +38,11 @@ class Neighbourhoods:
         return np.unique(gather(self._rows, self._row_starts, cells))
 
     def members(self, relations: np.ndarray) -> np.ndarray:
-        """Return the cells of relations, one relation after the other."""
+        """Return the cells of each of some relations, concatenated."""
         return gather(self._cells, self._cell_starts, relations)
 
     def around(self, cells: np.ndarray, prices: Prices, most: int) -> np.ndarray:
-        """Return cells that can deviate together with some cells, in ascending order.
+        """Return the cells that can deviate together with the given cells, in ascending order.
 
         The first step adds all cells of the relations of these cells. Each later step adds the cells that are
         connected to the found cells by at least one relation more than the step before required. If there are
@@ -120,7 +121,9 @@ class Neighbourhoods:
         return found
 
     def rows(self, relations: np.ndarray) -> tuple[np.ndarray, sparse.csc_matrix]:
-        """Return the cells of some relations, in ascending order, and the relations over these cells."""
+        """Return the cells of some relations in ascending order, and these relations restricted to
+        the cells.
+        """
         sizes = self._cell_starts[relations + 1] - self._cell_starts[relations]
         cells, place = np.unique(self.members(relations), return_inverse=True)
         entries = gather(self._entries, self._cell_starts, relations)
@@ -130,7 +133,7 @@ class Neighbourhoods:
         return cells, matrix
 
     def _balanced(self, cells: np.ndarray) -> np.ndarray:
-        """Remove cells that are alone in a relation, repeatedly until there are none."""
+        """Remove cells that are alone in a relation until there are none."""
         starts = self._row_starts
         while len(cells):
             rows = gather(self._rows, starts, cells)
@@ -168,7 +171,7 @@ class Neighbourhoods:
 
 
 def sizes_up_to(cells: int) -> tuple[int, ...]:
-    """Return the sizes of the programs of a primary, one after the other; the last program has all cells."""
+    """Yield the sizes of the successive programs of a primary cell; the last one includes all cells."""
     sizes = list(NEAR)
     while sizes[-1] * _FURTHER < cells:
         sizes.append(sizes[-1] * _FURTHER)

@@ -1,5 +1,5 @@
-"""Very large tables: for one primary after the other, suppress the cells of its cheapest witness; then trim
-the pattern.
+"""Pattern for very large tables: for one primary cell after the other, suppress the cells of its cheapest
+witness; then trim the pattern.
 
 Nine of ten primaries have a unit witness of cells that are already suppressed, or share the witness of
 another primary. For the other primaries, a linear program over at most 2,000 cells near the primary chooses
@@ -22,7 +22,7 @@ from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
 
-#: Maximum number of witness searches for publishing cells again, the most expensive first.
+#: Maximum number of witness searches while cells are published again, most expensive first.
 _SEARCHES = 5_000
 
 
@@ -58,7 +58,7 @@ def open_witnesses(
     *,
     thorough: int = 1,
 ) -> None:
-    """Suppress, for one primary after the other, the further cells of its cheapest witness.
+    """For one primary cell after the other, suppress the additional cells of its cheapest witness.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def open_witnesses(
     for number, primary in enumerate(by_level(witnesses, primaries)):
         if deadline is not None and deadline.passed:
             raise SolverFailed(
-                f"time_limit: expected a pattern that protects all {len(primaries)} primaries, found "
-                f"witnesses of {number} when it ended; allow more time, or split the table"
+                f"time_limit: expected a pattern that protects all {len(primaries)} primary cells, found "
+                f"only {number} protected when the time ended; allow more time, or split the table"
             )
         found, failed = witnesses.of(primary, pattern, thorough=thorough)
         by_program = thorough >= 0 or bool(failed)
@@ -104,7 +104,7 @@ def open_witnesses(
 
 
 def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primaries: Sequence[int]) -> bool:
-    """Suppress the cheapest further cells near some primaries; return whether all these primaries then have
+    """Suppress the cheapest additional cells near some primary cells; return whether all of them then have
     witnesses.
 
     Parameters
@@ -122,16 +122,16 @@ def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primari
 
 
 def by_level(witnesses: Witnesses, primaries: np.ndarray) -> list[int]:
-    """Return primaries in descending order of their levels, because witnesses with large deviations serve
-    many other primaries.
+    """Return primary cells in descending order of their levels, because witnesses with large deviations
+    protect many other primaries.
     """
     order: list[int] = primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist()
     return order
 
 
 def _one_split(witnesses: Witnesses, primary: int) -> bool:
-    """Return whether no other division of the sliding level of a primary can protect it: there is no sliding
-    level, or equal halves are easiest because the outsider's bounds are symmetric.
+    """Return whether no other split of a primary cell's sliding level can protect it. This holds without a
+    sliding level, and also if the outsider's bounds are symmetric, because equal halves are then easiest.
     """
     problem = witnesses.problem
     symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
@@ -140,14 +140,15 @@ def _one_split(witnesses: Witnesses, primary: int) -> bool:
 
 def _no_other_split(cell: int) -> SolverFailed:
     return SolverFailed(
-        f"cell {cell} has a sliding level: expected a pattern by the one split of it into a decrease and an "
-        "increase that is tried in very large tables, found none, and others were not tried; replace sliding "
-        "levels by lower and upper ones, or split the table"
+        f"cell {cell} has a sliding level; in very large tables only one split of it into a decrease and an "
+        "increase is tried, and no pattern was found for this split. Replace sliding levels by lower and "
+        "upper levels, or split the table"
     )
 
 
 def lower_bound(separation: Separation) -> float:
-    """Return the lower bound that the cuts of single relations prove: a dual solution, computed cut by cut.
+    """Return the lower bound that the cuts of single relations prove, from a dual solution computed cut by
+    cut.
 
     Each cut uses the part of the costs of its cells that earlier cuts have not used.
     """

@@ -1,4 +1,4 @@
-"""A pattern of suppressed cells, and the tables of deviations that protect its primaries."""
+"""A pattern of suppressed cells, and the tables of deviations (witnesses) that protect its primary cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Witness:
-    """Deviations of some cells that satisfy all relations; the other cells keep their values."""
+    """Deviations of some cells that satisfy all relations; all other cells keep their values."""
 
     cells: np.ndarray
     deviations: np.ndarray
@@ -17,7 +17,7 @@ class Witness:
 
 @dataclass(eq=False)
 class Pattern:
-    """The suppressed cells, and the witnesses of each primary by attacker.
+    """Suppressed cells, and the witnesses of each primary cell for each attacker.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Pattern:
     users: dict[int, set[int]] = field(default_factory=dict)
 
     def put(self, primary: int, found: dict[int, tuple[Witness, ...]]) -> None:
-        """Replace the witnesses of a primary."""
+        """Replace the witnesses of a primary cell."""
         if found == self.witnesses.get(primary):
             return
         for cell in self._cells_of(self.witnesses.get(primary, {})):
@@ -41,7 +41,7 @@ class Pattern:
             self.users.setdefault(cell, set()).add(primary)
 
     def users_of(self, cells: np.ndarray) -> list[int]:
-        """Return the primaries with a witness that uses some of the cells."""
+        """Return the primary cells with a witness that uses some of the given cells."""
         return sorted(set().union(*(self.users.get(cell, ()) for cell in cells.tolist())))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The problem of cell suppression: a table, its primary cells with their levels, and the knowledge of
+"""Problem of cell suppression: a table, its primary cells with their levels, and the knowledge of
 attackers.
 """
 
@@ -17,21 +17,21 @@ from microguard.sdc.errors import (
 )
 from scipy import sparse
 
-#: Kinds of attackers: a person who contributes to no cell (outsider), the only contributor of a cell, the
-#: only two contributors of a cell together, and any contributor. Each contributor knows his own amounts in
-#: all cells.
+#: Kinds of attackers: someone who contributes to no cell (outsider), the only contributor of a cell, the only
+#: two contributors of a cell together, and any contributor. Each contributor knows his own amounts in all
+#: cells.
 KINDS = ("outsider", "single", "pair", "unit")
 #: Tolerance of additivity, relative to the sum of absolute values of a constraint.
 ADDITIVITY_TOLERANCE = 1e-6
-#: Share of a level that may be missing because of rounding errors of sums and linear programs.
+#: Share of a level that may be missing because of rounding errors in sums and linear programs.
 LEVEL_TOLERANCE = 1e-6
-#: Relative gap below which a pattern counts as optimal: the rounding error of sums of costs.
+#: Maximum relative gap of a pattern that counts as optimal: the rounding error of sums of costs.
 PROVED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """Amounts that units contribute to cells, margins included.
+    """Amounts that units contribute to cells, including margins.
 
     A cell's contributors must be complete: a cell with a single unit counts as known to this unit.
     Enterprises of one holding share one unit number; their amounts are added.
@@ -118,7 +118,7 @@ class SuppressionProblem:
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=float)
         if values.ndim != 1 or len(values) == 0:
-            raise ShapeMismatch("values: expected one row of at least 1 cell")
+            raise ShapeMismatch("values: expected a one-dimensional array of at least 1 cell")
         defaults = {
             "sliding_level": np.zeros(len(values)),
             "lower_bound": np.minimum(2 * values, 0.0),
@@ -153,7 +153,7 @@ class SuppressionProblem:
 
     @property
     def must(self) -> np.ndarray:
-        """Return which cells every pattern suppresses, (cells,)."""
+        """Return for each cell whether every pattern suppresses it, (cells,)."""
         return self.primary | self.force
 
     def _check_primaries(self) -> None:
@@ -172,7 +172,7 @@ class SuppressionProblem:
         self._refuse(
             primary & (width < self.unit),
             InvalidParameter,
-            "is primary and its levels are narrower than the unit of publication; raise the levels, or "
+            "is primary, but its levels are narrower than the unit of publication; raise the levels, or "
             "publish in a finer unit",
         )
         self._refuse(
@@ -186,8 +186,8 @@ class SuppressionProblem:
         self._refuse(
             primary & (outside | narrow),
             ImpossibleProtection,
-            "is primary and its levels exceed the bounds that all attackers know; widen these or lower "
-            "the levels",
+            "is primary, but its levels exceed the bounds that all attackers know; widen the bounds or "
+            "lower the levels",
         )
 
     @staticmethod
@@ -208,7 +208,7 @@ def check_attackers(problem: SuppressionProblem, attackers: Sequence[str]) -> tu
     """
     for kind in attackers:
         if kind not in KINDS:
-            raise InvalidParameter(f"attackers: expected some of {', '.join(KINDS)}, found {kind!r}")
+            raise InvalidParameter(f"attackers: expected kinds among {', '.join(KINDS)}, found {kind!r}")
     if problem.contributions is None:
         return ("outsider",)
     return tuple(kind for kind in KINDS if kind == "outsider" or kind in attackers)
@@ -226,7 +226,9 @@ def _relations(relations: sparse.spmatrix, values: np.ndarray) -> sparse.csr_mat
     if wrong.any():
         line = int(np.argmax(wrong))
         raise NotAdditive(
-            f"relation {line} does not add up ({int(wrong.sum())} such relations)", variable=line
+            f"relation {line}: expected a total equal to the sum of its parts, found a "
+            f"difference ({int(wrong.sum())} such relations)",
+            variable=line,
         )
     return matrix
 

@@ -1,4 +1,4 @@
-"""Feasible ranges of cells given a pattern: linear programs over the cells that are not published."""
+"""Feasible ranges of cells for a given pattern: linear programs over the cells that are not published."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from microguard.sdc.solver import Limits, Master, Program, Solution, Status
 from microguard.sdc.suppression.problem import SuppressionProblem
 from scipy import sparse
 
-#: Deviations are limited to this many times the level: with larger deviations, the feasibility tolerance of
-#: the solver would exceed the width of the interval.
+#: Maximum deviation, as a multiple of the level. With larger deviations, the feasibility tolerance of the
+#: solver would exceed the width of the interval.
 _LARGEST_DEVIATION, _LARGEST_JOINT = 1e6, 1e4
 #: Maximum ratio of the levels in one joint program.
 _SPREAD = 1e2
@@ -19,7 +19,7 @@ _OPTIONS: dict[str, bool | int | float | str] = {"presolve": "off"}
 
 
 class Ranges:
-    """Computes the largest deviations given one pattern, for attackers who know different bounds.
+    """Computation of the largest deviations under one pattern, for attackers who know different bounds.
 
     Attributes
     ----------
@@ -66,11 +66,12 @@ class Ranges:
         return float(side * solution.values[self._place[cell]]) * scale, (cells, reduced[cells])
 
     def symmetric(self, fall: np.ndarray, rise: np.ndarray) -> bool:
-        """Return whether the negative of every feasible table of deviations is feasible too."""
+        """Return whether the negative of every feasible table of deviations is feasible, too."""
         return np.array_equal(fall[self.open], rise[self.open])
 
     def table(self, cell: int, level: float, room: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
-        """Return deviations (cells,) with a given deviation of one cell and few other deviations, or None.
+        """Return deviations (cells,) in which one cell has a given deviation and few other cells deviate;
+        None if there are none.
 
         Parameters
         ----------
@@ -114,11 +115,13 @@ class Ranges:
         solution = self._master.solve()
         self._master.change_cost(place, 0.0)
         if solution.status is not Status.OPTIMAL or solution.values is None:
-            raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
+            raise SolverFailed(
+                f"cell {cell}: the linear program of its interval stopped with status {solution.status.value}"
+            )
         return solution
 
     def joint(self, cells: np.ndarray, levels: np.ndarray, signs: np.ndarray, room: np.ndarray) -> np.ndarray:
-        """Return the cells that reach their level in one table of deviations (and in its negative).
+        """Return for each cell whether a table of deviations (and its negative) proves that it is protected.
 
         The program maximises the sum of the shares of the levels that the deviations reach, in given
         directions.
@@ -142,7 +145,8 @@ class Ranges:
         unit, places = float(levels.max()), self._place[cells]
         most = np.minimum(room[self.open] / unit * self.x[self.open], _LARGEST_JOINT)
         targets = np.minimum(levels / unit, most[places])
-        # the deviation of a target has two columns: up to the level with a gain, beyond the level without
+        # the deviation of a target has two columns: the part up to the level has a gain, the part beyond it
+        # has none
         lower, upper, costs = -most, most.copy(), np.zeros(len(self.open))
         upper[places] = np.where(signs > 0, targets, most[places])
         lower[places] = np.where(signs > 0, -most[places], -targets)

@@ -1,4 +1,4 @@
-"""The linear relaxation of the choice of cells over the cuts found so far."""
+"""Linear relaxation of the choice of cells, over the cuts found so far."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from microguard.sdc.suppression.problem import SuppressionProblem
 from microguard.sdc.suppression.separation import Separation
 from scipy import sparse
 
-#: The bound is final if the last rounds together raised it by less than this share.
+#: The lower bound is final if the last rounds together raised it by less than this share.
 _PROGRESS, _ROUNDS = 1e-4, 12
 #: Maximum number of cuts of one round.
 _MOST_CUTS = 150
 
 
 class Relaxation:
-    """Linear program over the cells that may be suppressed, to which cuts are added as rows.
+    """Linear program over the cells that may be suppressed; cuts are added as rows.
 
     Attributes
     ----------
@@ -45,15 +45,18 @@ class Relaxation:
         self._fixed = False
 
     def solve(self) -> None:
-        """Solve the current program."""
+        """Solve the current linear program."""
         solution = self._master.solve()
         if solution.status is Status.INFEASIBLE:
             raise ImpossibleProtection(
-                "no pattern protects every primary from every attacker; keep fewer cells, lower the levels, "
-                "or merge categories"
+                "no pattern protects every primary cell from every attacker; declare fewer cells as "
+                "published, lower the levels, or merge categories"
             )
         if solution.status is not Status.OPTIMAL or solution.values is None or solution.reduced_costs is None:
-            raise SolverFailed(f"the choice of cells could not be solved: {solution.status.value}")
+            raise SolverFailed(
+                "choice of cells: expected an optimal solution of the linear program, found status "
+                f"{solution.status.value}"
+            )
         self.x = np.clip(solution.values, 0.0, 1.0)
         if self._fixed:
             return
@@ -75,8 +78,8 @@ class Relaxation:
         fixed: np.ndarray,
         suppressed: np.ndarray | None = None,
     ) -> tuple[np.ndarray | None, float]:
-        """Return the best pattern that satisfies the cuts, as far as the solver finds it, and a lower bound
-        on the cost.
+        """Return the best pattern that satisfies the cuts among those that the solver finds, and a lower
+        bound on the cost.
 
         Parameters
         ----------
@@ -119,12 +122,14 @@ class Relaxation:
         return chosen, bound
 
     def fix(self, cells: np.ndarray) -> None:
-        """Fix cells as suppressed in the following solves, until `release`. These solves prove no bound."""
+        """Fix cells as suppressed in all solves until `release` is called. These solves prove no
+        lower bound.
+        """
         self._fixed = True
         self._master.change_bounds(cells, np.ones(len(cells)), np.ones(len(cells)))
 
     def release(self) -> None:
-        """Remove the fixing of cells."""
+        """Remove the fixing of cells by `fix`."""
         self._fixed = False
         problem = self._problem
         self._master.change_bounds(
@@ -150,7 +155,7 @@ class Relaxation:
     def converge(
         self, separation: Separation, deadline: Deadline, *, contributors: bool, rounds: int
     ) -> None:
-        """Solve and add violated cuts until no cut is violated, or the bound stops rising."""
+        """Solve and add violated cuts until no cut is violated, or the lower bound no longer rises."""
         history = []
         for _ in range(rounds):
             self.solve()
@@ -166,8 +171,8 @@ class Relaxation:
 
 
 class Bridges:
-    """Bridgeless inequalities: a secondary cell that is the only suppressed cell of a relation can be
-    computed, and protects nothing.
+    """Bridgeless inequalities: if a secondary cell is the only suppressed cell of a relation, its value can
+    be computed and it protects nothing.
 
     Some optimal pattern satisfies ``x_j <= sum of the others`` in every relation (Fischetti, Salazar-Gonzalez
     2001, section 3). Cells that every attacker knows before publication do not count.
@@ -182,7 +187,8 @@ class Bridges:
         self._rows = matrix.shape[0]
         self._free = ~problem.must
         protected = np.bincount(self._row, problem.must[self._cell], minlength=self._rows) > 0
-        self._open = ~protected  # a relation with a cell that every pattern suppresses has no such inequality
+        # a relation that contains a cell which every pattern suppresses needs no such inequality
+        self._open = ~protected
         self._starts = np.searchsorted(self._row, np.arange(self._rows + 1))
 
     def cuts(self, x: np.ndarray) -> list[Cut]:

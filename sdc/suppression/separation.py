@@ -1,5 +1,5 @@
-"""Separate capacity cuts: necessary conditions on protecting patterns, violated if some attacker's interval
-of a primary is too narrow.
+"""Separation of capacity cuts: a protecting pattern satisfies them; they are violated if an attacker's
+interval of a primary cell is too narrow.
 
 The largest increase of primary p over a pattern x is the optimum of a linear program in the deviations d: M d
 = 0 and -fall_i x_i <= d_i <= rise_i x_i. For any multipliers g of the relations and r = e_p - M' g, ``sum_i
@@ -25,13 +25,13 @@ from scipy import sparse
 
 #: Maximum number of groups of attackers who pool their knowledge.
 _GROUPS = 12
-#: A joint program is repeated while it proves at least this share of the remaining primaries, and at most
+#: A joint program is repeated while it proves at least this share of the remaining primary cells, at most
 #: this number of times.
 _WORTH, _JOINT = 0.1, 6
 
 
 class Separation:
-    """Performs attacks on patterns of one problem.
+    """Attacks on the patterns of one problem.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Separation:
         cells: np.ndarray | None = None,
         most: int = 10**9,
     ) -> tuple[list[Cut], np.ndarray]:
-        """Return cuts that a pattern violates, and the primary of each cut.
+        """Return the cuts that a pattern violates, and the primary cell of each cut.
 
         There are no cuts if the intervals of all attackers contain the levels.
 
@@ -99,7 +99,7 @@ class Separation:
         return found, np.unique(np.array(attacked, dtype=np.int64))
 
     def line_cuts(self) -> Iterable[Cut]:
-        """Return for each primary the cut of each relation that contains it."""
+        """Return for each primary cell the cut of each relation that contains it."""
         lower, upper = self.problem.lower_level, self.problem.upper_level
         fall, rise = self.knowledge.fall, self.knowledge.rise
         for cell in self.primaries:
@@ -113,7 +113,7 @@ class Separation:
                         yield from self._cut(int(cell), cells, side * reduced, level, fall, rise)
 
     def _unproved(self, cells: np.ndarray, ranges: Ranges, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
-        """Return the primaries whose intervals are not proved by joint tables of deviations."""
+        """Return the primary cells whose intervals are not proved by joint tables of deviations."""
         room, level = np.minimum(fall, rise), self._level[cells]
         left = np.arange(len(cells))
         rng = np.random.default_rng(self._seed)
@@ -132,7 +132,7 @@ class Separation:
     def _attack(
         self, ranges: Ranges, cell: int, fall: np.ndarray, rise: np.ndarray, member: int | None = None
     ) -> list[Cut]:
-        """Return the cuts of one primary and one attacker; None stands for the outsider."""
+        """Return the cuts of one primary cell for one attacker; None denotes the outsider."""
         scale = float(self._level[cell])
         rise_to, up = ranges.end(cell, 1, fall, rise, scale)
         lower, upper, sliding = (
@@ -162,7 +162,7 @@ class Separation:
         return cuts
 
     def _beforehand(self, cell: int, member: int, fall: np.ndarray, rise: np.ndarray) -> tuple[float, float]:
-        """Return the deviations that an attacker considers possible if no cell is published.
+        """Return the deviations that an attacker considers possible before any cell is published.
 
         No pattern can make him consider more possible.
         """
@@ -177,7 +177,7 @@ class Separation:
     def _attack_by_members(
         self, ranges: Ranges, cell: int, group: np.ndarray, tables: dict[int, np.ndarray | None]
     ) -> list[Cut]:
-        """Return the cuts of one primary and of the attackers in a group who can exclude a table of
+        """Return the cuts of one primary cell for those attackers of a group who can exclude a table of
         deviations.
 
         The table is one that the outsider considers possible, and the same for all groups.
@@ -189,8 +189,8 @@ class Separation:
         if table is None:
             members = group
         else:
-            # if an attacker knows a tighter bound on one side, a sliding level requires more width on the
-            # other side
+            # if an attacker knows a tighter bound on one side, a sliding level requires a larger deviation on
+            # the other side
             spared = cell if self.problem.sliding_level[cell] == 0 else None
             members = np.union1d(
                 *(self.knowledge.contradicted(group, spared, side * table, ranges.x) for side in (1, -1))
@@ -198,7 +198,7 @@ class Separation:
         return self._attack_by_halves(ranges, cell, np.setdiff1d(members, self.knowledge.knowing(cell)))
 
     def _attack_by_halves(self, ranges: Ranges, cell: int, members: np.ndarray) -> list[Cut]:
-        """Return the cuts of one primary and some attackers.
+        """Return the cuts of one primary cell for some attackers, who are divided into halves recursively.
 
         A group of attackers is halved if the attack with their pooled knowledge succeeds.
         """
@@ -234,6 +234,6 @@ class Separation:
 
 
 def _short(rise: float, fall: float, lower: float, upper: float, sliding: float) -> np.ndarray:
-    """Return whether an interval is too narrow below, above and in width."""
+    """Return three values: whether an interval is too narrow below, above and in total width."""
     enough = 1 - LEVEL_TOLERANCE
     return np.array([fall < lower * enough, rise < upper * enough, rise + fall < sliding * enough])

@@ -1,4 +1,4 @@
-"""Choose the cells to suppress."""
+"""Choose the cells of a table to suppress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_
 
 @dataclass(frozen=True, eq=False)
 class Suppression:
-    """A pattern of suppressed cells with its lower bound and its audit.
+    """A pattern of suppressed cells, its lower bound and its audit.
 
     Attributes
     ----------
@@ -60,7 +60,8 @@ def suppress(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> Suppression:
-    """Find a pattern with small cost in which every interval contains the levels of its primary.
+    """Find a pattern with small cost in which every interval contains the protection levels of its primary
+    cell.
 
     Raises
     ------
@@ -79,9 +80,9 @@ def suppress(
     if not audited.protected:
         narrow = audited.cells[audited.too_narrow.any(axis=1)]
         raise SolverFailed(
-            f"cell {narrow[0]} is protected by the search and too narrow by the audit ({len(narrow)} such "
-            "cells): expected none; choose another seed or effort. In a table of more than "
-            f"{LARGE_CELLS:,} cells these have no effect: lower the levels of the cell, or split the table"
+            f"cell {narrow[0]}: the search found a sufficient interval, but the audit a narrower one "
+            f"({len(narrow)} such cells). Choose another seed or effort; in a table of more than "
+            f"{LARGE_CELLS:,} cells these have no effect, so lower the levels of the cell or split the table"
         )
     return Suppression(
         suppressed=chosen,

@@ -1,4 +1,4 @@
-"""Unit witnesses: few cells that all deviate by the same amount, up or down, and satisfy all relations.
+"""Unit witnesses: a few cells that all deviate by the same amount, up or down, and satisfy all relations.
 
 Examples are the four corners of a rectangle, or a cycle of cells in a table of two dimensions. Unit witnesses
 are found by a depth-first search: take a relation that does not add up, change one more of its cells, and
@@ -16,15 +16,16 @@ from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Coalition, Knowledge
 from scipy import sparse
 
-#: Maximum number of cells of a witness, of cells tried to balance one relation, and of cells visited in one
-#: search.
+#: Maximum numbers of cells: in a witness, tried to balance one relation, and visited in one search.
 _DEPTH, _WIDTH, _WORK = 16, 24, 20_000
-#: Maximum number of relations that do not yet add up.
+#: Maximum number of relations that are not yet balanced during a search.
 _WAITING = 24
 
 
 class _Table(NamedTuple):
-    """Cells by relation, relations by cell, and arrays that a search restores: residuals and used cells."""
+    """Cells by relation, relations by cell, and two arrays that a search changes and restores: residuals and
+    used cells.
+    """
 
     row_starts: np.ndarray
     row_cells: np.ndarray
@@ -37,7 +38,7 @@ class _Table(NamedTuple):
 
 
 class UnitWitnesses:
-    """Searches for unit witnesses in one table.
+    """Search for unit witnesses in one table.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ class UnitWitnesses:
     def of(
         self, primary: int, attacker: Coalition, amount: float, suppressed: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the cells of a unit witness, all suppressed and in ascending order, and their deviations;
-        None if no witness is found.
+        """Return the suppressed cells of a unit witness in ascending order, and their deviations; None if
+        none is found.
 
         The result is the witness with the fewest cells among those found. A cell that some attacker knows
         counts as `WATCHED` cells.
@@ -103,9 +104,7 @@ class UnitWitnesses:
 
 @kernel
 def _search(table, primary, side, amount, bounds, suppressed, found, signs):
-    """Write the cells and signs of the best witness found; return the number of its cells, 0 if there is
-    none.
-    """
+    """Write the cells and signs of the best witness; return its number of cells, 0 if none was found."""
     fall, rise, weights = bounds
     stack, stack_signs = np.empty(_DEPTH, np.int64), np.empty(_DEPTH, np.int8)
     spent = np.zeros(_DEPTH + 1)
@@ -195,7 +194,7 @@ def _search(table, primary, side, amount, bounds, suppressed, found, signs):
 
 @kernel
 def _apply(table, cell, sign, waiting, left):
-    """Change a cell by one unit; return the number of relations that then do not add up."""
+    """Change a cell by one unit; return the number of relations that are no longer balanced."""
     table.used[cell] = True
     for entry in range(table.cell_starts[cell], table.cell_starts[cell + 1]):
         row = table.cell_rows[entry]

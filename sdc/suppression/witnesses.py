@@ -1,4 +1,4 @@
-"""Witnesses: small tables of deviations that no attacker can exclude and that reach the levels of a primary.
+"""Witnesses: small tables of deviations, up to the levels of a cell, that no attacker can exclude.
 
 A pattern protects a primary if it suppresses the cells of the primary's witnesses. A cell that no witness
 uses need not be suppressed. When a cell is published again, only the primaries whose witnesses use this cell
@@ -24,9 +24,9 @@ from scipy import sparse
 
 #: Deviations below this share of the level are rounding errors.
 _NOTHING = 1e-9
-#: Share of a level that a witness must reach. The rest is less than the tolerance of the audit.
+#: Share of a level that a witness must reach; the missing part is less than the tolerance of the audit.
 _ENOUGH = 1 - 0.9 * LEVEL_TOLERANCE
-#: Price of a suppressed cell, as a share of the mean cost, if witnesses may use other cells too.
+#: Price of a suppressed cell, as a share of the mean cost, if witnesses may also use other cells.
 _USED = 0.01
 #: Relative gap and interrupt checks of the integer program of one witness.
 _CHEAPEST = Limits(relative_gap=0.02, steps=20)
@@ -35,7 +35,7 @@ _SLACK = 1e-9
 
 
 class Witnesses:
-    """Searches for witnesses of the primaries of one problem.
+    """Search for witnesses of the primary cells of one problem.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Witnesses:
     def of(
         self, primary: int, pattern: Pattern, *, thorough: int, costs: np.ndarray | None = None
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
-        """Return witnesses of a primary for the outsider and attackers who exclude his, and failed targets.
+        """Return a cell's witnesses for the outsider and attackers who exclude his, and failed targets.
 
         Witnesses of the pattern are kept if all their cells are suppressed.
 
@@ -105,7 +105,7 @@ class Witnesses:
         return found, []
 
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
-        """Use witnesses for further primaries of the outsider too, if they and their negatives serve.
+        """Use witnesses also for further primary cells whose levels they and their negatives reach.
 
         In very large tables, use them only for primaries without unit witnesses, which have fewer cells.
 
@@ -128,7 +128,7 @@ class Witnesses:
                 pattern.put(cell, few)
 
     def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, most: float = np.inf) -> None:
-        """Publish cells, the most expensive first, if other witnesses exist for all primaries that use them.
+        """Publish cells again, most expensive first, if all primary cells that use them have other witnesses.
 
         Then publish all cells without users, because a cell can lose its last user after its turn.
 
@@ -161,7 +161,7 @@ class Witnesses:
             pattern.suppressed[cell] = bool(pattern.users.get(cell))
 
     def _excluding(self, primary: int, group: tuple[Witness, ...]) -> list[int]:
-        """Return the attackers who can exclude a witness, or its negative if it serves both directions."""
+        """Return the attackers who can exclude a witness or, if it serves both directions, its negative."""
         both = len(group) == 1 and self._down[primary] > 0 and self._up[primary] > 0
         found: set[int] = set()
         for one in group:
@@ -177,7 +177,7 @@ class Witnesses:
     def _together(
         self, primary: int, attackers: list[int], suppressed: np.ndarray, thorough: int
     ) -> dict[int, tuple[Witness, ...]]:
-        """Return witnesses of suppressed cells that attackers share, who together cannot exclude them.
+        """Return witnesses of suppressed cells that several attackers, even together, cannot exclude.
 
         They pool their knowledge; if that fails, the group is halved. Attackers who know more about the
         primary itself are left out, because they need other deviations.
@@ -214,7 +214,7 @@ class Witnesses:
             one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
             if one is None and thorough > 0 and attacker != OUTSIDER and key not in self._most:
-                # no demand exceeds `asked`; `_most` is the part he considers possible if no cell is published
+                # no demand exceeds `asked`; `_most` is the part possible before any cell is published
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
@@ -227,7 +227,7 @@ class Witnesses:
         return tuple(found), []
 
     def _demand(self, primary: int, attacker: Coalition, side: float) -> float:
-        """Return the deviation in one direction that an attacker must consider possible."""
+        """Return the deviation in one direction that an attacker must still consider possible."""
         fall, rise = (float(part[0]) for part in self.knowledge.bounds(attacker, np.array([primary])))
         sliding = float(self.problem.sliding_level[primary])
         rise = min(rise, self._most.get((primary, attacker, 1.0), np.inf))
@@ -238,7 +238,7 @@ class Witnesses:
         return float(up if side > 0 else down) * _ENOUGH
 
     def _serves(self, one: Witness, attacker: Coalition, side: float, primary: int, amount: float) -> bool:
-        """Return whether the negative of a witness, scaled to the amount, serves the other direction."""
+        """Return whether the scaled negative of a witness protects the other direction."""
         d = abs(float(one.deviations[np.searchsorted(one.cells, primary)]))
         return d >= amount * (1 - _SLACK) and bool(
             self._allowed(attacker, one, side * min(1.0, amount / d)).all()
@@ -250,7 +250,7 @@ class Witnesses:
         return (d >= -fall * (1 + 1e-7) - 1e-12) & (d <= rise * (1 + 1e-7) + 1e-12)
 
     def _largest(self, primary: int, attacker: Coalition, amount: float) -> float:
-        """Return the share of an amount that an attacker considers possible if no cell is published."""
+        """Return the share of an amount that an attacker considers possible before any cell is published."""
 
         def prices(cells: np.ndarray) -> np.ndarray:
             fall, rise = self.knowledge.bounds(attacker, cells)
@@ -277,7 +277,7 @@ class Witnesses:
         zeros = np.zeros(matrix.shape[0])
         solution = solve(Program(costs, matrix, zeros, zeros, -fall, rise))
         if solution.objective is None:
-            raise SolverFailed(f"the interval of cell {primary} could not be solved: {solution.status.value}")
+            raise SolverFailed(f"cell {primary}: its program stopped with status {solution.status.value}")
         return min(1.0, -solution.objective)
 
     def _witness(
@@ -289,7 +289,7 @@ class Witnesses:
         thorough: int,
         costs: np.ndarray | None,
     ) -> Witness | None:
-        """Return deviations of few or cheap cells with a given deviation of the primary, or None.
+        """Return deviations of few or cheap cells that move the primary cell as required, or None.
 
         Unit witnesses are tried first for contributors, and in very large tables for all. Integer programs
         serve the outsider only, because each primary has one witness of his and many of contributors.
@@ -332,7 +332,7 @@ class Witnesses:
     def _cheapest(
         self, one: Witness, cells: np.ndarray, place: int, attacker: int, amount: float, fixed: np.ndarray
     ) -> Witness:
-        """Return the cheapest witness of some cells by an integer program that starts from a given witness.
+        """Return the cheapest witness among some cells, by an integer program from a start witness.
 
         In a linear program the cost of a cell is proportional to its deviation: using a tenth of a margin
         costs a tenth. In the integer program each used cell has its full cost.

@@ -1,4 +1,4 @@
-"""Targeted record swapping: units at risk exchange their geography with similar units elsewhere."""
+"""Targeted record swapping: units at risk exchange their geography with similar units in other areas."""
 
 from microguard.sdc.swapping.swap import Swaps, swap
 

@@ -1,4 +1,4 @@
-"""Targeted record swapping: units at risk exchange their geography with similar units elsewhere.
+"""Targeted record swapping: units at risk exchange their geography with similar units in other areas.
 
 From the coarsest level of the geography to the finest, each unit at risk at a level is exchanged with a unit
 of another area of that level, within the same area of the level above. Levels that do not nest (a
@@ -25,19 +25,19 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.optimize import linear_sum_assignment
 
-#: Maximum number of units that are assigned to donors together, and number of nearest donors that are
-#: considered for each unit.
+#: Maximum number of units that are assigned to donors together, and number of nearest donors considered for
+#: each unit.
 BATCH, CANDIDATES = 128, 16
-#: Maximum number of donors of one profile that are compared with a batch; if there are more, the first donors
-#: in the drawn order are compared.
+#: Maximum number of donors of one profile that are compared with a batch. If there are more, the first ones
+#: in the drawn order are used.
 DONORS = 4096
-#: Price of an impossible exchange.
+#: Price of an exchange that is not allowed.
 _FORBIDDEN = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
 class Swaps:
-    """Which units exchange their geography.
+    """Pairs of units that exchange their geography.
 
     Attributes
     ----------
@@ -106,7 +106,10 @@ def swap(
     profiles, features = np.asarray(profiles, np.int64), np.asarray(features, np.int64)
     units, depth = geography.shape
     if at_risk.shape != geography.shape or not len(profiles) == len(features) == len(order) == units:
-        raise ShapeMismatch("geography, at_risk, profiles, features and order need one row for each unit")
+        raise ShapeMismatch(
+            "geography, at_risk, profiles, features and order: expected one row for each unit, found "
+            "other lengths"
+        )
     if not 0 <= rate <= 1:
         raise InvalidParameter(f"rate: expected a share from 0 to 1, found {rate!r}")
     if len(np.unique(order)) < units:
@@ -130,7 +133,7 @@ def swap(
 
 
 def _areas_above(geography: np.ndarray, above: int) -> Iterator[np.ndarray]:
-    """Return the units of each area of the level above; all units if there is none (-1)."""
+    """Return the units of each area at the next coarser level; all units if there is none (-1)."""
     if above < 0:
         yield np.arange(len(geography))
         return
@@ -141,7 +144,9 @@ def _areas_above(geography: np.ndarray, above: int) -> Iterator[np.ndarray]:
 
 @dataclass
 class _State:
-    """Units while they are exchanged; `rank` is the drawn order, `features` the codes of each variable."""
+    """Units during the exchange; `rank` is their drawn order, `features` contains the codes of each
+    variable.
+    """
 
     geography: np.ndarray
     profiles: np.ndarray
@@ -151,7 +156,8 @@ class _State:
     level: np.ndarray
 
     def exchange(self, waiting: np.ndarray, inside: np.ndarray, level: int) -> int:
-        """Exchange units with donors, profile by profile; return the number of units without a donor.
+        """Exchange units with donors, profile by profile; return the number of units for which no donor was
+        found.
 
         Donors that do not need an exchange themselves are used first; then units that need an exchange are
         exchanged with each other.
@@ -167,8 +173,8 @@ class _State:
         return int((self.level[waiting] < 0).sum())
 
     def exchange_more(self, inside: np.ndarray, level: int, missing: int) -> None:
-        """Exchange `number` further units in the drawn order; because of the last pair, it may be one unit
-        more.
+        """Exchange `number` further units in the drawn order, or one more, because units are exchanged in
+        pairs.
         """
         while missing > 0:
             free = inside[self.level[inside] < 0]
@@ -183,7 +189,9 @@ class _State:
     def _groups(
         self, waiting: np.ndarray, free: np.ndarray, profile: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Return units and donors that agree in a profile, both in the drawn order."""
+        """Return groups of units and donors that agree in all variables of a profile, both in the drawn
+        order.
+        """
         waiting, free = (each[np.argsort(self.rank[each])] for each in (waiting, free))
         wanted, offered = self.profiles[waiting, profile], self.profiles[free, profile]
         by_wanted, by_offered = np.argsort(wanted, kind="stable"), np.argsort(offered, kind="stable")
@@ -196,7 +204,7 @@ class _State:
                 yield waiting[by_wanted[start:end]], free[by_offered[low:high]]
 
     def _assign(self, group: np.ndarray, donors: np.ndarray, level: int) -> None:
-        """Exchange units with donors of other areas at least cost, batch by batch."""
+        """Exchange units with donors of other areas at the least cost, batch by batch."""
         near, next_donor = donors[:0], 0
         for begin in range(0, len(group), BATCH):
             batch = group[begin : begin + BATCH]
@@ -217,7 +225,7 @@ class _State:
                 self._pair(batch, near[kept], costs, level)
 
     def _prices(self, batch: np.ndarray, near: np.ndarray, level: int) -> np.ndarray:
-        """Return the cost of an exchange; the position of the donor in the drawn order breaks ties.
+        """Return the cost of each exchange; ties are resolved by the donor's position in the drawn order.
 
         Returns
         -------
@@ -240,7 +248,7 @@ class _State:
         rows, columns = linear_sum_assignment(np.where(np.isfinite(price), price, forbidden))
         for row, column in zip(rows, columns, strict=True):
             unit, donor = batch[row], near[column]
-            # If both sides are units that need an exchange, a unit may be chosen on both sides.
+            # if both partners need an exchange, a unit may be chosen once as unit and once as donor
             if np.isfinite(price[row, column]) and self.level[unit] < 0 and self.level[donor] < 0:
                 self.partner[unit], self.partner[donor] = donor, unit
                 self.level[unit] = self.level[donor] = level

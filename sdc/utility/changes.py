@@ -1,4 +1,4 @@
-"""Shares and sizes of the changes by protection, for each variable."""
+"""Shares and sizes of the changes that protection made to each variable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microguard.sdc.errors import ShapeMismatch
 
 @dataclass(frozen=True)
 class Changes:
-    """Shares of changed values and records.
+    """Shares of changed values and of changed records.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Changes:
 
 
 def changes(original: pd.DataFrame, protected: pd.DataFrame) -> Changes:
-    """Compute the shares of changed values for two frames with the same records in the same order.
+    """Compute the shares of changed values between two frames with the same records in the same order.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def il1s(original: np.ndarray, protected: np.ndarray) -> np.ndarray:
     first, second = np.asarray(original, np.float64), np.asarray(protected, np.float64)
     if first.ndim != 2 or first.shape != second.shape or len(first) < 2:
         raise ShapeMismatch(
-            f"original and protected: expected the same shape (n, p) with n >= 2, found {first.shape} and "
+            f"original and protected: expected equal shapes (n, p) with n >= 2, found {first.shape} and "
             f"{second.shape}"
         )
     mean = np.abs(first - second).mean(axis=0)
@@ -83,7 +83,7 @@ def hellinger(before: np.ndarray, after: np.ndarray) -> float:
     first, second = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if first.shape != second.shape or not (first.sum() > 0.0 and second.sum() > 0.0):
         raise ShapeMismatch(
-            "distributions: expected the same cells and positive sums, found different shapes or no record"
+            "distributions: expected the same cells and positive sums, found different shapes or no records"
         )
     roots = np.sqrt(first / first.sum()) - np.sqrt(second / second.sum())
     return float(np.sqrt(0.5 * np.sum(roots**2)))

@@ -9,7 +9,7 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 ROUNDING = 1e-12
-"""Relative rounding error allowed in sums of weights, so that ten weights of 0.1 reach 1."""
+"""Relative rounding error allowed in sums of weights, so that ten weights of 0.1 sum to 1."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Propensity score mean squared error (pMSE): how well a model separates originals from protected records."""
+"""Propensity score mean squared error (pMSE): how well a model distinguishes original from protected
+records.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,10 @@ from scipy.linalg import lstsq
 MOST_STEPS = 50
 """Maximum number of Newton steps. A fit without separation needs fewer than ten."""
 CONVERGED = 1e-10
-"""The fit has converged if no logit changes by more than this."""
+"""Convergence criterion: no logit changes by more than this."""
 LARGEST_LOGIT = 30.0
-"""Bound on logits, which is a score of 1 - 1e-13. Under complete separation the logits would diverge."""
+"""Bound on logits, which corresponds to a score of 1 - 1e-13. Under complete separation, logits would
+diverge."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,8 @@ def propensity(original: np.ndarray, protected: np.ndarray) -> Propensity:
 
 
 def _logistic(design: np.ndarray, outcome: np.ndarray) -> tuple[np.ndarray, bool, int]:
-    """Fit scores by iteratively reweighted least squares; return them, convergence and the rank.
+    """Fit scores by iteratively reweighted least squares; return the scores, whether the fit converged, and
+    the rank.
 
     The least squares solution of minimum norm handles linearly dependent columns.
     """

@@ -270,7 +270,7 @@ def test_a_grand_total_that_moves_is_refused_unless_a_steward_accepts_it_by_name
         ({"quality": {"max_total_adjustment": 0.0}}, GateRefused, "sum of all changes"),
         ({"capacity": 0.0, "fixed_margins": True}, ProtectionFailed, "constraint"),
         ({"total": "north"}, InputRejected, "total mark"),
-        ({"hierarchies": [["region", "a21"]], "tables": [["a21"]]}, InputRejected, "does not nest"),
+        ({"hierarchies": [["region", "a21"]], "tables": [["a21"]]}, InputRejected, "is not nested"),
     ],
     ids=["narrow interval", "large changes", "no room", "a code is the total mark", "no hierarchy"],
 )

@@ -69,7 +69,7 @@ def test_a_release_whose_manifest_omits_one_published_since_is_not_approved(wait
     status = ledger.status(record.name)
     for event in ("intended", "published", "withdrawing", "withdrawn"):
         ledger.append(replace(status, release_id="f" * 32, event=event))
-    with pytest.raises(GateRefused, match="does not say that the two can be differenced"):
+    with pytest.raises(GateRefused, match="does not state that differences of the two can be computed"):
         approve(str(record), by="A. Steward")
     assert ledger.published() == []
     assert ledger.status(record.name).event == "waiting"
@@ -82,7 +82,7 @@ def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
     assert areas.unfinished() == []
     assert "<strong>Rejected</strong>" in (record / "report.html").read_text()
     assert Ledger(areas).ever_published(spec.release.name) == []
-    with pytest.raises(SpecificationError, match="does not wait"):
+    with pytest.raises(SpecificationError, match="expected a release that is pending approval"):
         approve(str(record), by="A. Steward")
 
 

@@ -81,7 +81,7 @@ def test_another_object_is_refused_with_what_is_accepted(spark, tmp_path):
             call({"sex": ["f"]})
     mixed = persons().astype({"note": object})
     mixed.loc[0, "note"] = 7
-    with pytest.raises(InputRejected, match="values of several types") as rejected:
+    with pytest.raises(InputRejected, match="found several types") as rejected:
         protection.check(mixed)
     assert "n1" not in str(rejected.value)
     with pytest.raises(InputRejected, match="publish: expected the result of protect"):

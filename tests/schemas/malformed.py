@@ -179,7 +179,7 @@ MALFORMED = (
         "bounds that no search heeds",
         METHOD,
         _effort('algorithm = "mdav"\ncontrol_tables.max_absolute_error = { 1 = 5 }'),
-        ("[method] control_tables.max_absolute_error", "no such key", "local-search"),
+        ("[method] control_tables.max_absolute_error", "not applicable", "local-search"),
     ),
     Malformed(
         "categories that no search keeps",
@@ -206,7 +206,7 @@ MALFORMED = (
         "numeric region",
         '"region" }',
         '"region", kind = "numeric" }',
-        ("[variables] region.kind", "for names"),
+        ("[variables] region.kind", "are names"),
     ),
     Malformed("nominal weight", '"weight" }', '"weight", kind = "nominal" }', ("[variables] weight.kind",)),
     Malformed("two regions", '"other" }', '"region" }', ('["region", "hours"]', "at most one")),
@@ -379,6 +379,6 @@ MALFORMED = (
         + '\n[method.control_tables]\ntables = [["sex", "education"]]'
         + '\n[[groups]]\nname = "a"\nvariables = ["sex", "income"]'
         + '\n[[groups]]\nname = "b"\nvariables = ["education"]',
-        ("control_tables.tables", "never cross groups"),
+        ("control_tables.tables", "cannot combine variables of several groups"),
     ),
 )

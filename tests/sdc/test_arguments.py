@@ -140,5 +140,5 @@ def test_cell_table_refuses_values_that_are_not_numbers(values, error):
 
 def test_cell_table_accepts_decimals_and_adjust_refuses_other_types():
     assert CellTable(**CELLS | {"values": [Decimal(2), Decimal(5), Decimal(7)]}).cells == 3
-    with pytest.raises(SdcError, match="takes a CellTable"):
+    with pytest.raises(SdcError, match="expected a CellTable"):
         adjust(FRAME)  # type: ignore[arg-type]

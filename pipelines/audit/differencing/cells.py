@@ -1,4 +1,4 @@
-"""Count cells of protected tables whose original value can be computed from published records.
+"""Count of cells of protected tables whose original value can be computed from published records.
 
 Class means preserve totals, so records published as means disclose each region's total of every numeric
 variable. If a cell of a protected table is such a total and has another value, the records disclose its
@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 from microguard.pipelines.audit.differencing.published import GRID_TOLERANCE, PLACES, PublishedRecords
 
 _VALUE = "__value"
-#: Maximum rounding of means, as a share of the deviation of the file and of the values of their class.
+#: Maximum rounding step of means, as a share of the file's standard deviation and of the values of the class.
 STEP = 1.0 / 20.0
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """The cells of a protected table, one row per cell.
+    """Cells of a protected table, one row per cell.
 
     Attributes
     ----------
@@ -63,7 +63,9 @@ def read_table(folder: Path) -> PublishedTable:
 
 
 def count_disclosed_cells(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
-    """Count the cells of tables of one period whose original value records of the period disclose."""
+    """Count the table cells of a period whose original value can be computed from the records of the same
+    period.
+    """
     return sum(len(_undone(table, release)) for table in tables for release in records)
 
 

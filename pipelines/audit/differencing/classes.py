@@ -1,4 +1,4 @@
-"""The published classes of one clustering of a release, and the units in the classes."""
+"""Published classes of one clustering of a release, and the units in each class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Classes:
-    """The published information of one clustering of a release; units are numbered over all releases.
+    """Published information of one clustering of a release; units are numbered over all releases.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Classes:
         if not len(self.weight):
             object.__setattr__(self, "weight", np.ones(len(self.unit)))
         if not len(self.unit) == len(self.class_of) == len(self.record) == len(self.weight):
-            raise ValueError("every record has one unit, one version, one class and one weight")
+            raise ValueError("units, versions, classes and weights: expected one of each per record")
 
     def __len__(self) -> int:
         """Return the number of classes."""

@@ -1,4 +1,4 @@
-"""Build separate views of releases for variables whose values a correction of a unit did not change.
+"""Separate views of releases for variables whose values did not change when a unit was corrected.
 
 When a unit is corrected, variables that did not change keep their value. If only the weight of a unit is
 corrected, the means of both its classes include the same income. Treating the two versions as different
@@ -17,8 +17,7 @@ from microguard.pipelines.audit.differencing.histories import mix_bits
 
 
 def views(releases: Sequence[Classes]) -> list[list[Classes]]:
-    """Return the views for linear systems: one of record versions, and one of each variable with known
-    values.
+    """Return the views from which linear systems are built: the record versions, and each known variable.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def views(releases: Sequence[Classes]) -> list[list[Classes]]:
 
 
 def by_value(releases: Sequence[Classes], name: str) -> list[Classes]:
-    """Return the classes with a new mean of a variable, with its values as the unknowns.
+    """Return the classes that have a new mean of a variable, with the variable's values as unknowns.
 
     A class is omitted if the same mean was published before for each of its units, because such a class adds
     no equation.

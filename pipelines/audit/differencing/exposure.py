@@ -23,7 +23,7 @@ from microguard.pipelines.audit.differencing.sensitive import single_common_valu
 from microguard.pipelines.audit.differencing.system import solve
 from microguard.pipelines.audit.differencing.totals import close_totals
 
-#: Counts of an exposure; a further release never reduces them, except `one_value` in rare cases.
+#: Counts of an exposure. A further release never reduces them, except `one_value` in rare cases.
 COUNTS = (
     "below_k",
     "determined_units",
@@ -37,7 +37,7 @@ COUNTS = (
 
 @dataclass(frozen=True)
 class JointExposure:
-    """Counts of what a reader of all releases of a source learns, and ids of releases.
+    """Counts of what a reader of all releases of a source learns, and ids of the releases involved.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class JointExposure:
 
     @property
     def safe(self) -> bool:
-        """Whether nothing is exposed and all releases were compared."""
+        """Return whether nothing is exposed and all releases were compared."""
         counted = (self.below_k, self.determined_values, self.determined_sums, self.close_totals)
         return not any((*counted, self.one_value, self.cells, *self.not_compared))
 
@@ -94,7 +94,7 @@ class JointExposure:
         return replace(self, **counts, not_compared=lost)
 
     def faults(self) -> tuple[str, ...]:
-        """Return one phrase for each positive count; phrases contain only counts and ids."""
+        """Return one phrase for each positive count; the phrases contain only counts and ids."""
         phrases = (
             (self.below_k, "units have a history that fewer than k units share"),
             (self.determined_values, f"values of {self.determined_units} units follow from the means"),
@@ -150,7 +150,7 @@ def joint_exposure(
                 determined_sums=exposure.determined_sums + sums,
                 close_totals=exposure.close_totals + close_totals(view, _by_record(view)),
             )
-    # in all other cases pairs of releases disclose no more than all releases together
+    # in all other cases, a pair of releases discloses no more than all releases together
     search_pairs = below.any() or len(families) > 1
     present = np.zeros(units, bool)
     for release in releases:
@@ -167,7 +167,7 @@ def joint_exposure(
 
 
 def _jointly_audited(releases: Sequence[Classes]) -> list[list[Classes]]:
-    """Group clusterings of the same variables, and pair clusterings of different variables."""
+    """Group clusterings of the same variables, and form pairs of clusterings of different variables."""
     families: dict[tuple[str, ...], list[Classes]] = {}
     for release in releases:
         families.setdefault(tuple(sorted(release.variables)), []).append(release)
@@ -179,7 +179,9 @@ def _jointly_audited(releases: Sequence[Classes]) -> list[list[Classes]]:
 
 
 def _of_units(by_unit: Histories, of_history: np.ndarray) -> np.ndarray:
-    """Return the units with a selected history, (units,) bool; `of_history` is a (h,) bool array."""
+    """Return for each unit whether it has a selected history, (units,) bool; `of_history` is an (h,) bool
+    array.
+    """
     return (by_unit.history_of >= 0) & np.append(of_history, False)[by_unit.history_of]
 
 
@@ -189,12 +191,14 @@ def _by_record(releases: Sequence[Classes]) -> Histories:
 
 
 def _shared(releases: Sequence[Classes], kind: str) -> list[str]:
-    """Return the variables that occur in at least one of the releases, in order."""
+    """Return the variables that occur in at least one release, in order."""
     return list(dict.fromkeys(name for release in releases for name in getattr(release, kind)))
 
 
 def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
-    """Return the numbers of determined values and of determined sums below k, and the units of the values."""
+    """Return the numbers of determined values and of determined sums over fewer than k records, and the units
+    of the values.
+    """
     by_source: dict[tuple[int, ...], list[str]] = {}
     for name in _shared(releases, "means"):
         source = tuple(i for i, release in enumerate(releases) if name in release.means)
@@ -205,7 +209,7 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
         publishing = [releases[i] for i in source]
         records = split_by_weight(publishing, _by_record(publishing))
         if not (records.exposed | (records.sizes == 1)).any():
-            continue  # every sum has at least k records
+            continue  # nothing to compute, because every sum has at least k records
         solution = solve(publishing, names, records)
         rounding = np.array(
             [max(release.rounding.get(name, 0.0) for release in publishing) for name in names]
@@ -221,7 +225,9 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
 
 
 def _collisions(releases: Sequence[Classes], units: int) -> tuple[tuple[str, int], ...]:
-    """Return the earlier releases that expose units below k together with the last release alone."""
+    """Return the earlier releases that, combined with the last release alone, expose groups of fewer than k
+    units.
+    """
     newest = releases[-1].release
     last = [release for release in releases if release.release == newest]
     collisions = []

@@ -1,4 +1,4 @@
-"""Compute histories: sets of units that no reader of all releases can distinguish.
+"""Histories: sets of units that a reader of all releases cannot distinguish.
 
 The history of a unit is the set of its classes in all releases. Units with the same history are in the same
 classes of every release. A history that fewer than k units share is therefore equivalent to a class of fewer
@@ -16,7 +16,7 @@ from microguard.pipelines.audit.differencing.classes import Classes
 
 @dataclass(frozen=True)
 class Histories:
-    """The histories of several releases.
+    """Histories of the units over several releases.
 
     Attributes
     ----------
@@ -33,17 +33,17 @@ class Histories:
     k: np.ndarray
 
     def __len__(self) -> int:
-        """Number of histories."""
+        """Return the number of histories."""
         return len(self.sizes)
 
     @property
     def exposed(self) -> np.ndarray:
-        """Whether a history has fewer units than the k of one of its releases, (h,) bool."""
+        """Return whether each history has fewer units than the k of one of its releases, (h,) bool."""
         return self.sizes < self.k
 
 
 def histories(releases: Sequence[Classes], members: int, *, by_record: bool = False) -> Histories:
-    """Compute the histories of all units, or of all versions of records.
+    """Compute the histories of all units, or of all record versions.
 
     Each set of classes is represented by two 64-bit hashes.
 
@@ -67,7 +67,7 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
     order = present[np.argsort(hashes[0, present])]
     fresh = _fresh(hashes[0, order])
     apart = _fresh(hashes[1, order])
-    if (apart & ~fresh).any():  # equal first hashes of two sets: once in a hundred million sources
+    if (apart & ~fresh).any():  # two sets have equal first hashes once in a hundred million sources
         order = present[np.lexsort((hashes[1, present], hashes[0, present]))]
         fresh = _fresh(hashes[0, order]) | _fresh(hashes[1, order])
     of = np.full(members, -1, np.int64)
@@ -96,14 +96,14 @@ def distinct_pairs(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _pairs(member: np.ndarray, class_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct pairs of member and class, because a unit may have several records in one class."""
+    """Return the distinct pairs of member and class; a unit may have several records in one class."""
     if np.bincount(member).max(initial=0) <= 1:
         return member, class_of
     return distinct_pairs(member, class_of)
 
 
 def _fresh(ordered: np.ndarray) -> np.ndarray:
-    """Return whether each value of a sorted array is its first occurrence, (n,) bool."""
+    """Return for each value of a sorted array whether it is the first of its kind, (n,) bool."""
     fresh = np.ones(len(ordered), bool)
     fresh[1:] = ordered[1:] != ordered[:-1]
     return fresh

@@ -1,4 +1,6 @@
-"""Compute the weights of records in class means as a reader of manifest and published weights can."""
+"""Weights of records in class means, as far as a reader of the manifest and the published weights can compute
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from microguard.pipelines.audit.differencing.histories import Histories
 #: Maximum share of one record in the weight of its class: 2/k, and at most two thirds (reference of
 #: `method.weighted`).
 SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0
-#: Number of decimals to which ratios of weights in two releases are compared.
+#: Number of decimals to which weight ratios of two releases are compared.
 DIGITS = 9
 
 
 def capped_weights(weights: np.ndarray, class_of: np.ndarray, k: int) -> np.ndarray:
-    """Return the weights (n,) of records in classes `class_of` (n,), capped at the largest permitted share.
+    """Return the weights (n,) of records in classes `class_of` (n,), capped at the maximum permitted share.
 
     The cap of a class is the largest weight whose share of the sum of capped weights is permitted. Bisection
     computes the cap.
@@ -31,7 +33,7 @@ def capped_weights(weights: np.ndarray, class_of: np.ndarray, k: int) -> np.ndar
     low, high = np.zeros(np.count_nonzero(heavy)), heaviest[heavy]
     least = high.copy()
     np.minimum.at(least, mine, weight)
-    while True:  # the share of the cap increases with the cap
+    while True:  # the largest share increases with the cap
         limit = (low + high) / 2
         if np.all((limit == low) | (limit == high)):
             break
@@ -42,7 +44,7 @@ def capped_weights(weights: np.ndarray, class_of: np.ndarray, k: int) -> np.ndar
 
 
 def split_by_weight(releases: list[Classes], records: Histories) -> Histories:
-    """Split histories so that the weights of their records have the same ratio in all releases.
+    """Split histories so that the records of each have the same ratio of weights in all releases.
 
     The weighted sum of such records is one unknown of the linear system.
 

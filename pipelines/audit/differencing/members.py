@@ -1,4 +1,4 @@
-"""Read the map from unit keys to classes in the evidence, and compare it with the published files.
+"""Map from unit keys to classes in the evidence, and its comparison with the published files.
 
 The map is a folder with three kinds of files:
 
@@ -42,7 +42,7 @@ from microguard.pipelines.audit.differencing.published import (
 
 @dataclass(frozen=True)
 class Members:
-    """The map of one release.
+    """Map from unit keys to classes of one release.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Members:
 
     @classmethod
     def read(cls, folder: Path) -> Members | None:
-        """Read the map from a folder of the evidence; return None if the folder has no map.
+        """Read the map from a folder of the evidence; return None if the folder contains none.
 
         Raises
         ------
@@ -84,7 +84,10 @@ class Members:
         ]
         for i, listed in enumerate(classes):
             if not pc.all(pc.is_in(table[f"class{i}"], value_set=listed["__class"])).as_py():
-                raise ValueError(f"class{i}: expected classes of classes{i}.parquet, found others")
+                raise ValueError(
+                    f"class{i}: expected classes of classes{i}.parquet, found others. Restore the evidence "
+                    "of this release from a backup"
+                )
         units = table.drop_columns(["unit"]).to_pandas()
         return cls(about, first_halves(table["unit"]), units, tuple(classes), tuple(rounding))
 
@@ -121,7 +124,7 @@ def first_halves(keys: pa.ChunkedArray) -> np.ndarray:
 
 
 def classes_from_members(maps: Sequence[Members]) -> list[Classes]:
-    """Return the classes of all clusterings, with units and regions numbered over all releases.
+    """Return the classes of all clusterings; units and regions are numbered over all releases.
 
     Classes of one release with equal published values are one class, because a reader cannot distinguish
     them.
@@ -190,7 +193,7 @@ def _with_regions(classes_with_names: Sequence[tuple[Classes, list[Any]]]) -> li
 
 
 def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
-    """Return the codes of the sensitive values of every release; codes are numbered over all releases."""
+    """Return the codes of the sensitive values in every release; codes are numbered over all releases."""
     by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
     names = dict.fromkeys(name for each in maps for name in each.about["sensitive"])
     for name in names:
@@ -205,7 +208,7 @@ def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
 
 
 def _values_together(maps: Sequence[Members], units: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """Return codes of unit and original value of each record, for means with stored original values."""
+    """Return codes of unit and original value of each record, for means whose original values are stored."""
     by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
     places = [{name: f"value{i}" for i, name in enumerate(each.about["means"])} for each in maps]
     known = [

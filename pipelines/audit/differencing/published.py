@@ -1,4 +1,4 @@
-"""Read the records of a published release from its public folder and its manifest."""
+"""Records of a published release, read from its public folder and its manifest."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-#: Maximum number of decimal places at which published floats count as rounded.
+#: Maximum number of decimal places for which published floats count as rounded.
 PLACES = 6
-#: Relative distance from a multiple of the rounding unit that floating-point errors can cause.
+#: Maximum relative distance from a multiple of the rounding unit that floating-point errors can cause.
 GRID_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class PublishedRecords:
-    """The microdata of a release.
+    """Microdata of a published release.
 
     Attributes
     ----------
@@ -42,26 +42,26 @@ class PublishedRecords:
 
     @property
     def k(self) -> int:
-        """The k that the manifest guarantees."""
+        """Return the k that the manifest guarantees."""
         return int(self.manifest["guarantee"]["k"])
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
-        """Protected variables of each clustering."""
+        """Return the protected variables of each clustering."""
         return [tuple(group["variables"]) for group in self.manifest["guarantee"]["groups"]]
 
     @property
     def region(self) -> list[str]:
-        """Name of the region in a list; the list is empty if there is no region."""
+        """Return a list with the name of the region; an empty list if there is no region."""
         return list(self.manifest["guarantee"]["groups"][0]["with_region"])
 
     def with_role(self, role: str) -> list[str]:
-        """Return the columns with this role."""
+        """Return the columns that have a role."""
         return [column["name"] for column in self.manifest["columns"] if column["role"] == role]
 
     @property
     def means(self) -> list[str]:
-        """Numeric variables whose published values are class means."""
+        """Return the numeric variables that are published as class means."""
         if self.manifest["method"]["representative"] not in ("auto", "mean"):
             return []
         columns = self.manifest["columns"]
@@ -69,12 +69,16 @@ class PublishedRecords:
 
     @property
     def weighted_by(self) -> str | None:
-        """Column with the weights of the means, or None; manifests of old versions lack the key."""
+        """Return the column with the weights of the means, or None; manifests of old versions have no such
+        key.
+        """
         return self.manifest["method"].get("weighted_by")
 
 
 def is_records(folder: Path) -> bool:
-    """Return whether a release folder has k-anonymous records (no table, and no perturbed records)."""
+    """Return whether a release folder contains k-anonymous records (not a table, and not perturbed
+    records).
+    """
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return isinstance(manifest.get("guarantee"), dict) and "k" in manifest["guarantee"]
 
@@ -94,7 +98,7 @@ def read_records(folder: Path) -> PublishedRecords:
 
 
 def read_microdata(folder: Path, names: Sequence[str], partition: pa.Field | None) -> pa.Table:
-    """Read columns of all records.
+    """Read some columns of all records.
 
     Parameters
     ----------
@@ -116,7 +120,9 @@ def _partition(manifest: Mapping[str, Any]) -> pa.Field | None:
 
 
 def rounding_unit(values: pa.ChunkedArray) -> float:
-    """Return the rounding unit of published numbers, from their type or values; 0 if they are not rounded."""
+    """Return the rounding unit of published numbers, derived from their type or values; 0 if they are not
+    rounded.
+    """
     if pa.types.is_integer(values.type):
         return 1.0
     if pa.types.is_decimal(values.type):
@@ -130,12 +136,14 @@ def rounding_unit(values: pa.ChunkedArray) -> float:
 
 
 def codes(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
-    """Return a code of each row's combination of column values; missing is a value, -0.0 equals 0.0."""
+    """Return a code for each row's combination of column values; missing counts as a value, -0.0
+    equals 0.0.
+    """
     return codes_together([frame], names)
 
 
 def codes_together(frames: Sequence[pd.DataFrame], names: list[str]) -> np.ndarray:
-    """Return the `codes` of the rows of several frames, concatenated and numbered over all frames."""
+    """Return the `codes` of the rows of several frames, concatenated; codes are numbered over all frames."""
     code = np.zeros(sum(map(len, frames)), np.int64)
     for name in names:
         of_column = _coded([frame[name] for frame in frames])

@@ -1,4 +1,5 @@
-"""Skip classes that an earlier release of the source published with the same members and values.
+"""Removal of classes that an earlier release of the source already published with the same members and
+values.
 
 A class that is repeated with the same members and the same known values changes no history. A series in which
 most classes are repeated can therefore be audited with the new classes of each release alone, which saves
@@ -25,16 +26,18 @@ _SALTS = (4, 5)
 
 
 class SeenClasses:
-    """Hashes of the classes of all releases that were read so far."""
+    """Hashes of the classes of all releases read so far."""
 
     def __init__(self) -> None:
         self._hashes = np.zeros((2, 0), np.uint64)
         self._places = pd.Index(self._hashes[0])
-        #: Whether any class was repeated.
+        #: Whether any class occurred more than once.
         self.any = False
 
     def new_in(self, members: Members) -> Members:
-        """Return the map without repeated classes; a map of several groups is returned unchanged."""
+        """Return the map without repeated classes; if the release has several groups, return the map
+        unchanged.
+        """
         if len(members.about["groups"]) > 1:
             return members
         class_of, alike = members.labels(0)
@@ -51,7 +54,9 @@ class SeenClasses:
 
 
 def _hashes(members: Members, class_of: np.ndarray, alike: np.ndarray) -> np.ndarray:
-    """Return two hashes of each class, (2, c): sums over members and rows, independent of their order."""
+    """Return two hashes of each class, (2, c): sums over its members and rows, so that their order has no
+    effect.
+    """
     about = {name: value for name, value in members.about.items() if name != "release_id"}
     kind = pd.util.hash_array(np.array([json.dumps(about, sort_keys=True)], dtype=object))[0]
     columns = [members.units[name] for name in sorted(members.units.columns) if name != "class0"]
@@ -74,7 +79,9 @@ def _bits(column: pd.Series) -> np.ndarray:
 
 
 def all_histories_have_k(releases: Sequence[Classes]) -> bool:
-    """Return whether all releases have one clustering, and each history at least k units and records."""
+    """Return whether all releases have one clustering, and each history has at least k units and k
+    records.
+    """
     if not releases or len({tuple(sorted(each.variables)) for each in releases}) > 1:
         return False
     most = max(each.k for each in releases)

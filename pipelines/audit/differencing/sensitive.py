@@ -1,4 +1,4 @@
-"""Find histories whose classes share only one sensitive value, so that the value is disclosed.
+"""Search for histories whose classes have only one sensitive value in common, which is thereby disclosed.
 
 Each class may have several values while the intersection of the classes has only one (Wong, Fu, Wang and Pei
 2007; Xiao and Tao 2007).
@@ -15,7 +15,9 @@ from scipy import sparse
 
 
 def single_common_value(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
-    """Return the histories whose classes each have several sensitive values but share one, (h,) bool."""
+    """Return whether each history's classes have several sensitive values each but only one in common, (h,)
+    bool.
+    """
     codes = 1 + max((int(release.sensitive[name].max(initial=-1)) for release in releases), default=-1)
     if codes <= 0:
         return np.zeros(len(units), bool)
@@ -36,7 +38,8 @@ def single_common_value(releases: Sequence[Classes], units: Histories, name: str
     alike = np.ones(len(units), bool)
     for shown, (history, class_of) in zip(sets, members, strict=True):
         alike[history[shown[class_of] != digest[history]]] = False
-    looked_at = several & ~alike  # classes with equal sets of several values have all these values in common
+    # classes with equal sets of several values have all these values in common, so nothing is disclosed
+    looked_at = several & ~alike
     return looked_at & (_in_common(releases, cells, members, looked_at, codes) == 1)
 
 
@@ -47,7 +50,7 @@ def _in_common(
     looked_at: np.ndarray,
     codes: int,
 ) -> np.ndarray:
-    """Count the values that all classes of a history have, (h,), for the histories `looked_at`.
+    """Count the values that all classes of a history have in common, (h,), for the histories `looked_at`.
 
     Parameters
     ----------

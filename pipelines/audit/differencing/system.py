@@ -1,4 +1,5 @@
-"""Solve the linear system of the published means for the values and small sums that they determine.
+"""Solution of the linear system of published means, to find the values and small sums that the means
+determine.
 
 The unknowns are the sums over the records of each history, because published means cannot distinguish these
 records. A class of n records with the published mean m and the rounding unit u is one equation: the sums of
@@ -22,26 +23,28 @@ from microguard.pipelines.audit.differencing.histories import Histories, mix_bit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Size of the largest component that is solved by dense factorisation (0.1 s); larger ones are solved
+#: Maximum size of a component that is solved by dense factorisation (0.1 s); larger ones are solved
 #: iteratively.
 DENSE = 600
 #: Eigenvalues below this share of the largest are zero; matrices of class means have a wide gap there.
 RANK_TOLERANCE = 1e-10
-#: Entries of a projection of a random vector onto the null space that are smaller count as zero.
+#: Entries below this count as zero, in a projection of a random vector onto the null space.
 NULL_TOLERANCE = 1e-6
-#: Numbers of random vectors that probe the null space, and that simulate the rounding of the means.
+#: Numbers of random vectors: those that probe the null space, and those that simulate the rounding of the
+#: means.
 NULL_PROBES, NOISE_PROBES = 2, 16
 #: Maximum number of conjugate gradient iterations, and relative residual at which they stop.
 ITERATIONS, RESIDUAL = 3000, 1e-11
-#: Resolution of the shares of records in a mean, when equations of the same records are compared.
+#: Resolution to which shares of records in a mean are rounded, when equations of the same records are
+#: compared.
 SHARE_UNITS = 1e9
-#: A value with at most this relative error counts as disclosed.
+#: Maximum relative error of a value that counts as disclosed.
 KNOWN_WITHIN = 0.01
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The solution of the system for each history.
+    """Solution of the linear system for each history.
 
     Attributes
     ----------
@@ -58,7 +61,7 @@ class Solution:
     sums: np.ndarray
 
     def within(self, rounding: np.ndarray) -> np.ndarray:
-        """Return whether each sum has an error of at most 1 % or at most `rounding` (p,), as (h, p) bool."""
+        """Return whether the error of each sum is at most 1 % or at most `rounding` (p,), as (h, p) bool."""
         width = np.where(self.follows, self.width, 0.0)[:, None] * rounding
         return self.follows[:, None] & (width <= np.maximum(KNOWN_WITHIN * np.abs(self.sums), rounding))
 
@@ -125,7 +128,8 @@ def equations(
         digest = np.zeros(len(release), np.uint64)
         np.add.at(digest, release.class_of, mix_bits(mix_bits(release.record, 2) + share, 2))
         hashes.append(digest)
-        _, first = np.unique(history, return_index=True)  # all records of a history are in the same class
+        # nothing to split, because all records of a history are in the same class
+        _, first = np.unique(history, return_index=True)
         rows.append(release.class_of[first] + count)
         columns.append(history[first])
         members = np.bincount(history, minlength=len(records))[history[first]]
@@ -144,7 +148,9 @@ def equations(
 
 
 def _components(matrix: sparse.csr_matrix) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the connected component of each equation and unknown, and the unknowns of each component."""
+    """Return the connected component of each equation and each unknown, and the number of unknowns of each
+    component.
+    """
     graph = sparse.bmat([[None, matrix], [matrix.T, None]], format="csr")
     number, component = connected_components(graph, directed=False)
     unknown = component[matrix.shape[0] :]
@@ -154,7 +160,7 @@ def _components(matrix: sparse.csr_matrix) -> tuple[np.ndarray, list[np.ndarray]
 
 @dataclass(frozen=True)
 class _SingleUnknowns:
-    """Histories that are a component on their own, because each is a whole class."""
+    """Histories that form a component of their own, because each is a whole class."""
 
     unknown: np.ndarray
     equation: np.ndarray
@@ -170,7 +176,9 @@ def _single_unknowns(matrix: sparse.csr_matrix, members: list[np.ndarray]) -> _S
 
 
 def _factorised(block: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Solve a small component by the eigendecomposition of its normal matrix; return follows, width, sums."""
+    """Solve a small component by eigendecomposition of its normal matrix; return which unknowns follow, their
+    widths and the sums.
+    """
     values, vectors = np.linalg.eigh(block.T @ block)
     spanned = values > RANK_TOLERANCE * values[-1]
     null = (vectors[:, ~spanned] ** 2).sum(axis=1)
@@ -182,7 +190,9 @@ def _factorised(block: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _iterated(block: sparse.csr_matrix, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Solve large components by conjugate gradients with random probes; return follows, width and sums."""
+    """Solve large components by conjugate gradients with random probes; return which unknowns follow, their
+    widths and the sums.
+    """
     random = np.random.default_rng(0)
     equations, unknowns = block.shape
     start = np.zeros((unknowns, NULL_PROBES + NOISE_PROBES + means.shape[1]))
@@ -196,7 +206,7 @@ def _iterated(block: sparse.csr_matrix, means: np.ndarray) -> tuple[np.ndarray, 
 
 
 def least_squares(matrix: sparse.csr_matrix, right: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return the least-squares solutions nearest to `start`, for each column (CGLS; Björck 1996, 7.4)."""
+    """Return for each column the least-squares solution nearest to `start` (CGLS; Björck 1996, 7.4)."""
     solution, residual = start.copy(), right - matrix @ start
     transposed = matrix.T.tocsr()
     gradient = transposed @ residual

@@ -1,4 +1,4 @@
-"""Find pairs of totals of two releases whose difference is a sum over fewer than k records."""
+"""Search for pairs of totals in two releases whose difference is a sum over fewer than k records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.histories import Histories, mix_bits
 
-#: Levels of the totals that a reader can subtract from each other.
+#: Levels of totals that a reader can subtract from each other.
 _LEVELS = (
     ("class", "class"),
     ("region", "region"),
@@ -20,7 +20,7 @@ _LEVELS = (
 
 
 def close_totals(releases: Sequence[Classes], records: Histories) -> int:
-    """Count the pairs of totals of two releases (class, region or file) whose records differ by fewer than k.
+    """Count the pairs of totals (class, region or file) of two releases whose records differ by fewer than k.
 
     Totals of the same records in several releases count once.
 
@@ -33,7 +33,7 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
     weights = records.sizes.astype(np.int64)
     most = max(release.k for release in releases)
     if weights.min(initial=most) >= most:
-        return 0  # totals differ by complete histories, which have at least k records
+        return 0  # differences contain complete histories, thus at least k records
     labels = [_labels(release, records) for release in releases]
     hashes = mix_bits(np.arange(len(records)), 7)
     pairs = set[tuple[int, int]]()
@@ -45,7 +45,9 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
 
 
 def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
-    """Return the class, region and file of each history in a release; -1 if not in the release."""
+    """Return the class, region and file of each history in a release; -1 if the release does not
+    contain it.
+    """
     class_of = np.full(len(records), -1, np.int64)
     class_of[records.history_of[release.record]] = release.class_of
     present = class_of >= 0
@@ -56,7 +58,7 @@ def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
 def _close(
     left: np.ndarray, right: np.ndarray, weights: np.ndarray, hashes: np.ndarray, k: int
 ) -> set[tuple[int, int]]:
-    """Return pairs of totals with common records whose symmetric difference has 1 to k - 1 records.
+    """Return pairs of totals that have common records and a symmetric difference of 1 to k - 1 records.
 
     A total is identified by the sum of `hashes` (h,) over its histories.
     """
@@ -75,7 +77,7 @@ def _close(
 
 
 def _hashes(label: np.ndarray, hashes: np.ndarray) -> np.ndarray:
-    """Return the sum of the hashes of the histories of each total."""
+    """Return for each total the sum of the hashes of its histories."""
     sums = np.zeros(int(label.max(initial=-1)) + 1, np.uint64)
     np.add.at(sums, label[label >= 0], hashes[label >= 0])
     return sums

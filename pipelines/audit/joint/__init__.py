@@ -1,4 +1,4 @@
-"""Joint audit of an evidence area: one linear system for all published numbers of related records.
+"""Joint audit of an evidence area: one linear system of all published numbers about related records.
 
 The package reads published files and private evidence, and imports no audited code.
 """

@@ -1,4 +1,4 @@
-"""Count what each kind of attacker learns in a component.
+"""Count of the secrets that each kind of attacker learns in a component of the system.
 
 All attackers have all published numbers, know the method, and know that no amount is negative. In addition:
 
@@ -38,15 +38,13 @@ from microguard.pipelines.audit.joint.intervals import (
 )
 from microguard.pipelines.audit.joint.system import System
 
-#: Largest relative change between periods that the attacker "growth" assumes.
+#: Largest relative change between two periods that the attacker "growth" assumes.
 GROWTH = 0.1
-#: Size of the largest component that is solved by exact elimination (0.3 s) and by linear programs.
+#: Maximum size of a component that is solved by exact elimination (0.3 s) and by linear programs.
 DENSE, PROGRAMS = 600, 5_000
-#: Maximum number of unknowns of a component that linear programs examine, and maximum number of their
-#: iterations.
+#: Linear programs: maximum number of examined unknowns of a component, and maximum number of iterations.
 MOST_EXAMINED, ITERATIONS = 64, 200_000
-#: Maximum number of sums of list values that are enumerated for a set of units: the number for three units
-#: and 200 values.
+#: Maximum number of enumerated sums of list values for a set of units: that of three units and 200 values.
 MOST_SUMS = 1_500_000
 ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
 
@@ -77,7 +75,7 @@ class Learnt:
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Learnt:
-        """Build the counts from a stored list of the attributes."""
+        """Build the counts from a stored list of their attributes."""
         known, of, *rest = values
         return cls(tuple(known), tuple(of), *rest)
 
@@ -93,7 +91,7 @@ class Learnt:
 
 
 def learnt(system: System) -> Learnt:
-    """Count what the attackers learn in a component.
+    """Count the secrets that the attackers learn in a component.
 
     If statements contradict each other, the contradiction is counted and the attackers use the statements
     that agree. Such a component is not examined if it is too large for linear programs.
@@ -145,7 +143,7 @@ def _learnt(system: System) -> Learnt:
 
 
 def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return whether an interval contains the true value, if that is known."""
+    """Return whether an interval contains the true value; True if that value is unknown."""
     slack = 1e-6 * (1.0 + np.abs(np.nan_to_num(system.truth)))
     with np.errstate(invalid="ignore"):
         return np.asarray(
@@ -154,7 +152,7 @@ def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _alone(system: System, known: np.ndarray) -> np.ndarray:
-    """Return the unknowns that a single release determines; the audit of that release allows these."""
+    """Return the unknowns that a single release determines alone, which the audit of that release allows."""
     alone = np.zeros(len(system), bool)
     wanted = np.flatnonzero(known)
     if not len(wanted):
@@ -177,7 +175,7 @@ def _alone(system: System, known: np.ndarray) -> np.ndarray:
 
 
 def _by_contributor(system: System, elimination: Elimination, known: np.ndarray) -> tuple[int, int]:
-    """Count unit values that follow from the value of another unit and are not known otherwise."""
+    """Count the values of units that are known only through the value of another unit."""
     atoms = np.flatnonzero((system.units == 1) & ~known)
     if len(atoms) < 2 or system.whole:
         return 0, len(atoms)
@@ -200,7 +198,7 @@ def _by_contributor(system: System, elimination: Elimination, known: np.ndarray)
             direction[0, atoms[victim]], direction[0, atoms[attacker]] = 1.0, -ratio
             if not _is_one_set(system, atoms[victim], atoms[attacker]):
                 low, high = elimination.interval(direction)
-                # the attacker's own value is unknown here: the victim's value is at most about the sum
+                # the attacker's own value is not known here; the victim's value is at most about the sum
                 if high[0] - low[0] <= 2 * KNOWN_WITHIN * max(abs(low[0] + high[0]) / 4, 1e-300):
                     victims += 1
                     break
@@ -208,7 +206,7 @@ def _by_contributor(system: System, elimination: Elimination, known: np.ndarray)
 
 
 def _is_one_set(system: System, one: int, other: int) -> bool:
-    """Return whether one release alone publishes the sum of two units, as its own rule allows."""
+    """Return whether one release alone publishes the sum of two units, which its own rule allows."""
     columns = system.rows.tocsc()
     shared = np.intersect1d(
         *(columns.indices[columns.indptr[i] : columns.indptr[i + 1]] for i in (one, other))
@@ -217,7 +215,7 @@ def _is_one_set(system: System, one: int, other: int) -> bool:
 
 
 def _by_second(system: System, upper: np.ndarray) -> tuple[int, int]:
-    """Count sensitive cells whose second largest contributor estimates the largest within 1 %."""
+    """Count the sensitive cells whose second largest contributor can estimate the largest within 1 %."""
     pairs = system.secret & (system.units == 0) & (system.second > 0)
     joint = _second_knows(system, upper)
     alone = np.zeros(len(system), bool)
@@ -231,14 +229,16 @@ def _by_second(system: System, upper: np.ndarray) -> tuple[int, int]:
 
 
 def _second_knows(system: System, upper: np.ndarray) -> np.ndarray:
-    """Return whether the total minus the own value is within 1 % of the largest (p % rule with p = 1)."""
+    """Return whether the total minus the attacker's own value is within 1 % of the largest (p % rule with p =
+    1).
+    """
     with np.errstate(invalid="ignore"):
         error = np.abs(upper - system.second - system.largest)
         return np.asarray(error <= KNOWN_WITHIN * system.largest)
 
 
 def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
-    """Count sensitive cells whose value is determined within 1 % by the previous period's true value."""
+    """Count the sensitive cells whose value follows within 1 % from the true value of the previous period."""
     wanted = np.flatnonzero(system.secret & (system.last > 0) & ~system.whole)
     found = 0
     for unknown in wanted:
@@ -257,8 +257,8 @@ def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[in
 
 
 def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int, int]:
-    """Count sets of units whose values are determined as a multiset of list values, unless one release alone
-    does so.
+    """Count the sets of units whose values are determined as a multiset of list values, except by one release
+    alone.
 
     Returns
     -------
@@ -283,7 +283,7 @@ def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int,
 
 
 def _multisets(system: System, lower: np.ndarray, upper: np.ndarray, sets: np.ndarray) -> np.ndarray:
-    """Return the number of multisets of list values with a sum in the interval of each set of units."""
+    """Return for each set of units the number of multisets of list values whose sum is in the interval."""
     count = np.zeros(len(sets), np.int64)
     for units in np.unique(system.units[sets]):
         sums = _sums(system.values.tobytes(), int(units))
@@ -296,7 +296,7 @@ def _multisets(system: System, lower: np.ndarray, upper: np.ndarray, sets: np.nd
 
 @lru_cache(maxsize=MOST_UNITS)
 def _sums(content: bytes, units: int) -> np.ndarray:
-    """Return the sum of every multiset of values (the content of an array), sorted."""
+    """Return the sorted sums of all multisets of the given values."""
     values = np.frombuffer(content)
     sums, last = np.zeros(1), np.zeros(1, np.int64)
     for _ in range(units):

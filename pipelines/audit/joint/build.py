@@ -1,4 +1,6 @@
-"""Build the system of one variable from the cells of tables, the classes of records and kept totals."""
+"""Construction of the linear system of one variable from table cells, classes of records and preserved
+totals.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from scipy.sparse.csgraph import connected_components
 
 @dataclass(frozen=True)
 class Table:
-    """A table, with the units of its cells if its evidence contains them."""
+    """A table, with the units of its cells if the evidence contains them."""
 
     position: int
     release: Release
@@ -39,7 +41,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Records:
-    """Classes of a variable in a release of records, and the totals that it keeps."""
+    """Classes of a variable in a release of records, and the totals that the release preserves."""
 
     position: int
     release: Release
@@ -49,7 +51,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Built:
-    """A system, and how much of the published numbers it omits.
+    """A linear system, and the number of published numbers that it omits.
 
     Attributes
     ----------
@@ -77,7 +79,7 @@ def build(
     whole: bool,
     kept: Kept,
 ) -> Built:
-    """Build the system of one variable in one population.
+    """Build the linear system of one variable in one population.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def build(
 
 
 def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the unknown of each cell of all tables, (c,), and the number of revised cells.
+    """Return the unknown that represents each cell of all tables, (c,), and the number of revised cells.
 
     Cells share an unknown if they have equal codes in a period, equal contributors, or equal units and
     amounts. Cells with equal units and different amounts were revised.
@@ -183,7 +185,9 @@ def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndar
 
 
 def _identities(table: Table) -> np.ndarray:
-    """Return a hash of period, codes and true value, which separates cells of different units."""
+    """Return a hash of period, codes and true value of each cell, which distinguishes cells of different
+    units.
+    """
     cells, period = table.cells, table.release.period
     pairs = zip(cells.labels, cells.truth, strict=True)
     return text_hash([f"{period}\x1e{label}\x1e{truth:.12g}" for label, truth in pairs])
@@ -203,7 +207,7 @@ class _CellColumns:
     def collect(
         cls, tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray, count: int
     ) -> _CellColumns:
-        """Merge the statements of tables about each unknown cell."""
+        """Merge the statements of several tables about each unknown cell."""
         key = np.full(count, 2**64 - 1, np.uint64)
         secret = np.zeros(count, bool)
         merged = {name: np.full(count, np.nan) for name in ("truth", "largest", "second")}
@@ -262,7 +266,7 @@ def _totals_said(
     starts: np.ndarray,
     cell_of: np.ndarray,
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return the statements of records about cells that are totals of a region or of all records."""
+    """Return the statements of records about table cells that are totals of a region or of all records."""
     parts = [
         pd.DataFrame(
             {

@@ -1,4 +1,4 @@
-"""Read the statements of a table about the true value of each of its cells."""
+"""Statements of a table about the true value of each of its cells."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pandas as pd
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.joint.releases import Release, TableLayout
 
-#: Files in the evidence of a table: all cells, cells first published there, and contributors of the cells.
+#: Evidence files of a table: all cells, cells published for the first time, and contributors of the cells.
 CELLS, FIRST_PUBLISHED, CONTRIBUTORS = "cells.parquet", "published_cells.parquet", "contributors"
-#: Width of the interval around a changed sensitive cell, in protection levels.
+#: Width of the interval around the published value of a changed sensitive cell, in protection levels.
 BAND = 4.0
 _CODE, _SEPARATOR = "code_", "\x1f"
 
 
 @dataclass(frozen=True)
 class TableStatements:
-    """The cells of a table and the known bounds on their values, one row for each cell.
+    """Cells of a table and the known bounds on their values, one row for each cell.
 
     Attributes
     ----------
@@ -61,7 +61,8 @@ class TableStatements:
 
 
 def read_cells(release: Release) -> TableStatements:
-    """Read the cells of a table from its published files (or evidence, if withdrawn) and its evidence.
+    """Read the cells of a table from its evidence and its published files (if it was withdrawn, from the
+    evidence alone).
 
     Raises
     ------
@@ -82,7 +83,7 @@ def read_cells(release: Release) -> TableStatements:
     else:
         sensitive = contributors < layout.least
     level = np.fmax(_numbers(frame, "lower_protection"), _numbers(frame, "upper_protection"))
-    noise = _numbers(frame, "largest_noise")  # for tables of amounts
+    noise = _numbers(frame, "largest_noise")  # only tables of amounts have these
     lower, upper, gap = _known(layout, shown, truth, sensitive, np.nan_to_num(level), np.nan_to_num(noise))
     relations, relation = _relations(codes, layout)
     members = frame["members"].fillna("").to_numpy(str) if "members" in frame else np.full(len(frame), "")
@@ -105,7 +106,9 @@ def read_cells(release: Release) -> TableStatements:
 
 
 def labels_of(codes: pd.DataFrame, layout: TableLayout) -> np.ndarray:
-    """Return the identity of each cell by its codes; codes above a finer one in the hierarchy are omitted."""
+    """Return the identity of each cell: its codes, without codes that are ancestors of a finer code of the
+    cell.
+    """
     columns = sorted(codes.columns)
     coarser: dict[str, list[str]] = {name: [] for name in columns}
     for hierarchy in layout.hierarchies:
@@ -126,7 +129,9 @@ def _numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def _shown(release: Release, frame: pd.DataFrame, codes: pd.DataFrame) -> np.ndarray:
-    """Return the published value of each cell, NaN if suppressed; a cell missing in the file is 0."""
+    """Return the published value of each cell: NaN if it was suppressed, 0 if the file does not contain the
+    cell.
+    """
     if release.public is not None and release.manifest is not None:
         return _in_files(release, codes)
     if "published" in frame:
@@ -176,7 +181,7 @@ def _known(
     level: np.ndarray,
     noise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return bounds of each true value, and the minimum distance of sensitive cells from the published value.
+    """Return bounds on each true value, and for sensitive cells the minimum distance to the published value.
 
     The audit assumes that an unchanged amount is known to be exact, which is more than most readers know.
     """
@@ -217,7 +222,7 @@ def _known(
 
 
 def _relations(codes: pd.DataFrame, layout: TableLayout) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of total and part, and the number of the relation of each."""
+    """Return all pairs of a total and one of its parts, and the number of the relation of each pair."""
     place = pd.Series(np.arange(len(codes)), index=_joined(codes))
     pairs, numbers, count = [], [], 0
     for name in codes:

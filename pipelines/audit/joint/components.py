@@ -1,4 +1,4 @@
-"""Split a system into components over shared unknowns, and name each by its content."""
+"""Split of a system into components without common unknowns, each named by a hash of its content."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE, System
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Maximum number of units in a set whose values are searched in a public list.
+#: Maximum number of units in a set whose values are searched in a public list of values.
 MOST_UNITS = 4
-#: Maximum relative width of an interval that counts as one value. If interval ends cross by more, statements
-#: contradict each other.
+#: Maximum relative width of an interval that counts as a single value. If the ends of an interval cross by
+#: more, statements contradict each other.
 FIXED, CROSSED = 1e-12, 1e-9
 
 
 @dataclass(frozen=True)
 class Component:
-    """A part of a system that shares no open unknown with the rest.
+    """Part of a system that shares no open unknown with the rest of the system.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Component:
 
 
 def components(system: System) -> Iterator[Component]:
-    """Return the components with secrets and with statements of at least two releases."""
+    """Return the components that contain secrets and statements of at least two releases."""
     lower, upper = system.bounds()
     fixed = _is_fixed(lower, upper)
     value = np.where(fixed, (np.where(fixed, lower, 0) + np.where(fixed, upper, 0)) / 2, 0.0)
@@ -48,7 +48,7 @@ def components(system: System) -> Iterator[Component]:
 
 
 def published_secrets(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """Return secret cells whose true value one or several other releases publish.
+    """Return the secret cells whose true value other releases publish.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def _is_fixed(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _attributed(system: System, fixed: np.ndarray) -> System:
-    """Copy each row with fixed unknowns for every release that states the row alone."""
+    """Copy rows whose unknowns are fixed, one copy for each release that states the row alone."""
     releases = 1 + max(int(system.said_release.max(initial=0)), int(system.row_release.max(initial=0)))
     own = _is_fixed(system.said_low, system.said_high)
     shape = (len(system), releases)
@@ -121,7 +121,9 @@ def _split(part: System) -> Iterator[Component]:
 
 
 def _worth(part: System, count: int, of_row: np.ndarray, of_unknown: np.ndarray) -> np.ndarray:
-    """Return the (count,) components to examine: those with a secret and with statements of two releases."""
+    """Return whether each component must be examined: it contains a secret and statements of two releases,
+    (count,).
+    """
     smallest = np.where(len(part.values) > 0, np.maximum(part.k, MOST_UNITS + 1), part.k)
     secret = part.secret | ((part.units > 0) & (part.units < smallest))
     has = np.bincount(of_unknown, secret, count) > 0
@@ -146,7 +148,8 @@ def _row_hashes(system: System) -> np.ndarray:
 
 
 def _name(system: System) -> str:
-    """Return a hash of a component, independent of the order of rows and unknowns and of release numbers.
+    """Return a hash of a component that does not depend on the order of rows and unknowns or on release
+    numbers.
 
     The hash includes which statements belong to the same release, because disclosure by one release alone is
     not counted.
@@ -164,7 +167,7 @@ def _name(system: System) -> str:
     total = [int(each.sum(dtype=np.uint64)) for each in (marks, said, rows, values)]
     again = [int(mix_bits(each, 60).sum(dtype=np.uint64)) for each in (marks, said, rows)]
     releases, of = np.unique(np.append(system.row_release, system.said_release), return_inverse=True)
-    together = np.minimum(releases, 0).view(np.uint64)  # different sums for structure and other rows
+    together = np.minimum(releases, 0).view(np.uint64)  # separate sums for structural rows and other rows
     np.add.at(together, of.reshape(-1), mix_bits(np.append(rows, said), 61))
     again.append(int(mix_bits(together, 62).sum(dtype=np.uint64)))
     return "".join(f"{each:016x}" for each in (*total, *again, int(system.whole)))

@@ -1,4 +1,4 @@
-"""Find pairs of large sets of units that differ by few units, in time linear in the number of sets.
+"""Search for pairs of large sets of units that differ by few units, in time linear in the number of sets.
 
 The units of a set are divided into buckets by their hash, and each bucket is summarised by the sum of the
 hashes of its units. Two sets that differ by fewer units than there are buckets have at least one bucket in
@@ -17,18 +17,17 @@ from microguard.pipelines.audit.joint.cells import TableStatements
 from microguard.pipelines.audit.joint.partitions import Partition, member_hashes
 from scipy import sparse
 
-#: Number of hash buckets of a set (a power of two), and the largest number of units by which two sets may
-#: differ.
+#: Number of hash buckets of a set (a power of two), and maximum number of units by which two sets may differ.
 BUCKETS = 16
 MOST_APART = BUCKETS - 1
-#: Maximum number of pairs whose units are compared.
+#: Maximum number of pairs whose units are compared one by one.
 MOST_PAIRS = 20_000
 _SHIFT = np.uint64(64 - (BUCKETS - 1).bit_length())
 
 
 @dataclass(frozen=True)
 class CellSets:
-    """The units of the cells of one table: finest cells, and all sums of finest cells.
+    """Units of the cells of one table, for the finest cells and for all sums of them.
 
     Attributes
     ----------
@@ -48,7 +47,7 @@ class CellSets:
 
     @classmethod
     def collect(cls, table: TableStatements, partition: Partition) -> CellSets:
-        """Sum the finest cells along the relations of a table."""
+        """Build the sets by summing the finest cells along the relations of a table."""
         count, parts = len(table.labels), len(partition.cells)
         has = np.zeros(count, bool)
         has[partition.cells] = True
@@ -77,11 +76,11 @@ class CellSets:
         return cls(cells, sizes, buckets, np.column_stack([entries.row, entries.col]).astype(np.int64))
 
     def hashes(self) -> np.ndarray:
-        """Return the hash of the units of each cell, computed like `Partition.hashes`."""
+        """Return the hash of the units of each cell, computed in the same way as `Partition.hashes`."""
         return np.asarray(self.buckets.sum(axis=1, dtype=np.uint64))
 
     def units(self, cell: int, partition: Partition, buckets: np.ndarray) -> np.ndarray:
-        """Return the units of a cell that are in some buckets, (BUCKETS,) bool."""
+        """Return those units of a cell that are in the given buckets, (BUCKETS,) bool."""
         ends = np.cumsum(partition.sizes)
         parts = self.pairs[self.pairs[:, 0] == cell, 1]
         some = [partition.entities[ends[part] - partition.sizes[part] : ends[part]] for part in parts]
@@ -89,14 +88,15 @@ class CellSets:
         return entities[buckets[(entities >> _SHIFT).astype(np.int64)]]
 
 
-#: Units that only the first set has, and units that only the second has; None if they are too many.
+#: Units that are only in the first set, and units that are only in the second; None if there are too many.
 Apart = tuple[np.ndarray, np.ndarray] | None
 
 
 def close_pairs(
     buckets: np.ndarray, sizes: np.ndarray, apart: Callable[[int, int, np.ndarray], Apart]
 ) -> tuple[dict[tuple[int, int], tuple[np.ndarray, np.ndarray]], int]:
-    """Return pairs of sets that differ by at most `MOST_APART` units, and the number of pairs not compared.
+    """Return the pairs of sets that differ by at most `MOST_APART` units, and the number of pairs not
+    compared.
 
     Sets that share a bucket are compared, unless a chain of found pairs links them: their difference then
     follows from the differences of these pairs.

@@ -1,4 +1,6 @@
-"""Compare the secret draws of sensitive cells: two draws for one cell, and one draw in two periods."""
+"""Comparison of the secret draws of sensitive cells: two draws for one cell, or one draw used in two
+periods.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from microguard.pipelines.audit.joint.system import System
 
 
 def repeated_draws(system: System) -> int:
-    """Count sensitive cells with different values in two releases; cells match by units or codes."""
+    """Count the sensitive cells that have different values in two releases; cells are matched by units or
+    codes.
+    """
     chosen = system.said_secret & np.isfinite(system.said_shown)
     said = pd.DataFrame(
         {
@@ -46,7 +50,8 @@ class SharedDraws:
 
 
 def shared_draws(tables: Sequence[Table]) -> SharedDraws:
-    """Count sensitive cells whose true value follows from the previous period's values by the rule of three.
+    """Count the sensitive cells whose true value can be computed from the values of the previous period by
+    the rule of three.
 
     An attacker who knows last period's true value and both published values can estimate this period's true
     value. The estimate is right if both periods used the same factor. Tables of several populations can
@@ -78,7 +83,7 @@ def shared_draws(tables: Sequence[Table]) -> SharedDraws:
 
 
 def _sensitive(tables: Sequence[Table]) -> pd.DataFrame:
-    """Return the sensitive cells of all tables of amounts whose values were changed."""
+    """Return the sensitive cells in all tables of amounts whose values were changed."""
     texts = {"period": str, "table": str, "label": str}
     parts = [pd.DataFrame({name: [] for name in (*texts, "shown", "truth")}).astype(texts)]
     for table in tables:

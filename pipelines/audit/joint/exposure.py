@@ -1,4 +1,6 @@
-"""Audit all published numbers of an evidence area: count the values that each attacker learns within 1 %."""
+"""Audit of all published numbers of an evidence area: count the values that each attacker learns
+within 1 %.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from microguard.pipelines.audit.joint.system import System
 
 @dataclass(frozen=True)
 class AreaExposure:
-    """Counts of the secrets that a reader of all releases of an evidence area learns.
+    """Counts of secrets that a reader of all releases in an evidence area learns.
 
     Attributes
     ----------
@@ -103,13 +105,15 @@ class AreaExposure:
         return replace(self, **counts, rates={**self.rates, **other.rates})
 
     def limit(self, attacker: str) -> int:
-        """Return the maximum number of secrets that an attacker may learn: by chance, or as a share of all
+        """Return the maximum number of secrets that an attacker may learn, by chance or as a share of all
         sets.
         """
         return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
-        """Return one phrase for each exceeded limit, with only counts, ids and names of variables."""
+        """Return one phrase for each exceeded limit; the phrases contain only counts, ids and names of
+        variables.
+        """
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
             f"{name!r} (limit {self.limit(name)}{self._of_variables(name)})"
@@ -117,19 +121,21 @@ class AreaExposure:
             if self.known[name] > self.limit(name) or self._of_variables(name)
         ]
         if self.repeated_draws:
-            phrases.append(f"{self.repeated_draws} sensitive cells have two published values (limit 0)")
+            phrases.append(
+                f"{self.repeated_draws} sensitive cells have two different published values (limit 0)"
+            )
         most = limit_of("draws", self.comparable_draws)
         if self.shared_draws > most or self._of_variables("draws"):
             phrases.append(
-                f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the factor of the last "
-                f"period (limit {most}{self._of_variables('draws')})"
+                f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the same factor as in "
+                f"the previous period (limit {most}{self._of_variables('draws')})"
             )
         if self.not_compared:
             phrases.append(f"releases cannot be compared with ({', '.join(self.not_compared)})")
         return tuple(phrases)
 
     def within_limits(self) -> tuple[str, ...]:
-        """Return one phrase for each positive count that does not exceed its limit."""
+        """Return one phrase for each positive count that is within its limit."""
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
             f"{name!r} (limit {self.limit(name)})"
@@ -139,18 +145,21 @@ class AreaExposure:
         most = limit_of("draws", self.comparable_draws)
         if 0 < self.shared_draws <= most:
             phrases.append(
-                f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the factor of the last "
-                f"period (limit {most})"
+                f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the same factor as in "
+                f"the previous period (limit {most})"
             )
         return tuple(phrases)
 
     def _of_variables(self, kind: str) -> str:
-        """Return the names of variables with an exceeded limit, as text to append to a phrase of `faults`."""
+        """Return the names of the variables whose limit is exceeded, as text that `faults` appends to a
+        phrase.
+        """
         names = beyond_limits(self.rates, kind) if kind in RATED else []
         return f", passed by {', '.join(names)}" if names else ""
 
     def beyond(self, accepted: AreaExposure) -> AreaExposure:
-        """Return the exposure in excess of that of some releases; releases not comparable remain.
+        """Subtract the exposure of some releases from this one; releases that could not be compared remain
+        listed.
 
         Secrets already learnt from the accepted releases are removed from both counts, so that they do not
         raise the limits.
@@ -171,7 +180,7 @@ class AreaExposure:
 
     @property
     def safe(self) -> bool:
-        """Whether no limit is exceeded."""
+        """Return whether no limit is exceeded."""
         return not self.faults()
 
     @property
@@ -180,30 +189,31 @@ class AreaExposure:
         return "red" if self.faults() else "amber" if self.notes() else "green"
 
     def notes(self) -> tuple[str, ...]:
-        """Return statements of what the audit did not examine, or examined only in part."""
+        """Return sentences that describe what the audit did not examine, or examined only in part."""
         return tuple(text.format(getattr(self, name)) for name, text in _NOTES.items() if getattr(self, name))
 
     def content(self) -> dict[str, Any]:
-        """Return all counts with their limits, and the verdict."""
+        """Return all counts with their limits and the verdict, for a report."""
         limits = {name: self.limit(name) for name in ATTACKERS}
         return {**vars(self), "verdict": self.verdict, "limits": limits, "faults": list(self.faults()),
                 "notes": list(self.notes())}  # fmt: skip
 
 
-#: Descriptions of what was not examined, by the attribute with its count.
+#: Sentences about what was not examined, by the attribute that contains its count.
 _NOTES = {
     "sampled": "{} secrets in large components were examined by intervals only",
     "left_out": f"{{}} large sets of units were compared by differences of at most {MOST_APART} units only",
     "skipped": "{} pairs of large sets of units were not compared",
     "contradictory": "{} components have statements about different records",
-    "revised": "{} cells of the same units have other amounts (revised), and were compared by codes only",
+    "revised": "{} cells of the same units have other amounts (revised); they were compared by codes only",
     "not_listed": "{} sets of units have too many combinations of list values to be enumerated",
     "not_related": "{} variables in periods were not compared with all others for sums and differences",
-    "without_units": "{} releases have no units in their evidence, and were compared by codes only",
+    "without_units": "{} releases have no units in their evidence; they were compared by codes only",
     "counts_by_codes": "{} frequency tables were compared by codes only, because the units of counts are not "
     "recorded",
-    "without_period": "{} releases have no release.period, and were not compared by codes with tables that "
-    "have one",
+    "without_period": (
+        "{} releases have no release.period, so their codes were not compared with tables that have one"
+    ),
     "without_largest": "{} sensitive cells have no largest contributions in their evidence",
 }
 _COUNTS = (*_NOTES, "repeated_draws", "shared_draws", "comparable_draws", "components", "solved",
@@ -220,7 +230,7 @@ def _left(rate: Rate, accepted: Rate | None) -> Rate:
 
 
 def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = b"") -> AreaExposure:
-    """Audit all releases of an evidence area together.
+    """Audit all releases of an evidence area together for what they disclose.
 
     Parameters
     ----------
@@ -246,7 +256,7 @@ def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = 
 def _audit_group(releases: Sequence[Release], kept: Kept) -> AreaExposure:
     try:
         names = [name_of(release, kept) for release in releases]
-    except LOST:  # an unreadable file: no result of an earlier audit is reused
+    except LOST:  # a file is unreadable, so no result of an earlier audit is reused
         kept, names = Kept(None, "", b""), [release.release_id for release in releases]
     whole = hashlib.sha256(json.dumps(names).encode()).hexdigest()
     known = kept.get("exposures", whole)
@@ -258,7 +268,7 @@ def _audit_group(releases: Sequence[Release], kept: Kept) -> AreaExposure:
         }
         return replace(AreaExposure(**known), releases=(), not_compared=(), rates=rates, solved=0)
     total = _audit_statements(read(releases, names, kept), len(releases), kept)
-    if not total.not_compared:  # a file that could not be read is read again next time
+    if not total.not_compared:  # a file that could not be read is read again in the next audit
         kept.put("exposures", whole, asdict(total))
     return total
 
@@ -317,13 +327,15 @@ def _audit_statements(said: Statements, releases: int, kept: Kept) -> AreaExposu
 
 
 def _without_period(releases: Sequence[Release]) -> set[str]:
-    """Return the ids of releases without a period, if others have one."""
+    """Return the ids of the releases that have no period, if other releases have one."""
     missing = {each.release_id for each in releases if not each.period}
     return missing if any(each.period for each in releases) else set()
 
 
 def _without_largest(table: Table) -> int:
-    """Return the number of sensitive amounts for which the attacker "second" cannot be examined."""
+    """Return the number of sensitive amounts whose largest contributions are unknown, so that the attacker
+    "second" cannot be examined.
+    """
     cells, layout = table.cells, table.release.table
     if layout is None or layout.counts:
         return 0
@@ -332,13 +344,13 @@ def _without_largest(table: Table) -> int:
 
 
 def _rated(variable: str, exposure: AreaExposure) -> AreaExposure:
-    """Store how many secrets of a variable attackers learn, if their limit is positive."""
+    """Store the number of secrets that attackers learn about a variable, if their limit is positive."""
     rates = {kind: (exposure.known[kind], exposure.of[kind]) for kind in RATED if kind in ATTACKERS}
     return replace(exposure, rates={variable: rates})
 
 
 def _beyond_measures(system: System, apart: System, kept: Kept) -> AreaExposure:
-    """Count the linked secrets that are known only by a relation between measures.
+    """Count the linked secrets that are known only through a relation between measures.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Narrow the intervals of unknowns: by propagation over rows, by exact elimination, by linear programs."""
+"""Narrowing of the intervals of unknowns by propagation over rows, exact elimination and linear programs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from scipy.optimize import linprog
 
 #: Maximum number of sweeps of interval propagation; each costs one pass over the entries.
 SWEEPS = 30
-#: Relative size of a difference that counts as a floating-point rounding error.
+#: Relative difference below which two numbers may differ by rounding errors only.
 TOLERANCE = 1e-9
-#: Eigenvalues below this share of the largest are zero; sums of sets have a wide gap there.
+#: Eigenvalues below this share of the largest count as zero; sums over sets have a wide gap there.
 RANK_TOLERANCE = 1e-10
 #: Entries of the null space below this count as zero.
 NULL_TOLERANCE = 1e-6
-#: Rows narrower than this share of the widest row get equal weights in least squares.
+#: Minimum width of a row in least squares, as a share of the widest row; narrower rows get equal weights.
 FLATTEST = 1e-4
-#: Number of random directions in which the ends of the feasible set are computed. In these programs, unknowns
-#: without bounds are limited to this multiple of the largest number.
+#: Number of random directions in which extreme points of the feasible set are computed. In these programs,
+#: unknowns without bounds are limited to this multiple of the largest number.
 WITNESSES, FARTHEST = 3, 10.0
-#: Status of a linear program (scipy): stopped by its limit, infeasible, unbounded.
+#: Status codes of scipy's linear programs: stopped at a limit, infeasible, unbounded.
 STOPPED, INFEASIBLE, UNBOUNDED = 1, 2, 3
 
 
@@ -31,7 +31,8 @@ class Contradiction(Exception):
 
 
 def propagate(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Narrow intervals until no row narrows any, in at most `SWEEPS` sweeps (bounds consistency; Davis 1987).
+    """Narrow intervals until no row narrows one further, in at most `SWEEPS` sweeps (bounds consistency;
+    Davis 1987).
 
     Raises
     ------
@@ -109,14 +110,16 @@ class Elimination:
     half: np.ndarray
 
     def interval(self, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the intervals of linear combinations (c, n) of unknowns that the rows determine."""
+        """Return the intervals of linear combinations (c, n) of unknowns, as far as the rows
+        determine them.
+        """
         combined = direction @ self.inverse
         value, width = combined @ self.middle, np.abs(combined) @ self.half
         return value - width, value + width
 
 
 def eliminate(system: System, lower: np.ndarray, upper: np.ndarray) -> Elimination:
-    """Return the null space and a left inverse of the rows and intervals with two finite ends."""
+    """Return the null space and a left inverse of the rows and of intervals with two finite ends."""
     n = len(system)
     two = np.isfinite(system.low) & np.isfinite(system.high)
     known = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (system.units == 0))
@@ -142,14 +145,14 @@ def eliminate(system: System, lower: np.ndarray, upper: np.ndarray) -> Eliminati
 
 
 def determined(elimination: Elimination) -> np.ndarray:
-    """Return which unknowns the rows determine up to the width of their intervals, (n,) bool."""
+    """Return for each unknown whether the rows determine it up to the width of their intervals, (n,) bool."""
     return (elimination.null**2).sum(axis=1) < NULL_TOLERANCE**2
 
 
 def narrowed(
     system: System, lower: np.ndarray, upper: np.ndarray, elimination: Elimination
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Intersect intervals with those of determined unknowns, and propagate.
+    """Intersect the intervals with those of determined unknowns, and propagate the result.
 
     Raises
     ------
@@ -168,13 +171,13 @@ def narrowed(
 
 
 def _scale(system: System, upper: np.ndarray) -> float:
-    """Return the absolute value of the largest number, by which linear programs are scaled."""
+    """Return the largest absolute value of the numbers, by which linear programs are scaled."""
     ends = [each[np.isfinite(each)] for each in (system.low, system.high, upper)]
     return float(np.max(np.abs(np.concatenate([*ends, [1.0]]))))
 
 
 def _rows(system: System, scale: float) -> tuple[np.ndarray, sparse.csr_matrix, np.ndarray]:
-    """Return the rows that are equations, and the other rows as matrix and upper limits."""
+    """Return the rows that are equations, and the other rows as a matrix with upper limits."""
     equal = np.flatnonzero(system.low == system.high)
     above, below = (
         np.setdiff1d(np.flatnonzero(np.isfinite(each)), equal) for each in (system.high, system.low)
@@ -249,7 +252,7 @@ def feasible_range(
 
 
 class _Programs:
-    """Linear programs over one system, and the extreme values of each unknown in their solutions."""
+    """Linear programs over one system, and the extreme values of each unknown among their solutions."""
 
     def __init__(self, system: System, lower: np.ndarray, upper: np.ndarray, iterations: int) -> None:
         self.iterations, self._whole = iterations, system.whole
@@ -265,7 +268,7 @@ class _Programs:
         self.least, self.largest = np.full(len(system), np.inf), np.full(len(system), -np.inf)
 
     def end(self, direction: np.ndarray, *, bounded: bool = False) -> tuple[int, np.ndarray | None]:
-        """Return the status and the point (n,) that minimises a direction; None without a solution.
+        """Return the status and the point (n,) that minimises a direction; None if there is no solution.
 
         Raises
         ------
@@ -287,14 +290,16 @@ class _Programs:
         return 0, point
 
     def wide(self, unknowns: np.ndarray) -> np.ndarray:
-        """Return which unknowns have two feasible values that are more than 1 % away from their middle."""
+        """Return for each unknown whether it has two feasible values that are more than 1 % away from their
+        middle.
+        """
         least, largest = self.least[unknowns], self.largest[unknowns]
         return np.asarray(~known_within(least, largest, self._whole) & (largest >= least))
 
 
 def consistent_part(system: System) -> System:
-    """Widen statements by the smallest total amount until all agree, and drop the widened ones (Chinneck
-    2008).
+    """Widen statements by the least total amount until all are consistent, and drop the widened ones
+    (Chinneck 2008).
 
     Raises
     ------
@@ -334,7 +339,7 @@ KNOWN_WITHIN = 0.01
 
 
 def known_within(lower: np.ndarray, upper: np.ndarray, whole: bool) -> np.ndarray:
-    """Return whether an interval contains one count only, or only values within 1 % of its middle."""
+    """Return whether an interval contains only one count, or only values within 1 % of its middle."""
     with np.errstate(invalid="ignore"):
         if whole:
             return np.asarray((upper - lower < 1.0) & (upper > 0.5))

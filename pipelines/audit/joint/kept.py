@@ -1,4 +1,4 @@
-"""Store results of audits in the evidence area, so that a later audit examines only what changed.
+"""Storage of audit results in the evidence area, so that a later audit examines only what changed.
 
 The name of a result is a digest of the files from which it was computed, of the code of the audit and of the
 versions of its libraries. Every result is signed with the agency's key. Results that are missing, changed or
@@ -24,10 +24,11 @@ import pandas as pd
 import pyarrow as pa
 import scipy
 
-#: Minimum number of bytes of an array that has a separate file, which is mapped to memory and read in parts.
+#: Minimum size in bytes of an array that is stored in a file of its own, which is memory-mapped and read in
+#: parts.
 MAPPED = 1 << 20
-#: Minimum time in nanoseconds between a change of a file and its reading: otherwise it is read again next
-#: time, because a further change might have the same time.
+#: Minimum time in nanoseconds between the last change of a file and reading it. If the time is shorter, a
+#: further change could have the same time stamp, so the file is read again in the next audit.
 SETTLED = 2_000_000_000
 _REST = "rest.npz"
 
@@ -51,7 +52,8 @@ class Kept:
         self.used: dict[str, dict[str, Any]] = {"answers": {}, "differences": {}, "exposures": {}}
         self._loaded: dict[str, str] = {}
         if self._folder is not None:
-            with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # damaged: no results
+            # a damaged file counts as no stored results
+            with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
                 self._read(json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8")))
 
     def _read(self, content: dict[str, Any]) -> None:
@@ -61,7 +63,7 @@ class Kept:
             self.known = {name: content[name] for name in self.used}
 
     def get(self, kind: str, name: str) -> Any:
-        """Return an entry of `answers`, `differences` or `exposures`; None if it does not exist."""
+        """Return an entry of `answers`, `differences` or `exposures`; None if there is no such entry."""
         found = self.known.get(kind, {}).get(name)
         if found is not None:
             self.used[kind][name] = found
@@ -73,12 +75,12 @@ class Kept:
         return entry
 
     def keep_all(self) -> None:
-        """Keep all results of an earlier audit in use, because they are still valid."""
+        """Mark all results of an earlier audit as used, because they are still valid."""
         self.used, self._loaded = self.known, self._arrays
         self._seen = {**self._files, **self._seen}
 
     def digest(self, files: Mapping[str, Path]) -> str:
-        """Return the digest of files and their names.
+        """Return a hash of the contents and names of files.
 
         If size, inode and times of a file are those of the last audit, the stored digest is used.
         """
@@ -99,7 +101,7 @@ class Kept:
         return str(before[-1])
 
     def load(self, name: str) -> dict[str, np.ndarray] | None:
-        """Return the arrays saved under a name; None if there are none, or if they were changed."""
+        """Return the arrays saved under a name; None if there are none or if the file was changed."""
         if self._folder is None or name not in self._arrays:
             return None
         place = self._place(name)
@@ -131,7 +133,7 @@ class Kept:
         self._loaded[name] = self.digest(_inside(place))
 
     def write(self) -> None:
-        """Write the results that this audit used in one step, and remove all others."""
+        """Write the results used by this audit in one step, and remove all others."""
         if self._folder is None:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -158,7 +160,7 @@ class Kept:
 
 @cache
 def code() -> str:
-    """Return the hash of the code of the audit and its libraries; empty if the code cannot be read.
+    """Return a hash of the code of the audit and its libraries; empty if the code cannot be read.
 
     Results of other code are not used. Code in an archive (such as a zip file) cannot be read.
     """

@@ -1,5 +1,4 @@
-"""Add publicly known relations between measures: profit is turnover minus costs, a year is the sum of its
-months.
+"""Publicly known relations between measures: profit is turnover minus costs, a year is the sum of its months.
 
 A relation is recognised by the true values of cells that tables of several measures, or of several periods,
 have in common. The specification is not used, so measures that were derived before microguard read them are
@@ -20,31 +19,31 @@ from microguard.pipelines.audit.joint.partitions import text_hash
 from microguard.pipelines.audit.joint.system import STRUCTURE, System
 from scipy import sparse
 
-#: Maximum number of terms of a relation, unless it is the sum of all parts of a period; and maximum number of
+#: Maximum number of terms of a relation, except the sum of all parts of a period. Then: maximum number of
 #: measures of a period, or periods of a measure, that are compared (the first ones by name).
 MOST_RELATED, MOST_COMPARED = 4, 12
-#: Number of common cells (without sums of others) that a relation needs in addition to its number of terms.
-#: For the sum of the parts of a period, whose coefficients are known, this number alone is enough.
+#: Number of common cells (without sums of other cells) that a relation needs in addition to its number of
+#: terms. For the sum of the parts of a period, whose coefficients are known, this number alone suffices.
 MORE_CELLS = 2
-#: Number of cells in a first test, which rules out most unrelated combinations.
+#: Number of cells in a first test, which excludes most unrelated combinations.
 SAMPLE = 200
-#: Relative error with which a relation of sums of rounded numbers may hold.
+#: Relative error up to which a relation between sums of rounded numbers counts as satisfied.
 ROUNDING = 1e-9
 
-#: Type: a measure in a period.
+#: Type of a key: a measure in a period.
 Term = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Relation:
-    """Measures in periods with a linear combination that is 0 in every cell."""
+    """Linear combination of measures in periods that is 0 in every cell."""
 
     terms: tuple[Term, ...]
     coefficients: np.ndarray
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the distinct measures."""
+        """Return the distinct measures of a relation."""
         return tuple(dict.fromkeys(measure for measure, _ in self.terms))
 
 
@@ -74,7 +73,7 @@ def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
 
 
 def not_related(built: Mapping[str, Built]) -> int:
-    """Count the pairs of measure and period that are left out of comparisons because there are too many."""
+    """Count the pairs of measure and period that are not compared because there are too many."""
     terms = [
         (name, period)
         for name, each in sorted(built.items())
@@ -89,13 +88,15 @@ def not_related(built: Mapping[str, Built]) -> int:
 
 
 def _truths(built: Built) -> pd.Series:
-    """Return the true value of each cell by period and label, from the first table that has the cell."""
+    """Return the true value of each cell by period and label, from the first table that contains the cell."""
     cells = built.cells.drop_duplicates(["period", "label"]).set_index(["period", "label"])["unknown"]
     return pd.Series(built.system.truth[cells.to_numpy(np.int64)], index=cells.index)
 
 
 def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
-    """Yield combinations: measures of one period, periods of one measure, and a period with its parts."""
+    """Yield candidates for relations: measures of one period, periods of one measure, and a period with its
+    parts.
+    """
     for size in range(2, MOST_RELATED + 1):
         for which in (1, 0) if size > 2 else (1,):
             for alike in sorted({term[which] for term in terms}):
@@ -108,7 +109,7 @@ def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
 
 
 def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
-    """Return coefficients (columns,) with which the columns of a matrix sum to 0; None if there are none.
+    """Return coefficients (columns,) for which the columns of a matrix sum to 0; None if there are none.
 
     All coefficients differ from 0: no proper subset of the columns is related.
     """
@@ -131,7 +132,9 @@ def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
 
 
 def joined(relation: Relation, built: Mapping[str, Built]) -> tuple[System, System]:
-    """Merge the systems of the measures of a relation; return them with and without the relation's rows."""
+    """Merge the systems of the related measures; return the result with and without the rows of the
+    relation.
+    """
     systems = {name: _renamed(built[name].system, name) for name in relation.measures}
     starts = dict(zip(systems, np.cumsum([0, *map(len, systems.values())]), strict=False))
     cells = None
@@ -171,5 +174,5 @@ def joined(relation: Relation, built: Mapping[str, Built]) -> tuple[System, Syst
 
 
 def _renamed(system: System, measure: str) -> System:
-    """Return the system with keys that occur in no other measure."""
+    """Return the system with cell keys that no other measure has."""
     return replace(system, key=mix_bits(system.key ^ text_hash([measure])[0], 19))

@@ -1,4 +1,4 @@
-"""Partitions of units that a release sums over: the classes of its records, or the finest cells of a table.
+"""Partitions of units whose sums a release publishes: classes of its records, or finest cells of a table.
 
 An entity is a unit for which a variable has one value: a version of a unit in a register, or a unit in a
 period.
@@ -21,14 +21,14 @@ from microguard.pipelines.audit.joint.cells import CONTRIBUTORS, TableStatements
 from microguard.pipelines.audit.joint.releases import Release
 
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
-#: Number of standard errors of a sum of rounded numbers within which the true sum is assumed to be.
+#: Number of standard errors of a sum of rounded numbers within which the true sum is assumed.
 SIGMAS = 4.0
 _SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Sets of entities of one release, smallest first, with an interval for the sum over each.
+    """Sets of entities of one release, smallest first, with an interval for the sum over each set.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Partition:
         return cls(release, entities, weights, sizes[order], hashes, lower, upper, cells[order], k)
 
     def members(self, sets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the entities of some sets (p,) bool, the set of each, and their weights."""
+        """Return for some sets the entities (p,) bool, the set of each entity, and the weights."""
         last = int(np.flatnonzero(sets).max(initial=-1)) + 1
         part = np.repeat(np.arange(last), self.sizes[:last])
         chosen = sets[part]
@@ -104,7 +104,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class RegionTotals:
-    """Totals of regions that the records preserve, by the label of the region."""
+    """Totals of regions that a release of records preserves, by label of the region."""
 
     labels: list[str]
     records: np.ndarray
@@ -114,7 +114,7 @@ class RegionTotals:
 
 @dataclass(frozen=True)
 class RecordStatements:
-    """Statements of a release of records.
+    """Statements of a release of records about sums over its classes and regions.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class RecordStatements:
 
 
 def member_hashes(entities: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return a hash of each member of a set, computed from the entity and its weight."""
+    """Return a hash of each member of a set, computed from its entity and its weight."""
     weights = np.ones(1) if weights is None else weights
     return mix_bits(entities + weights.view(np.uint64), 13)
 
@@ -155,7 +155,7 @@ def text_hash(texts: Sequence[str]) -> np.ndarray:
 
 
 def read_members(release: Release, position: int) -> RecordStatements:
-    """Read the classes of a release of records from its map of members.
+    """Read the classes of a release of records from its map of units to classes.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def read_members(release: Release, position: int) -> RecordStatements:
 
 
 def epochs_of(members: Members) -> np.ndarray:
-    """Return the hash of the version of each record of a map, (n,) uint64."""
+    """Return the hash of each record's version, (n,) uint64."""
     return mix_bits(members.units.get("version", pd.Series(0, members.units.index)).to_numpy(np.uint64), 11)
 
 
@@ -240,7 +240,7 @@ def read_region_totals(release: Release) -> RecordStatements:
 
 
 def _region_totals(label: pd.Series, records: np.ndarray, sums: np.ndarray, half: np.ndarray) -> RegionTotals:
-    """Sum the sums of classes, (c,), by region and over all; their rounding errors are independent."""
+    """Add the sums of classes, (c,), by region and in total; their rounding errors are independent."""
     parts = pd.DataFrame(
         {"n": records, "sum": sums, "most": half, "square": half**2 / 3, "label": label.to_numpy()}
     )
@@ -255,7 +255,7 @@ def _region_totals(label: pd.Series, records: np.ndarray, sums: np.ndarray, half
 def read_contributors(
     release: Release, position: int, table: TableStatements, linked: Members | None
 ) -> Partition | None:
-    """Read which units contribute to the finest cells of a table; None if the evidence does not state them.
+    """Read which units contribute to the finest cells of a table; None if the evidence does not contain them.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def read_contributors(
     cells: list[np.ndarray] = []
     for position_of, pattern in enumerate(patterns):
         if (patterns >= pattern).all(axis=1).sum() > 1:
-            continue  # these cells are sums of finer cells
+            continue  # these cells are sums of finer cells, so they are skipped
         rows = np.flatnonzero(of.reshape(-1) == position_of)
         part = np.zeros(len(units), np.int64)
         cell = np.zeros(len(rows), np.int64)

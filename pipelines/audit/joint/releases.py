@@ -1,4 +1,4 @@
-"""Describe the releases of an evidence area for the joint audit, without the code that made them."""
+"""Releases of an evidence area as the joint audit reads them, without the code that made the releases."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 
-#: Measure of a table of counts.
+#: Name of the measure of a table of counts.
 COUNT = "(count)"
 
 
-#: Errors that a reader raises if published numbers or evidence of a release are lost or damaged.
+#: Errors raised by reading if published numbers or evidence of a release are lost or damaged.
 LOST = (OSError, ValueError, LookupError, TypeError, pa.ArrowException)
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How to read the cells of a table, and the bounds on their true values that a reader knows.
+    """Layout of a table file, and the bounds on the true values of its cells that a reader knows.
 
     Attributes
     ----------
@@ -53,13 +53,13 @@ class TableLayout:
 
     @property
     def counts(self) -> bool:
-        """Whether the cells are frequencies."""
+        """Return whether the cells are frequencies."""
         return self.measure.startswith(COUNT)
 
 
 @dataclass(frozen=True)
 class Release:
-    """A release that is or was public, or is about to be.
+    """A release that is public, was public, or is about to be published.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Read the statements of each release of a population, or load statements that an earlier audit stored."""
+"""Statements of the releases of a population: read from files, or loaded from an earlier audit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ from microguard.pipelines.audit.periods import same_period
 
 @dataclass(frozen=True)
 class Statements:
-    """Tables and records of a population by measure, the lists of values, and releases that are lost."""
+    """Tables and records of a population by measure, the lists of values, and the releases whose files are
+    lost.
+    """
 
     tables: dict[str, list[Table]]
     records: dict[str, list[Records]]
@@ -46,7 +48,7 @@ class Statements:
 
 
 def name_of(release: Release, kept: Kept) -> str:
-    """Return the digest of all that the audit reads about a release: files, layout, period and population."""
+    """Return a hash of all that the audit reads about a release: files, layout, period and population."""
     digest = kept.digest(_files(release))
     manifest = (
         None if release.manifest is None else [release.manifest.get(each) for each in ("value", "tables")]
@@ -57,7 +59,7 @@ def name_of(release: Release, kept: Kept) -> str:
 
 
 def _files(release: Release) -> dict[str, Path]:
-    """Return the existing files of a release that the audit reads."""
+    """Return those files of a release that the audit reads and that exist."""
     folder, public, manifest = release.evidence, release.public, release.manifest
     chosen = [
         folder / CELLS,
@@ -78,7 +80,8 @@ def _files(release: Release) -> dict[str, Path]:
 
 
 def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> Statements:
-    """Read all releases of a population; records first, because they give the units of tables their versions.
+    """Read all releases of a population; records are read first, because they determine the versions of units
+    in tables.
 
     Parameters
     ----------
@@ -122,7 +125,9 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
 
 
 def _position_of_period(positions: Mapping[str, int], period: str) -> int | None:
-    """Return the position of the records of a period, else of the last that fit; None without records."""
+    """Return the position of the records of a period, otherwise of the last possible records; None without
+    records.
+    """
     alike = [position for other, position in positions.items() if same_period(other, period)]
     return positions.get(period, max(alike, default=None))
 
@@ -194,7 +199,7 @@ def _arrays(prefix: str, statements: Any) -> dict[str, np.ndarray]:
 
 
 def _restored(kind: Any, prefix: str, stored: Mapping[str, np.ndarray], **others: Any) -> Any:
-    """Build a dataclass from arrays and further values for the other attributes; None without arrays."""
+    """Build a dataclass from stored arrays and the values of its other attributes; None without arrays."""
     arrays = {name: stored[f"{prefix}.{name}"] for name in (each.name for each in fields(kind))
               if f"{prefix}.{name}" in stored}  # fmt: skip
     return kind(**{**others, **arrays}) if arrays else None

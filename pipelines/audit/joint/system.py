@@ -1,4 +1,4 @@
-"""The linear system of one or several related variables in one population: unknowns, equations, intervals."""
+"""Linear system of one or several related variables in one population: unknowns, equations, intervals."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-#: Release number of a row that follows from the layout of tables, and of a row that needs several releases.
+#: Release numbers of rows that belong to no single release: rows from the layout of tables, and rows that
+#: need several releases.
 STRUCTURE, MIXED = -1, -2
 
 
 @dataclass(frozen=True)
 class System:
-    """Unknown numbers, the published statements about them, and which of them are secret.
+    """Unknown numbers, the published statements about them, and which of the numbers are secret.
 
     Attributes
     ----------
@@ -76,7 +77,7 @@ class System:
         return len(self.key)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the intervals (n,), (n,) that all releases state about single unknowns."""
+        """Return the intervals of single unknowns, (n,), (n,), as stated by all releases together."""
         lower = np.where(self.positive, 0.0, -np.inf)
         upper = np.full(len(self), np.inf)
         np.maximum.at(lower, self.said, self.said_low)
@@ -84,7 +85,7 @@ class System:
         return lower, upper
 
     def part(self, unknowns: np.ndarray, rows: np.ndarray) -> System:
-        """Return the system of some unknowns and rows; the rows must have no other unknowns."""
+        """Return the subsystem of some unknowns and rows; the rows must not contain other unknowns."""
         place = np.full(len(self), -1, np.int64)
         place[unknowns] = np.arange(len(unknowns))
         said = np.flatnonzero(place[self.said] >= 0)
@@ -96,12 +97,12 @@ class System:
         return replace(self, rows=matrix, **columns)
 
     def with_rows(self, rows: np.ndarray) -> System:
-        """Return the system with some of its rows, in the given order."""
+        """Return the system with only the given rows, in the given order."""
         columns: dict[str, Any] = self._rows(rows)
         return replace(self, rows=self.rows[rows], **columns)
 
     def of_release(self, release: int) -> System:
-        """Return the statements of one release, with the structure of tables."""
+        """Return the statements of one release together with the structure of tables."""
         rows = np.flatnonzero((self.row_release == release) | (self.row_release == STRUCTURE))
         said = self.said_release == release
         stated = {name: getattr(self, name)[said] for name in _OF_STATEMENTS}

@@ -1,4 +1,4 @@
-"""Sets of units over which releases publish sums, and their atoms: units that are in the same sets."""
+"""Sets of units whose sums releases publish, and atoms: groups of units that belong to the same sets."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from microguard.pipelines.audit.joint.partitions import Partition
 from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE
 from scipy import sparse
 
-#: Maximum number of memberships of units in published sets with which the system contains all sets of units.
+#: Maximum number of memberships of units in published sets for which the system contains all sets.
 MEMBERSHIPS = 20_000
-#: Maximum size of a set of units in a larger system; larger sets are compared only by their differences.
+#: Maximum size of a set of units in a larger system; larger sets are compared only through their differences.
 SMALL_SET = 64
 
 
@@ -44,7 +44,7 @@ class UnitSets:
 def distinct_sets(
     partitions: Sequence[Partition], cells_of_table: Mapping[int, np.ndarray]
 ) -> tuple[UnitSets, list[np.ndarray]]:
-    """Merge equal sets of all partitions; return them, and where each set occurs first.
+    """Merge equal sets of all partitions; return the sets, and the first occurrence of each.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def distinct_sets(
     np.maximum.at(k, of, np.concatenate([*(np.full(len(p.cells), p.k) for p in partitions), none]))
     tied_by = np.full(len(distinct), MIXED, np.int64)
     of_cell = np.flatnonzero(np.concatenate([*cells, none]) >= 0)[::-1]
-    tied_by[of[of_cell]] = release[of_cell]  # the first release in which each set occurs
+    tied_by[of[of_cell]] = release[of_cell]  # the release in which each set occurs first
     said = pd.DataFrame(
         {
             "set": of,
@@ -94,7 +94,7 @@ def distinct_sets(
 
 @dataclass(frozen=True)
 class Atoms:
-    """Groups of entities that are in the same sets.
+    """Groups of entities that belong to the same sets.
 
     Attributes
     ----------
@@ -112,7 +112,8 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Differences:
-    """Pairs of cells where the first has units that the second lacks, and possibly vice versa.
+    """Pairs of cells of which the first contains units that the second does not contain, and possibly vice
+    versa.
 
     Attributes
     ----------
@@ -138,7 +139,7 @@ class Differences:
 
 
 def used_sets(sets: UnitSets) -> tuple[np.ndarray, int]:
-    """Return the sets that are part of the system, and the number of large sets that are left out."""
+    """Return the sets that the system contains, and the number of large sets that it omits."""
     used = sets.sizes > 0
     if int(sets.sizes.sum()) <= MEMBERSHIPS:
         return used, 0
@@ -146,7 +147,7 @@ def used_sets(sets: UnitSets) -> tuple[np.ndarray, int]:
 
 
 def cell_differences(cells: Sequence[tuple[CellSets, Partition, np.ndarray]], kept: Kept) -> Differences:
-    """Return the pairs of large cells, margins included, that differ by at most `MOST_APART` units.
+    """Return the pairs of large cells (including margins) that differ by at most `MOST_APART` units.
 
     Parameters
     ----------
@@ -202,7 +203,9 @@ def atoms_of(
     used: np.ndarray,
     apart: Differences,
 ) -> tuple[Atoms, sparse.csr_matrix]:
-    """Group entities that are in the same sets; return them, and their incidence in sets and differences."""
+    """Group the entities that belong to the same sets; return the groups, and their incidence in sets and
+    differences.
+    """
     entities, rows, weights = [apart.entities], [len(sets.hashes) + apart.of], [apart.signs]
     for partition, row in zip(partitions, row_of, strict=True):
         members, part, weight = partition.members((row >= 0) & used[row])

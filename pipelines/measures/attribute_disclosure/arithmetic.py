@@ -1,4 +1,4 @@
-"""Find protected variables that can be computed from numbers that are published unchanged.
+"""Protected variables that can be computed from numbers published unchanged.
 
 The test by conditional mode (`conditional_mode`) needs values that repeat, and amounts hardly ever repeat.
 Three other tests are therefore made:
@@ -26,21 +26,22 @@ from microguard.pipelines.measures.classes import CLOSE
 
 #: Minimum number of distinct values for the test by rank.
 FEWEST = 50
-#: Minimum number of records for each column of a sum: any columns fit a smaller number of records.
+#: Minimum number of records for each column of a sum, because any columns fit a smaller number of records.
 RECORDS_PER_TERM = 20
-#: Sample size of the search for a sum; the search fits the sample once for each column.
+#: Sample size of the search for a sum, which fits the sample once for each column.
 FITTED = 4_000
-#: Share of best-fitting records to which a sum is fitted again, so that a few miscoded records do not matter.
+#: Share of the best-fitting records to which a sum is fitted again, so that a few miscoded records have no
+#: effect.
 MET = 0.9
-#: Maximum share of records for which a column may be the value or a multiple of it (the limit of homogeneous
-#: classes), and minimum number of records for a finding.
+#: Maximum share of records for which a column may equal the value or a multiple of it (the limit of
+#: homogeneous classes), and minimum number of records for a finding.
 COPIED_SHARE, FEWEST_COPIES = 0.05, 20
-#: Values of a larger share of the records are left out, because they identify nobody (no income, a full
+#: Values that a larger share of the records has are excluded, because they identify nobody (no income, a full
 #: week).
 COMMON = 0.01
-#: Relative difference up to which two multiples count as equal, because both columns may be rounded.
+#: Maximum relative difference of two multiples that count as equal; both columns may be rounded.
 SAME_MULTIPLE = 1e-3
-#: Maximum number of categories that are tested one by one, as a share of the records.
+#: Maximum number of categories that are tested separately, as a share of the records.
 CATEGORIES = 0.2
 #: Rounding error of a computed value, as a share of the largest absolute value.
 ROUNDING = 1e-9
@@ -112,8 +113,8 @@ def computed(
 def _told_by(
     name: str, among: _Values, told: Callable[[_Guesses], bool], guessed: Callable[..., _Guesses]
 ) -> tuple[str, ...]:
-    """Return the column whose rank determines a variable, and the category column if only within categories;
-    else None.
+    """Return the column whose rank determines a variable, and a category column if this holds only within its
+    categories; otherwise None.
     """
     if told(guessed()):
         return (name,)
@@ -123,7 +124,7 @@ def _told_by(
 
 
 def _within(values: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return which guesses are `CLOSE` to the values, (n,) bool."""
+    """Return for each guess whether it is within `CLOSE` of the value, (n,) bool."""
     known = values[np.isfinite(values)]
     of_range = CLOSE * float(np.ptp(known)) if len(known) else 0.0
     rounding = ROUNDING * float(np.abs(known).max(initial=0.0))
@@ -138,7 +139,8 @@ def _within(values: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray
 def _right(
     values: np.ndarray, hit: Callable[[np.ndarray, np.ndarray], np.ndarray], guessed: _Guesses
 ) -> bool:
-    """Return whether guesses are right for `NEARLY` all records, without those of the most frequent value.
+    """Return whether guesses are right for `NEARLY` all records, excluding those with the most frequent
+    value.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ def _right(
 
 
 def _copies(number: np.ndarray, values: np.ndarray) -> bool:
-    """Return whether a column is a constant multiple of a variable (1 included) for too many records."""
+    """Return whether a column is a constant multiple of a variable (including 1) for too many records."""
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     rare = times[place] <= max(1.0, COMMON * len(values))
     known = rare & np.isfinite(number) & np.isfinite(values) & (number != 0.0) & (values != 0.0)
@@ -165,8 +167,8 @@ def _copies(number: np.ndarray, values: np.ndarray) -> bool:
 
 
 def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return category and number of all distinct pairs, (m,) each, and the number of the pair of each record,
-    (n,).
+    """Return category and number of all distinct pairs, (m,) each, and the index of each record's
+    pair, (n,).
     """
     category = np.zeros(len(places), dtype=np.int64) if among is None else among[places]
     order = np.lexsort((number[places], category)) if among is not None else np.argsort(number[places])
@@ -189,7 +191,7 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
         return None
     mean = np.bincount(inverse, values[places]) / np.bincount(inverse)
     guesses = np.full(len(at), np.nan)
-    # the first and the last position lack a neighbour on one side
+    # the first and the last position have a neighbour on one side only
     between = 1 + np.flatnonzero(of[:-2] == of[2:])
     share = (at[between] - at[between - 1]) / (at[between + 1] - at[between - 1])
     guesses[between] = mean[between - 1] + share * (mean[between + 1] - mean[between - 1])
@@ -198,7 +200,7 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
 
 
 def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
-    """Guess each category as the most frequent one among the records with the nearest other number.
+    """Guess each category as the most frequent one among the records whose other number is nearest.
 
     With `among`, (n,) codes, only records of the same category of that column are used.
     """
@@ -220,12 +222,12 @@ def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = N
 
 
 def _sum_of(columns: _Values, values: np.ndarray, told: Callable[..., bool]) -> list[str]:
-    """Return the columns whose weighted sum is a protected number; none if there are no such columns."""
+    """Return the columns whose weighted sum equals a protected number; empty if there are none."""
     return _combined(columns, values, lambda guesses: guesses, told)
 
 
 def _product_of(columns: _Values, values: np.ndarray, told: Callable[..., bool]) -> list[str]:
-    """Return the columns whose product or ratio is a protected number; none if there are no such columns."""
+    """Return the columns whose product or ratio equals a protected number; empty if there are none."""
     logarithms = {
         name: np.log(np.where(number > 0, number, np.nan))
         for name, number in columns.items()
@@ -253,7 +255,8 @@ def _combined(
         return told((places, back(_fitted(terms[places], values[places]))))
 
     if not tells(names):
-        # columns with values in few records would hide that the value is a sum of other columns
+        # without columns that have values in few records, which would hide that the value is a sum of other
+        # columns
         names = [name for name in names if np.isfinite(columns[name]).all()]
         if len(names) == len(columns) or not tells(names):
             return []
@@ -264,14 +267,14 @@ def _combined(
 
 
 def _fitted(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the values of the best-fitting weighted sum if the sum fits most records.
+    """Return the values of the best-fitting weighted sum if it fits most records; otherwise None.
 
     Parameters
     ----------
     terms : (m, p) array
     values : (m,) array
     """
-    order = np.lexsort((*terms.T, values))  # makes the sums independent of the order of records
+    order = np.lexsort((*terms.T, values))  # sorted, so that the sums do not depend on the order of records
     scale = np.maximum(np.abs(terms).max(axis=0), np.finfo(float).tiny)
     design = np.column_stack([terms / scale, np.ones(len(terms))])
     rows = order[np.linspace(0, len(order) - 1, min(len(order), FITTED)).astype(int)]

@@ -1,4 +1,4 @@
-"""Measure how well a column predicts a protected variable, and find columns that determine one.
+"""Predictive power of a column for a protected variable, to find columns that determine one.
 
 A column that determines the variable for nearly all records counts as determining it: one miscoded record in
 a million does not protect the others. A column that determines the variable for half of the file also counts:
@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: Minimum share of records whose value of the column repeats. A column of unique values (an amount, a weight)
-#: determines every variable in the file, which tells a reader nothing.
+#: Minimum share of records whose value of the column occurs again. A column of unique values (an amount, a
+#: weight) determines every variable within the file, which gives a reader no information.
 REPEATED_SHARE = 0.5
-#: Minimum number of records of a value of the column if the determined variable is numeric or several of its
-#: values occur.
+#: Minimum number of records with a value of the column, if the determined variable is numeric or has several
+#: values among them.
 OFTEN = 10
 #: Minimum lambda (Goodman and Kruskal 1954) of a column that determines a variable. Lambda is the share of
-#: the errors of guessing the most frequent value that the column removes.
+#: errors that the column removes, compared with guessing the most frequent value.
 NEARLY = 0.95
-#: Number of errors with which a sample refutes a dependency: twice the allowed share, and at least this many
+#: Number of errors at which a sample refutes a dependency: twice the allowed share, and at least this many
 #: records.
 MARGIN = 30
-#: Number of best single columns that are tested together with every other column; testing all pairs would
-#: cost the square of the number of columns.
+#: Number of best single columns that are tested in pairs with every other column; the time for all pairs
+#: would grow with the square of the number of columns.
 TRIED_TOGETHER = 3
 
 
@@ -50,14 +50,14 @@ class Dependency:
 
     def __str__(self) -> str:
         if not self.beside:
-            return f"{self.column} is published as it is and determines the protected {self.determines}"
+            return f"{self.column} is published unmodified and determines the protected {self.determines}"
         names = f"{', '.join([self.column, *self.beside[:-1]])} and {self.beside[-1]}"
-        return f"{names} are published as they are and together determine the protected {self.determines}"
+        return f"{names} are published unmodified and together determine the protected {self.determines}"
 
 
 @dataclass(frozen=True)
 class Guessing:
-    """Counts that show how well a column predicts a protected variable.
+    """Counts that measure how well a column predicts a protected variable.
 
     The guess for a record is the most frequent value of the variable among the records with the same column
     value. The record itself is left out if these are few (`guessed_right`). Only column values that repeat
@@ -89,40 +89,46 @@ class Guessing:
 
     @property
     def _left(self) -> float:
-        """Share of the records that do not have the most frequent value."""
+        """Return the share of records that do not have the most frequent value."""
         return 1.0 - self.commonest / max(self.records, 1)
 
     @property
     def often_enough(self) -> bool:
-        """Whether most records have a value that is frequent enough to be judged."""
+        """Return whether most records have a value that is frequent enough to be judged."""
         return self.judged >= REPEATED_SHARE * self.records
 
     @property
     def always(self) -> bool:
-        """Whether every value of the column determines the value of the variable."""
+        """Return whether every value of the column determines the value of the variable."""
         return self.commonest < self.records and self.disagreeing == 0 and self.often_enough
 
     @property
     def right(self) -> float:
-        """Share of the errors of guessing the most frequent value that the column removes (lambda)."""
+        """Return lambda: the share of errors removed by the column, compared with guessing the most frequent
+        value.
+        """
         varies = self.commonest < self.records and self.judged > 0
         return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
 
     @property
     def nearly_all(self) -> bool:
-        """Whether nearly every value of the column determines the value of the variable."""
+        """Return whether nearly every value of the column determines the value of the variable."""
         return self.right >= NEARLY and self.often_enough
 
     @property
     def nearly(self) -> bool:
-        """Whether nearly every column value determines the variable, overall or for half of the records."""
+        """Return whether nearly every column value determines the variable, overall or for half of the
+        records.
+        """
         if self.nearly_all:
             return True
         left = self.kept - self.kept_commonest
         return self.kept >= REPEATED_SHARE * self.records and self.kept_wrong <= (1.0 - NEARLY) * left > 0
 
     def refutes(self) -> bool:
-        """Return whether these records of a larger file refute that the column determines anything."""
+        """Return whether these records, a sample of a larger file, refute that the column determines the
+        variable.
+        """
         disagree = self.disagreeing > 2.0 * (1.0 - NEARLY) * self._left * self.records + MARGIN
         return disagree and self.agreeing < REPEATED_SHARE / 2.0 * self.records
 
@@ -134,8 +140,8 @@ def dependencies_among(
     region: str | None,
     whole: Callable[[Dependency], Guessing | None] | None = None,
 ) -> list[Dependency]:
-    """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides on the
-    others.
+    """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides the
+    remaining ones.
 
     Variables that two columns determine jointly are searched in the sample (`glance`) only, with values that
     are frequent there.
@@ -174,7 +180,8 @@ def _together(
     found: list[Dependency],
     region: str | None,
 ) -> Iterator[Dependency]:
-    """Find variables that two columns determine jointly but not separately, if one of them predicts well.
+    """Find variables that two columns determine jointly but not separately, if one of the columns predicts
+    well.
 
     Only frequent values are judged, because a rare combination of two columns often is a single household. A
     pair with the region must predict nearly all of them: the region alone may determine the variable in half
@@ -196,7 +203,9 @@ def _together(
 
 
 def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessing:
-    """Count how well codes of one column predict codes of a protected variable; both are numbered from 0."""
+    """Count how well the codes of one column predict the codes of a protected variable; both are numbered
+    from 0.
+    """
     width = int(protected.max(initial=0)) + 1
     place, cells = pd.factorize(given * width + protected)
     records, of, value = np.bincount(place), cells // width, cells % width
@@ -222,7 +231,8 @@ def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessin
 
 
 def guessed_right(total: Any, most: Any) -> Any:
-    """Return whether records with the most frequent of `total` values are guessed right (arrays, or columns).
+    """Return whether records that have the most frequent of `total` values are guessed right (arrays, or
+    columns).
 
     If there are few records, each is guessed by the majority of the others: with its own vote, each of two
     different records could count as half right.

@@ -1,4 +1,4 @@
-"""Report unchanged columns that determine a protected variable; the gate allows none."""
+"""Report of unchanged columns that determine a protected variable; the gate allows none."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from microguard.schemas.specification.model import Specification
 
 
 class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
-    """Report columns published as they are that determine a protected variable."""
+    """Report of columns that are published unmodified and determine a protected variable."""
 
     name = "determined"
     on_page = False
     section = dict[str, list[str]]
 
     def compute(self, comparison: Comparison) -> dict[str, list[str]] | None:
-        """Compute the section; None if the measure does not apply."""
+        """Compute the section; return None if the measure does not apply."""
         specification = comparison.specification
         section: dict[str, list[str]] = {name: [] for name in specification.published_as_it_is}
         for each in comparison.exposure.dependencies:

@@ -1,4 +1,4 @@
-"""Find unmodified columns that determine a protected variable, for example activity A88 determines A21."""
+"""Unmodified columns that determine a protected variable, for example activity A88, which determines A21."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Number of records that are compared on the driver, drawn by a hash of their content: enough to refute
-#: nearly every pair.
+#: Number of records compared on the driver, drawn by a hash of their content; they refute nearly every pair.
 GLANCE = 20_000
 _PLACES = 1 << 30
 
 
 def dependencies(frame: DataFrame, specification: Specification, records: int) -> list[Dependency]:
-    """Find the dependencies among all pairs: a sample refutes most, the whole file decides the others.
+    """Find the dependencies among all pairs: a sample refutes most, the whole file decides the remaining
+    ones.
 
     Parameters
     ----------
@@ -87,16 +87,14 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
 def _readings(
     frame: DataFrame, names: list[str], as_they_are: list[str], specification: Specification
 ) -> list[dict[str, Column]]:
-    """Return the columns as numbers; texts give two numbers each, by their digits in two orders."""
+    """Return the columns as numbers; a text gives two numbers, from its digits in two orders."""
     of_texts = digits_as_numbers(frame, as_they_are)
     in_orders = [{name: orders[i] for name, orders in of_texts.items()} for i in range(2)]
     return [readable_numbers(frame, names, specification), *in_orders]
 
 
 def _mostly_numbers(number: np.ndarray) -> bool:
-    """Return whether most values are numbers: a mark for missing values does not turn the column into
-    categories.
-    """
+    """Return whether most values are numbers; marks for missing values do not make the column categorical."""
     return 2 * int(np.isfinite(number).sum()) > int((~np.isnan(number)).sum())
 
 
@@ -105,7 +103,9 @@ def _finite(number: np.ndarray) -> np.ndarray:
 
 
 def _drawn(names: list[str], records: int) -> Column:
-    """Draw about `GLANCE` records by a hash of their content, the same for any partitioning."""
+    """Draw about `GLANCE` records by a hash of their content; the result does not depend on the
+    partitioning.
+    """
     drawn = f.pmod(f.xxhash64(f.lit("glance"), *content_of(names)), f.lit(_PLACES))
     return drawn < math.ceil(_PLACES * GLANCE / records)
 
@@ -121,7 +121,9 @@ class _Whole:
         self._commonest: dict[str, int] = {}
 
     def guessing(self, pair: Dependency) -> Guessing | None:
-        """Count how well a column predicts a variable; return None if the column's values seldom repeat."""
+        """Count how well a column predicts a variable; return None if the column's values are rarely
+        repeated.
+        """
         given, protected = self._place[pair.column], self._place[pair.determines]
         if self._seldom_repeats(given):
             return None
@@ -165,7 +167,7 @@ class _Whole:
         return self._seldom[given]
 
     def _most(self, protected: str) -> int:
-        """Return the number of records that have the most frequent value of a variable."""
+        """Return the number of records that have a variable's most frequent value."""
         if protected not in self._commonest:
             row = self._coded.groupBy(column(protected)).count().agg(f.max("count")).first()
             assert row is not None

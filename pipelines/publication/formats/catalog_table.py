@@ -1,4 +1,4 @@
-"""The Iceberg table of a public area in a catalogue: snapshots are releases, named by tags.
+"""Iceberg table of a public area in a catalogue: its snapshots are releases and have their names as tags.
 
 The table registers the files of the releases at their place and copies none. Its metadata files are below
 `FOLDER` of the public area, in a folder or in an object store. One commit makes a release the newest state of
@@ -34,16 +34,16 @@ from pyiceberg.table import Table, TableProperties, Transaction
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update.snapshot import ExpireSnapshots, ManageSnapshots
 
-#: Folder of the public area with the metadata of its tables in catalogues.
+#: Folder of the public area that contains the metadata of its tables in catalogues.
 FOLDER = "catalog"
-#: Branch on which the remaining releases are written again; readers do not read it.
+#: Branch on which the remaining releases are committed again; readers do not use it.
 _ANEW = "microguard-anew"
 KEY = "[publish] catalog"
 
 
 @dataclass(frozen=True)
 class CatalogTable:
-    """The table of a public area in a catalogue.
+    """Table of a public area in a catalogue.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class CatalogTable:
 
     @property
     def folder(self) -> str:
-        """Return the prefix of the table's metadata files; two tables never share a prefix."""
+        """Return the prefix of the table's metadata files; no two tables have the same prefix."""
         mark = hashlib.sha256(f"{self.catalog} {self.name}".encode()).hexdigest()[:8]
         return f"{FOLDER}/{self.name}-{mark}"
 
     def require(self) -> None:
-        """Refuse a catalogue that does not answer, or a table of another owner, before the run.
+        """Refuse a catalogue that does not respond, or a table that has another owner, before the run.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class CatalogTable:
             self._table(open_catalog(self.catalog))
 
     def commit(self, release_id: str) -> None:
-        """Make a release the newest state, unless the table already contains it.
+        """Make a release the newest state of the table, unless the table already contains it.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class CatalogTable:
                     self._add(transaction, table, release_id, MAIN_BRANCH)
 
     def faults(self, manifest: dict[str, Any]) -> list[str]:
-        """Read the table again from the catalogue, and return one sentence for each fault."""
+        """Read the table again from the catalogue and return its faults, one sentence each."""
         with answering(KEY, self.catalog):
             table = self._table(open_catalog(self.catalog))
             if table is None:
@@ -97,7 +97,7 @@ class CatalogTable:
             return audit.faults(table, manifest, self._files(str(manifest["release_id"])))
 
     def forget(self, release_id: str) -> None:
-        """Remove a release, so that no snapshot and no file of the table refers to it.
+        """Remove a release, so that no snapshot and no file of the table refers to it any more.
 
         Raises
         ------
@@ -119,23 +119,23 @@ class CatalogTable:
                     if release_id in releases_of(table):
                         raise ProtectionFailed(
                             f"The table {self.name} of the catalogue: expected no snapshot of release "
-                            f"{release_id}, found one that another writer brought back. The withdrawal is "
-                            "not complete. Stop the other writer, and call this again."
+                            f"{release_id}, found one that another writer restored. The withdrawal is not "
+                            "complete. Stop the other writer, and run this again."
                         )
             self._remove_unnamed_files(table)
 
     def _table(self, catalog: Catalog) -> Table | None:
-        """Return the table; None if it does not exist; refuse a table that another area or program made."""
+        """Return the table; None if it does not exist. Refuse a table that another area or program made."""
         try:
             table = catalog.load_table(self.name)
         except NoSuchTableError:
             return None
         if table.location().rstrip("/") != self._address(self.folder):
             raise SpecificationError(
-                f"[publish] table: expected no table {self.name!r} in the catalogue, or the one of this "
-                "public area, found one whose files are elsewhere. It belongs to another area or program, "
-                "or the catalogue has two names. Nothing was changed in it. Choose another [publish] table, "
-                "or write [publish] catalog as it was."
+                f"[publish] table: expected that the catalogue contains no table {self.name!r}, or the one "
+                "of this public area; found one whose files are elsewhere. It belongs to another area or "
+                "program, or the catalogue has two names. Nothing was changed in it. Choose another "
+                "[publish] table, or write [publish] catalog as it was before."
             )
         return table
 
@@ -150,22 +150,23 @@ class CatalogTable:
             location=self._address(self.folder),
             properties={
                 TableProperties.DEFAULT_NAME_MAPPING: schema.name_mapping.model_dump_json(),
-                TableProperties.COMMIT_NUM_RETRIES: "0",  # no race: the public area is locked
+                TableProperties.COMMIT_NUM_RETRIES: "0",  # no race, because the public area is locked
             },
         )
         if table.location().rstrip("/") != self._address(self.folder):
             catalog.drop_table(self.name)
             raise SpecificationError(
-                "[publish] catalog: expected a catalogue in which the files of a table can be in the public "
-                "area, found one that chooses their place. They could not be removed with a release. Allow "
-                "the public area as a location in the catalogue, or choose another [publish] path."
+                "[publish] catalog: expected a catalogue that stores the files of a table in the public "
+                "area, found one that chooses their place itself, so that they could not be removed with a "
+                "release. Allow the public area as a location in the catalogue, or choose another "
+                "[publish] path."
             )
         return table
 
     def _add(
         self, transaction: Transaction, table: Table, release_id: str, branch: str, without: str = ""
     ) -> int:
-        """Make a release the newest state of a branch, and return the id of its snapshot."""
+        """Make a release the newest state of a branch; return the id of its snapshot."""
         files, state = self._files(release_id, without), transaction.table_metadata
         newest, before = state.snapshot_by_name(branch), {}
         if newest is not None:
@@ -187,7 +188,7 @@ class CatalogTable:
         return snapshot
 
     def _write_anew(self, table: Table, left: Sequence[str], without: str) -> None:
-        """Replace all snapshots by those of the remaining releases, in one commit."""
+        """Replace all snapshots by new ones of the remaining releases, in one commit."""
         earlier, tags = [each.snapshot_id for each in table.snapshots()], set(table.refs())
         with table.transaction() as transaction:
             for release_id in left:
@@ -199,7 +200,7 @@ class CatalogTable:
             ExpireSnapshots(transaction).by_ids(earlier).commit()
 
     def _remove_unnamed_files(self, table: Table | None) -> None:
-        """Delete table files that no snapshot refers to: files of removed releases and of killed runs."""
+        """Delete the table files that no snapshot refers to, left by removed releases and killed runs."""
         named: set[str] = set()
         if table is not None:
             named.add(table.metadata_location)
@@ -211,7 +212,7 @@ class CatalogTable:
                 self.public.storage.delete(name)
 
     def _files(self, release_id: str, without: str = "") -> list[str]:
-        """Return the addresses of the record files of a release and of the releases that it continues."""
+        """Return the addresses of the record files of a release and of the releases that it extends."""
         return [self._address(name) for name in record_files(self.public, release_id, without)]
 
     def _address(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The Delta table of a public area: it registers the files of releases and has no withdrawn release.
+"""Delta table of a public area: it registers the files of releases and never contains a withdrawn release.
 
 Delta readers accept only files inside the folder of the table. Each file of a release therefore has a hard
 link there (a copy if the file system has no hard links); no file is rewritten. One commit makes a release the
@@ -28,15 +28,15 @@ from microguard.schemas.specification.consistency import NOT_IN_DELTA
 
 FOLDER = "delta"
 PROPERTY = "release_id"
-#: Folders next to the table: a table that is being written, a complete successor, and a table that is being
-#: deleted.
+#: Folders next to the table: a table that is being written, a complete successor of the table, and a table
+#: that is being deleted.
 _ANEW, _NEXT, _GOING = (f".{FOLDER}.{name}" for name in ("anew", "next", "going"))
-#: The log is the history of the published releases, so none of its entries may expire.
+#: Settings that keep all entries of the log, because it is the history of the published releases.
 KEEP_THE_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
-    """Return the columns whose type Delta lacks, or whose names differ only in case."""
+    """Return the columns whose type Delta does not have, or whose names differ only in case."""
     names = [name.lower() for name in schema.names]
     return [
         entry.name
@@ -51,12 +51,13 @@ _FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_time,
     pa.types.is_duration,
     lambda kind: pa.types.is_decimal(kind) and not pa.types.is_decimal128(kind),
-    lambda kind: pa.types.is_timestamp(kind) and kind.unit == "ns",  # Delta would drop the last digits
+    # Delta would drop the last digits of such values
+    lambda kind: pa.types.is_timestamp(kind) and kind.unit == "ns",
 )
 
 
 def commit(public: Path, release_id: str) -> None:
-    """Make a release the newest state; if it is committed already, repair its links to the files.
+    """Make a release the newest state; if it is already committed, repair the table's links to its files.
 
     Raises
     ------
@@ -65,9 +66,9 @@ def commit(public: Path, release_id: str) -> None:
     """
     if NOT_IN_DELTA & set(str(public.resolve())):
         raise ProtectionFailed(
-            "[publish] path: expected a folder without #, ? and % for a Delta table, found one with such a "
-            "character: the table would be written to another one. Nothing was published. Choose another "
-            '[publish] path, or format = "parquet".'
+            "[publish] path: expected a folder without #, ? and % for a Delta table, found one of these "
+            "characters, with which the table would be written to another folder. Nothing was published. "
+            'Choose another [publish] path, or format = "parquet".'
         )
     _take_place(public)
     history = committed(public)
@@ -84,7 +85,7 @@ def committed(public: Path) -> list[str]:
 
 
 def forget(public: Path, release_id: str) -> None:
-    """Write the table again without a release, so that no version of the table contains it."""
+    """Write the table again without a release, so that no version of the table contains the release."""
     _take_place(public)
     history = committed(public)
     if release_id not in history:
@@ -111,13 +112,13 @@ def _name_anew(public: Path, release_id: str) -> None:
 
 
 def _names(table: Path, public: Path, release_id: str) -> list[tuple[Path, Path]]:
-    """Return the record files of a release, each with its link in the table."""
+    """Return the record files of a release, each with the link that represents it in the table."""
     files = [Path(file) for file in released_files(public, release_id)]
     return [(file, table / f"{release_id}-{file.name}") for file in files]
 
 
 def _take_place(public: Path) -> None:
-    """Replace the table by its complete successor, if there is one that a killed run left."""
+    """Replace the table by its complete successor, if a killed run left one."""
     table, following, going = (public / name for name in (FOLDER, _NEXT, _GOING))
     if following.is_dir():
         if table.is_dir():
@@ -130,7 +131,7 @@ def _take_place(public: Path) -> None:
 
 
 def _remove_what_no_commit_names(table: Path) -> None:
-    """Remove files that no commit refers to: they are left by runs killed during a commit."""
+    """Remove files that no commit refers to; runs that were killed during a commit leave such files."""
     if not DeltaTable.is_deltatable(str(table)):
         shutil.rmtree(table, ignore_errors=True)
         return
@@ -163,7 +164,9 @@ def _commit(table: Path, public: Path, release_id: str) -> None:
 
 
 def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bool) -> None:
-    """Make files of the table's folder its state, or add them to it; their columns become the schema."""
+    """Make files of the table's folder its new state, or add them to the state; their columns become the
+    schema.
+    """
     adds, schema = _additions(arriving), schema_of(pq.read_schema(arriving[0]))
     if not DeltaTable.is_deltatable(str(table)):
         create(str(table), adds, schema, release_id)
@@ -180,7 +183,7 @@ def create(
     release_id: str,
     configuration: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Create a table whose first commit has the id of a release."""
+    """Create a table whose first commit is labelled with the id of a release."""
     create_table_with_add_actions(
         address,
         schema,
@@ -194,7 +197,7 @@ def create(
 def write(
     table: DeltaTable, changes: Sequence[AddAction | RemoveAction], whole: Schema | None, release_id: str
 ) -> None:
-    """Commit changes of the files with the id of a release.
+    """Commit changes of the files; the commit is labelled with the id of a release.
 
     Parameters
     ----------
@@ -211,7 +214,9 @@ def write(
 
 
 def allow(table: DeltaTable, schema: Schema) -> None:
-    """Enable timestamps without a time zone in a table; Delta enables this feature only in new tables."""
+    """Enable timestamps without a time zone in an existing table; Delta itself enables this feature only in
+    new tables.
+    """
     without_zone = any(field.type == PrimitiveType("timestamp_ntz") for field in schema.fields)
     if without_zone and "timestampNtz" not in (table.protocol().reader_features or []):
         table.alter.add_feature(
@@ -232,7 +237,7 @@ def _change(table: Path, released: Sequence[str], release_id: str) -> None:
 
 
 def sizes_of(table: DeltaTable) -> dict[str, int]:
-    """Return the sizes in bytes of the files of a table by name."""
+    """Return the sizes in bytes of a table's files, by name."""
     adds = pa.table(table.get_add_actions())
     return dict(zip(adds["path"].to_pylist(), adds["size_bytes"].to_pylist(), strict=True))
 
@@ -257,7 +262,9 @@ def _now_in_milliseconds() -> int:
 
 
 def schema_of(schema: pa.Schema) -> Schema:
-    """Return the Delta schema of a file; all columns are nullable, so that a later release may lack some."""
+    """Return the Delta schema of a file; all columns are nullable, because a later release may not have all
+    of them.
+    """
     return Schema.from_arrow(pa.schema([_column(entry) for entry in schema]))
 
 
@@ -271,5 +278,5 @@ def _column(entry: pa.Field) -> pa.Field:
 
 
 def properties(release_id: str) -> CommitProperties:
-    """Return the properties of a commit: the id of its release."""
+    """Return the properties of a commit, which contain the id of its release."""
     return CommitProperties(custom_metadata={PROPERTY: release_id})

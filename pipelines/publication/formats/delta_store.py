@@ -1,4 +1,4 @@
-"""The Delta table of a public area in an object store, at ``delta`` in the area.
+"""Delta table of a public area in an object store, at ``delta`` in the area.
 
 An object store has no links. Each file of a release is therefore copied into the table, and the copy is read
 back. One commit makes a release the newest state. To remove a release, the remaining releases are committed
@@ -42,7 +42,7 @@ from obstore.store import ObjectStore
 
 _LOG = f"{FOLDER}/_delta_log"
 _VERSION = re.compile(rf"{_LOG}/(\d{{20}})\.")
-#: Retention that keeps removed files out of every checkpoint.
+#: Retention setting with which no checkpoint contains removed files.
 _NO_TOMBSTONES = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
 
 
@@ -53,7 +53,7 @@ class StoredDeltaTable:
     public: PublicArea
 
     def commit(self, release_id: str) -> None:
-        """Make a release the newest state, unless the table already contains it.
+        """Make a release the newest state of the table, unless the table already contains it.
 
         Raises
         ------
@@ -68,11 +68,11 @@ class StoredDeltaTable:
         return list(self._versions())
 
     def _versions(self) -> dict[str, int]:
-        """Return the number of the last version of each release in the log."""
+        """Return the number of each release's last version in the log."""
         return {release_id: version for version, release_id in self._commits().values()}
 
     def _commits(self) -> dict[str, tuple[int, str]]:
-        """Return version and release of each commit in the log, keyed by file name, oldest first."""
+        """Return version and release of each commit in the log, oldest first; keys are file names."""
         commits: dict[str, tuple[int, str]] = {}
         for name in sorted(self.public.storage.list_files(_LOG)):
             content = self.public.storage.get(name) if name.endswith(".json") else None
@@ -83,7 +83,7 @@ class StoredDeltaTable:
         return commits
 
     def faults(self, manifest: dict[str, Any]) -> list[str]:
-        """Read the version of a release again, and return one sentence for each fault."""
+        """Read the version of a release again and return its faults, one sentence each."""
         release_id = str(manifest["release_id"])
         with self._answering():
             versions = self._versions()
@@ -94,10 +94,10 @@ class StoredDeltaTable:
             held, newest = _named(table), max(versions, key=lambda each: versions[each])
             shown = _named(DeltaTable(self._address))
         if columns != [column["name"] for column in manifest["columns"]]:
-            return ["the Delta table has other columns than the release"]
+            return ["the columns of the Delta table differ from those of the release"]
         files = record_files(self.public, release_id)
         if held != {_copy_of(name) for name in files}:
-            return ["the Delta table has other files than the release"]
+            return ["the files of the Delta table differ from those of the release"]
         if not self.public.exists(newest) or shown != {
             _copy_of(name) for name in record_files(self.public, newest)
         }:
@@ -106,10 +106,10 @@ class StoredDeltaTable:
         changed = [
             name for name in files if storage.checksum(name) != storage.checksum(f"{FOLDER}/{_copy_of(name)}")
         ]
-        return ["a file of the Delta table is not the file of the release"] if changed else []
+        return ["a file of the Delta table differs from the file of the release"] if changed else []
 
     def forget(self, release_id: str) -> None:
-        """Remove a release from the table, so that no version and no file contains it.
+        """Remove a release from the table, so that no version and no file contains it any more.
 
         Raises
         ------
@@ -131,7 +131,9 @@ class StoredDeltaTable:
         return f"{self.public.name}/{FOLDER}"
 
     def _make_current(self, release_id: str, without: str = "") -> None:
-        """Copy files of a release that the table lacks; make all its files the state in one commit."""
+        """Copy those files of a release that the table does not have; make all its files the table's state in
+        one commit.
+        """
         store, table, sizes = connected(self.public.name), None, {}
         if self.public.storage.list_files(_LOG):
             table = DeltaTable(self._address)
@@ -142,7 +144,7 @@ class StoredDeltaTable:
             footer, size = _footer(store, name)
             schema = schema_of(pq.read_schema(pa.BufferReader(footer)))
             if copy not in sizes:
-                # the copy may be missing if an earlier software version published the release
+                # the copy may be missing if an earlier version of microguard published the release
                 if not self.public.storage.exists(f"{FOLDER}/{copy}"):
                     obstore.copy(store, name, f"{FOLDER}/{copy}")
                 adds.append(addition(copy, size, pq.read_metadata(pa.BufferReader(footer))))
@@ -157,7 +159,7 @@ class StoredDeltaTable:
         write(table, [*adds, *leaving], None, release_id)
 
     def _begin_again(self, standing: Sequence[str], removed: str) -> None:
-        """Commit each published release again, oldest first, and start the log with these commits.
+        """Commit each published release again, oldest first; the log then starts with these commits.
 
         The commits of the removed release are deleted last, so that the run after a kill repeats the whole
         procedure. All other commits are deleted newest first, so that the first commits of the releases keep
@@ -185,20 +187,20 @@ class StoredDeltaTable:
             yield
         except (DeltaError, BaseError, OSError) as error:
             raise StoreFailed(
-                f"[publish] path: expected an object store that holds the Delta table of {self.public.name}, "
-                f"found that it failed ({type(error).__name__}). Look whether it can be reached and allows "
-                "writes on condition, and call this again."
+                "[publish] path: expected an object store that contains the Delta table of "
+                f"{self.public.name} and responds, found an error ({type(error).__name__}). Check that it "
+                "can be reached and allows conditional writes, and run this again."
             ) from None
 
 
 def _copy_of(name: str) -> str:
-    """Return the name that a record file ``<release id>/microdata/<file>`` has in the table."""
+    """Return the name in the table of a record file ``<release id>/microdata/<file>``."""
     release_id, _, file = name.partition("/microdata/")
     return f"{release_id}-{file}"
 
 
 def _named(table: DeltaTable) -> set[str]:
-    """Return the names of the files of the state of a table."""
+    """Return the names of the files in the current state of a table."""
     return {address.rpartition("/")[2] for address in table.file_uris()}
 
 

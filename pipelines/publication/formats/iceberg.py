@@ -1,4 +1,4 @@
-"""The Iceberg table of a public area: it registers the files of releases, and copies or rewrites none.
+"""Iceberg table of a public area: it registers the files of releases; no file is copied or rewritten.
 
 For a release of a register, only the changed records are written, to ``data``; files without changes stay.
 
@@ -49,18 +49,19 @@ PROPERTY = "release_id"
 HINT = "version-hint.text"
 METADATA, DATA = "metadata", "data"
 
-# The library logs for every such column that Iceberg has no categories; the values are read correctly.
+# silenced, because the library logs for every such column that Iceberg has no categories, although values are
+# read correctly
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
-    """Return the columns whose type Iceberg lacks, or whose names differ only in case."""
+    """Return the columns whose type Iceberg does not have, or whose names differ only in case."""
     names = [name.lower() for name in schema.names]
     return [entry.name for entry in schema if names.count(entry.name.lower()) > 1 or _foreign(entry)]
 
 
 def commit(public: Path, release_id: str) -> None:
-    """Make a release the newest state, unless the table has its snapshot already."""
+    """Make a release the newest state, unless the table already has its snapshot."""
     history, folder = committed(public), public / FOLDER
     if release_id not in history:
         table = _table(folder) if _is_there(folder) else None
@@ -77,7 +78,7 @@ def committed(public: Path) -> list[str]:
 
 
 def forget(public: Path, release_id: str) -> None:
-    """Write the table again without a release, so that no snapshot contains it.
+    """Write the table again without a release, so that no snapshot contains the release.
 
     Readers see the table either before or after the change.
     """
@@ -99,12 +100,12 @@ def forget(public: Path, release_id: str) -> None:
 
 
 class _Folder(NoopCatalog):
-    """A catalogue in a folder: each commit writes the metadata file with the next number."""
+    """Catalogue stored in a folder: each commit writes a metadata file with the next number."""
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
-        """Write the next metadata file; readers see it once the hint file names it."""
+        """Write the next metadata file; readers use it once the hint file names it."""
         for requirement in requirements:
             requirement.validate(table.metadata)
         metadata = update_table_metadata(
@@ -127,7 +128,7 @@ def releases_of(table: Table) -> list[str]:
 
 
 def _number(metadata: Path) -> int:
-    """Return the N of ``vN.metadata.json``."""
+    """Return the number N in ``vN.metadata.json``."""
     return int(metadata.name.removeprefix("v").partition(".")[0])
 
 
@@ -138,7 +139,7 @@ def _table(folder: Path) -> Table:
 
 
 def _new_table(folder: Path, schema: Schema) -> Table:
-    """Return a table without snapshots; the first commit writes its metadata."""
+    """Return a table without snapshots; its metadata are written by the first commit."""
     (folder / METADATA).mkdir(parents=True, exist_ok=True)
     metadata = new_table_metadata(
         location=str(folder.resolve()),
@@ -162,7 +163,7 @@ def _with_metadata(folder: Path, metadata: TableMetadata, location: str) -> Tabl
 
 
 def _is_there(folder: Path) -> bool:
-    """Return whether the folder contains a table that readers can see."""
+    """Return whether the folder contains a table that is visible to readers."""
     return (folder / METADATA / HINT).is_file()
 
 
@@ -173,7 +174,7 @@ def _publish(folder: Path, table: Table) -> None:
 
 
 def _remove_what_no_snapshot_names(folder: Path) -> None:
-    """Remove the files of a rewritten table that no snapshot refers to, and files that killed runs left."""
+    """Remove the files that no snapshot refers to, left by rewriting the table and by killed runs."""
     table = _table(folder)
     named = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
     for snapshot in table.snapshots():
@@ -189,7 +190,9 @@ def _remove_what_no_snapshot_names(folder: Path) -> None:
 
 
 def schema_of(schema: pa.Schema) -> Schema:
-    """Return the Iceberg schema of a file; all columns are optional: later releases may lack some."""
+    """Return the Iceberg schema of a file; all columns are optional, because a later release may not have all
+    of them.
+    """
     fields = pyarrow_to_schema(schema, name_mapping=_numbered(schema.names)).fields
     return Schema(
         *[NestedField(each.field_id, each.name, each.field_type, required=False) for each in fields]
@@ -197,7 +200,7 @@ def schema_of(schema: pa.Schema) -> Schema:
 
 
 def _numbered(names: Sequence[str]) -> NameMapping:
-    """Return field ids for columns: Iceberg identifies columns by id, and the files have no ids."""
+    """Return field ids for columns, because Iceberg identifies columns by id and the files have no ids."""
     return _mapping({name: number for number, name in enumerate(names, start=1)})
 
 
@@ -207,7 +210,7 @@ def _mapping(numbers: Mapping[str, int]) -> NameMapping:
 
 
 def _commit(table: Table | None, public: Path, release_id: str) -> Table:
-    """Return the table with a release as its newest state; readers do not see this state yet."""
+    """Return the table with a release as its newest state, which is not yet visible to readers."""
     released, folder = released_files(public, release_id), public / FOLDER
     if table is None:
         table = _new_table(folder, schema_of(pq.read_schema(released[0])))
@@ -235,7 +238,8 @@ def replace_files(
     release_id: str,
     branch: str = MAIN_BRANCH,
 ) -> int:
-    """Remove files from a table and register others in one snapshot; the columns of these become the schema.
+    """Remove files from a table and register others in one snapshot; the columns of the new files become the
+    schema.
 
     Returns
     -------
@@ -256,7 +260,7 @@ def replace_files(
 
 
 def _set_columns(transaction: Transaction, schema: Schema) -> None:
-    """Make the columns of a release those of the table.
+    """Replace the columns of the table by those of a release.
 
     The files have no field ids: one mapping of the table assigns an id to each column name. A name keeps its
     id even if its type changes or a release lacks the column. Otherwise earlier snapshots would read missing
@@ -280,7 +284,9 @@ def _set_columns(transaction: Transaction, schema: Schema) -> None:
 
 
 def _foreign(column: pa.Field) -> bool:
-    """Return whether Iceberg lacks the type of a column, or would convert it (half floats, unsigned)."""
+    """Return whether Iceberg does not have the type of a column, or would convert it (half floats,
+    unsigned).
+    """
     if pa.types.is_unsigned_integer(column.type) or pa.types.is_float16(column.type):
         return True
     try:

@@ -1,4 +1,4 @@
-"""The step from one release to the next in a table: replace all files, add files, or replace changed files.
+"""Step from one release to the next in a table: replace all files, add files, or replace changed files.
 
 The history of a table, including which files stay and which change, follows from the published releases
 alone. It discloses only what the releases disclose together, which is audited.
@@ -21,9 +21,10 @@ from microguard.pipelines.engine.sql_text import quoted_name
 from microguard.pipelines.publication.public_area import MANIFEST, PublicArea
 from microguard.schemas.errors import ProtectionFailed
 
-#: Maximum number of records in a file of changes: removing one record means writing the others again.
+#: Maximum number of records in a file of changes, because removing one record rewrites all others of its
+#: file.
 RECORDS_PER_FILE = 100_000
-#: Column of DuckDB with the position of a record in its file.
+#: DuckDB's column with the position of a record in its file.
 _POSITION = "file_row_number"
 
 Step = Literal["whole", "add", "change"]
@@ -31,7 +32,7 @@ Step = Literal["whole", "add", "change"]
 
 @dataclass(frozen=True)
 class Changes:
-    """The files to remove from a table and to add to it.
+    """Files to remove from a table, and files to add to it.
 
     Attributes
     ----------
@@ -46,13 +47,12 @@ class Changes:
 
 
 def released_files(public: Path, release_id: str) -> list[str]:
-    """Return the record files of a release, in order."""
+    """Return the record files of a release in order."""
     return [str(path.resolve()) for path in sorted((public / release_id / "microdata").glob("*.parquet"))]
 
 
 def record_files(public: PublicArea, release_id: str, without: str = "") -> list[str]:
-    """Return the record files of a release and of the earlier releases that it includes, as names in the
-    area.
+    """Return the record files of a release and of the earlier releases that it extends, as names in the area.
 
     Parameters
     ----------
@@ -77,7 +77,9 @@ def record_files(public: PublicArea, release_id: str, without: str = "") -> list
 
 
 def not_yet_committed(public: Path, release_id: str, committed: Sequence[str]) -> list[str]:
-    """Return the releases to commit: this release, and earlier ones of its series that the table lacks."""
+    """Return the releases to commit: this one, and earlier ones of its series that the table does not
+    contain.
+    """
     releases = _manifest(public, release_id).get("series", {}).get("releases", [release_id])
     published = [each for each in releases if each == release_id or (public / each).is_dir()]
     return [each for each in published if each not in committed]
@@ -104,8 +106,8 @@ def step(public: Path, release_id: str, before: str | None) -> Step:
         if not alike:
             raise ProtectionFailed(
                 f"Release {release_id}: expected the columns and types of the earlier releases of its "
-                "series, because one table holds them all, found other columns or types. Nothing was "
-                "published. Give the file the earlier columns, or begin a series of another name."
+                "series, because one table contains them all; found other columns or types. Nothing was "
+                "published. Use the earlier columns, or begin a series with another name."
             )
         return "add"
     kinds = {series.get("kind"), last.get("series", {}).get("kind")}
@@ -113,7 +115,8 @@ def step(public: Path, release_id: str, before: str | None) -> Step:
 
 
 def changes(table: Sequence[str], released: Sequence[str], folder: Path, release_id: str) -> Changes:
-    """Compare a table with a release as multisets of records, and write the records that the table lacks.
+    """Compare a table with a release as multisets of records; write the records that the table does not
+    contain.
 
     A file stays if the release has each of its records at least as often as this file and earlier files
     together.
@@ -126,7 +129,8 @@ def changes(table: Sequence[str], released: Sequence[str], folder: Path, release
         Folder for the new files; their names are unique.
     """
     names = pq.read_schema(released[0]).names
-    if _POSITION in [name.lower() for name in names]:  # one DuckDB query cannot return both results
+    # two queries, because one DuckDB query cannot return both results
+    if _POSITION in [name.lower() for name in names]:
         leaving, places = list(range(len(table))), None
     else:
         leaving, places = _compared(sorted(table), released, names)
@@ -146,7 +150,7 @@ def _compared(
             engine.execute(
                 f"CREATE TEMP TABLE {view} (file INTEGER, position BIGINT, one UBIGINT, other UBIGINT)"
             )
-            for number, file in enumerate(files):  # 128 bits: collisions are negligible
+            for number, file in enumerate(files):  # 128 bits, so that collisions are negligible
                 engine.execute(
                     f"INSERT INTO {view} SELECT ?, {_POSITION}, hash({columns}), hash('other', {columns}) "
                     f"FROM read_parquet(?, {_POSITION} = true, hive_partitioning = false)",
@@ -168,7 +172,9 @@ def _compared(
 
 
 def _records(released: Sequence[str], places: dict[int, np.ndarray] | None) -> Iterator[pa.Table]:
-    """Return the records at some positions of the released files (None: no positions), as plain values."""
+    """Return the records at given positions of the released files as plain values; None means no
+    positions.
+    """
     for number, file in enumerate(released):
         start = 0
         for batch in pq.ParquetFile(file).iter_batches():
@@ -185,12 +191,13 @@ def _records(released: Sequence[str], places: dict[int, np.ndarray] | None) -> I
 def _plain(entry: pa.Field) -> pa.Field:
     kind = entry.type.value_type if pa.types.is_dictionary(entry.type) else entry.type
     if pa.types.is_timestamp(kind):
-        kind = pa.timestamp("us", kind.tz)  # microseconds, the unit of both formats; finer units are refused
+        # microseconds are the unit of both formats; columns with finer units are refused
+        kind = pa.timestamp("us", kind.tz)
     return pa.field(entry.name, kind, entry.nullable)
 
 
 def _written(tables: Iterator[pa.Table], folder: Path, name: str) -> Iterator[Path]:
-    """Write records in their order to files of at most `RECORDS_PER_FILE` records."""
+    """Write records in their order to files of at most `RECORDS_PER_FILE` records each."""
     writer, room, number = None, 0, 0
     try:
         for table in tables:

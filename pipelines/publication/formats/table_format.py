@@ -1,5 +1,4 @@
-"""The table formats of a data lake, with the functions that commit, audit and remove a release in each
-format.
+"""Table formats of a data lake, with the functions that commit, audit and remove a release in each format.
 
 A release is always a set of Parquet files in its own folder. A format adds a table next to these folders for
 readers of the format. The table is committed and audited before the release counts as published, and a
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A table format and its operations.
+    """Table format and its operations.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class TableFormat:
 
 
 def table_format(name: str) -> TableFormat:
-    """Return the row of a format."""
+    """Return the registry row of a format."""
     return FORMATS[name]()
 
 
@@ -108,4 +107,4 @@ def _iceberg() -> TableFormat:
 
 
 FORMATS: dict[str, Callable[[], TableFormat]] = {"parquet": _parquet, "delta": _delta, "iceberg": _iceberg}
-"""Name in ``publish.format`` -> its row; a library is imported only if its format is used."""
+"""Rows by the name in ``publish.format``; a library is imported only if its format is used."""

@@ -1,4 +1,4 @@
-"""Read the record files of a release in order, with the column that is stored in their folder names."""
+"""Record files of a release, read in order, with the column that is stored in their folder names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = 65_536
 
 
 def record_batches(files: Sequence[Path], contract: Contract) -> Iterator[pa.RecordBatch]:
-    """Read records in the order of the files, with the contract's columns and decoded dictionaries.
+    """Read records in the order of the files, with the contract's columns; dictionaries are decoded.
 
     Parameters
     ----------

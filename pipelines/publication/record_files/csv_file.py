@@ -1,4 +1,4 @@
-"""Write the records as one CSV file, and verify the file by reading it back.
+"""Records written as one CSV file, which is verified by reading it back.
 
 Parts of the file are written and read in parallel, in threads or tasks, as streams, so that memory does not
 grow with the number of records.
@@ -23,21 +23,23 @@ import pyarrow.compute as pc
 from microguard.pipelines.engine.files import HashedFile, in_threads
 from pyarrow import csv
 
-#: The CSV file of a release.
+#: Name of the CSV file of a release.
 CSV = "microdata.csv"
 READING = (
-    'UTF-8, comma, RFC 4180. Text stands in quotes, and "" is an empty text; an empty field without '
-    "quotes is missing. Decimal point; dates and times as ISO 8601 has them, UTC where they have a zone."
+    'UTF-8, comma, RFC 4180. Text is enclosed in quotes, and "" is an empty text; an empty field without '
+    "quotes is missing. Numbers have a decimal point; dates and times follow ISO 8601, in UTC if they have "
+    "a time zone."
 )
 #: First characters of formulas in spreadsheets (OWASP, "CSV Injection"), also in their full-width form.
 _FORMULA = "^[=+\\-@\t\r\n＝＋－＠]"
-#: Number of bytes that are read at a time; a record must fit.
+#: Number of bytes that are read at a time; it must be at least the size of a record.
 _BLOCK = 2**24
-#: Maximum number of parts of the file.
+#: Maximum number of parts into which the file is split for writing.
 PARTS = 64
-#: Function that returns the records of a part, with the columns and types of the file; it can be pickled.
+#: Type of a function that returns the records of a part, with the columns and types of the file; it can be
+#: pickled.
 Records = Callable[[], Iterator[pa.RecordBatch]]
-#: Function that returns the results of a picklable function for each number.
+#: Type of a function that applies a picklable function to each number and returns the results.
 ForEach = Callable[[Callable[[int], Any], Sequence[int]], list[Any]]
 _CARRIED: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_boolean,
@@ -61,7 +63,9 @@ def not_carried(schema: pa.Schema) -> list[str]:
 
 
 def csv_parts(files: Sequence[Path]) -> list[Sequence[Path]]:
-    """Split the record files into at most `PARTS` runs of files; each becomes a part of the CSV file."""
+    """Split the record files into at most `PARTS` groups of consecutive files; each becomes a part of the CSV
+    file.
+    """
     size = max(1, math.ceil(len(files) / PARTS))
     return [files[start : start + size] for start in range(0, len(files), size)]
 
@@ -110,7 +114,9 @@ def _write_part(paths: Sequence[Path], parts: Sequence[Records], schema: pa.Sche
 
 
 def _write(path: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema, first: bool) -> set[str]:
-    """Write one part (the first has the header); return the columns with text that begins like a formula."""
+    """Write one part (the first contains the header); return the columns with text that begins like a
+    formula.
+    """
     written = pa.schema([pa.field(each.name, _written_type(each.type)) for each in schema])
     texts = [each.name for each in schema if _is_text(each.type)]
     formulas = set[str]()
@@ -132,7 +138,7 @@ def holds(
     ends: Sequence[int],
     for_each: ForEach = in_threads,
 ) -> bool:
-    """Return whether a CSV file has exactly these records in this order; parts are read in parallel.
+    """Return whether a CSV file contains exactly these records in this order; parts are read in parallel.
 
     Each part of the file must consist of complete lines, and the parts together must be the file. The end
     positions are therefore verified, not trusted.
@@ -148,12 +154,12 @@ def _equal_part(
     start = ends[number - 1] if number else 0
     try:
         return _equal(_read(path, schema, start, ends[number]), parts[number]())
-    except (OSError, pa.ArrowException):  # the text of the error may quote a record
+    except (OSError, pa.ArrowException):  # the text of the error is not used, because it may quote a record
         return False
 
 
 def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Read the lines between two positions; the lines at the beginning of the file have the header."""
+    """Read the lines between two positions; lines at the beginning of the file include the header."""
     if start and start == end:
         return
     with pa.OSFile(str(path)) as file, file.get_stream(start, end - start) as lines:
@@ -178,7 +184,7 @@ def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.Re
 
 
 def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> bool:
-    """Return whether two streams of batches, of any sizes, have the same records."""
+    """Return whether two streams of batches, of any sizes, contain the same records."""
     one, other = next(ones, None), next(others, None)
     while one is not None and other is not None:
         rows = min(len(one), len(other))
@@ -190,7 +196,7 @@ def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> 
 
 
 def _same(one: pa.Array, other: pa.Array) -> bool:
-    """Return whether two arrays have the same values; all NaN are equal, and -0.0 differs from 0.0."""
+    """Return whether two arrays contain the same values; all NaN are equal, and -0.0 differs from 0.0."""
     if pa.types.is_floating(one.type) and one.type == other.type:
         return one.null_count == other.null_count and _bits(one).equals(_bits(other))
     return bool(one.equals(other))

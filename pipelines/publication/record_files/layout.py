@@ -1,4 +1,4 @@
-"""The layout of the record files (``publish.format``, ``partition_by``, ``csv``), and its conflicts."""
+"""Layout of the record files (``publish.format``, ``partition_by``, ``csv``), and its conflicts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
     if names:
         title = row.name.capitalize()
         raise InputRejected(
-            f"[publish] format: expected columns that a {title} table can hold, found others: it cannot hold "
-            f"{', '.join(names)}, because {title} has no such type or does not distinguish upper and lower "
-            "case in names. Change the file, or set publish.format to 'parquet'."
+            f"[publish] format: expected columns that a {title} table can represent, found others: "
+            f"{', '.join(names)}. {title} has no such type, or does not distinguish upper and lower case in "
+            "names. Change the file, or set publish.format to 'parquet'."
         )
     if publish.partition_by is not None:
         contract = _partitioned(contract, publish.partition_by)
@@ -37,14 +37,15 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
         names = csv_file.not_carried(contract.plain)
         if names:
             raise InputRejected(
-                "[publish] csv: expected text, numbers, dates and times, found other types: a CSV file "
-                f"cannot hold {', '.join(names)}. Change the file, or leave the key out."
+                "[publish] csv: expected text, numbers, dates and times, found other types in "
+                f"{', '.join(names)}, which a CSV file cannot represent. Change the file, or leave the key "
+                "out."
             )
     return replace(contract, csv=publish.csv)
 
 
 def require_regions(contract: Contract, strata: pa.Table) -> None:
-    """Refuse regions that cannot be folder names before the records are protected.
+    """Refuse regions that cannot be folder names, before the records are protected.
 
     Parameters
     ----------
@@ -64,13 +65,13 @@ def _partitioned(contract: Contract, name: str) -> Contract:
     kind = partition_type(contract.schema.field(position).type)
     if kind is None:
         raise InputRejected(
-            f"[publish] partition_by: expected text or whole numbers, which readers take from the name of a "
-            f"folder, found {name} of another type. Change the file, or leave the key out."
+            "[publish] partition_by: expected text or whole numbers, which readers can read from a folder "
+            f"name; found another type of {name}. Change the file, or leave the key out."
         )
     if len(contract.schema) == 1:
         raise InputRejected(
-            f"[publish] partition_by: expected further columns, found no column in addition to {name}, and "
-            "files without columns hold no records. Publish another column, or leave the key out."
+            f"[publish] partition_by: expected at least one further column, found only {name}; files "
+            "without columns contain no records. Publish another column, or leave the key out."
         )
     schema = contract.schema.set(position, pa.field(name, kind))
     categories = {key: values for key, values in contract.categories.items() if key != name}

@@ -1,4 +1,4 @@
-"""Write the records of a release to one folder for each region (`partitions`)."""
+"""Records of a release, written to one folder for each region (`partitions`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FILE, _FILES, _OF_REGION, _RECORDS = "__file", "__files", "__of_region", "__rec
 def write_partitions(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> WrittenParts:
-    """Write files of at most about `most` records of one region each; return the text of each part.
+    """Write files of at most about `most` records of one region each; return the report text of each part.
 
     As in files without folders, rows are distributed and ordered by a hash of the published row alone,
     independently of the number of tasks.
@@ -61,7 +61,7 @@ def write_partitions(
 
 
 def _with_files(frame: DataFrame, region: str, files: Mapping[str | int, int]) -> DataFrame:
-    """Add the number of files of a record's region if it has several; no query plan contains a region."""
+    """Add the number of files of a record's region if there are several; no query plan contains a region."""
     several = {value: number for value, number in files.items() if number > 1}
     if not several:
         return frame.withColumn(_FILES, f.lit(1))
@@ -73,7 +73,7 @@ def _with_files(frame: DataFrame, region: str, files: Mapping[str | int, int]) -
 def _encode(
     batches: Iterable[pa.RecordBatch], contract: Contract
 ) -> Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]:
-    """Encode the files of a task's regions without the region column; return count and hash sum of each."""
+    """Write the files of a task's regions without the region column; return count and hash sum of each."""
     region = contract.partition_by
     assert region is not None
     for table in _runs(batches, (region, _FILE)):
@@ -101,7 +101,7 @@ def _runs(batches: Iterable[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[
 
 
 def encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Convert Spark records to the types of the contract, without foreign metadata."""
+    """Convert Spark records to the types of the contract, without metadata of other programs."""
     arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
     plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
     return pa.table(arrays, schema=plain)

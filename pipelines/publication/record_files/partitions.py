@@ -1,4 +1,4 @@
-"""Partitions: one folder of record files for each region, with names as in Hive (``region=north``).
+"""Partitions: one folder of record files for each region, named as in Hive (``region=north``).
 
 The files do not have the region as a column, because pandas and pyarrow cannot read a dataset that has a
 column twice. Hive, Spark, DuckDB, pandas, pyarrow and Polars read the region from the folder name and infer
@@ -19,18 +19,18 @@ from urllib.parse import unquote
 import pyarrow as pa
 from microguard.schemas.errors import InputRejected
 
-#: Maximum number of bytes of a name in a file system.
+#: Maximum number of bytes of a file name in common file systems.
 LONGEST_NAME = 255
-#: pyarrow reads larger integers as text.
+#: Largest integer of partition columns; pyarrow reads larger integers as text.
 LARGEST_NUMBER = 2**31
-#: Text that has a digit and no letters other than these may be a number, a date or a time.
+#: Text with a digit and no letters other than these may be read as a number, a date or a time.
 _OF_NUMBERS = frozenset("defltxz")
 _HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f]+l?", re.IGNORECASE)
 _WORDS = frozenset({"nan", "inf", "infinity", "true", "false", "epoch", "null", "__hive_default_partition__"})
 
 
 def partition_folder(column: str, value: str | int) -> str:
-    """Return the name of the folder of a region.
+    """Return the folder name of a region.
 
     ASCII characters other than letters, digits, ``_``, ``-`` and ``.`` are escaped as in Hive. Other
     characters are not escaped, because Spark decodes bytes one by one.
@@ -39,7 +39,7 @@ def partition_folder(column: str, value: str | int) -> str:
 
 
 def partition_of(path: str) -> dict[str, str]:
-    """Return the columns in the folder names of a path, with their values as text."""
+    """Return the columns contained in the folder names of a path, with their values as text."""
     pairs = [part.partition("=") for part in PurePosixPath(path).parent.parts]
     return {column: unquote(value) for column, sign, value in pairs if sign}
 
@@ -74,10 +74,10 @@ def require_partitions(column: str, values: Iterable[str | int | None]) -> None:
     )
     if wrong:
         raise InputRejected(
-            f"[publish] partition_by: expected values of {column} that readers can take from the name of a "
-            f"folder, found that {wrong} of {len(regions)} values of {column} would be misread. Text such as "
-            "007, 2026-01-01, true or an empty text is read as another type, and some disks do not "
-            "distinguish Aa and aa. Put a letter before such codes (R007), or leave the key out."
+            f"[publish] partition_by: expected values of {column} that readers can read from a folder name; "
+            f"{wrong} of {len(regions)} values of {column} would be misread. Text such as 007, 2026-01-01, "
+            "true or an empty text is read as another type, and some disks do not distinguish Aa and aa. "
+            "Put a letter before such codes (R007), or leave the key out."
         )
 
 

@@ -1,4 +1,4 @@
-"""Totals by single codes, which show that the cells of a finished table are sums of certain microdata.
+"""Totals by single codes, by which the cells of a finished table are recognised as sums of certain microdata.
 
 A finished table has no records to compare. But its one-way margins equal totals of the microdata from which
 it was made, so that pairs of code and total identify both, under any column names. A total is stored with
@@ -14,14 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-#: Significant digits of a total: with this number, about one in some thousand totals of other records agrees.
+#: Significant digits of a total. With this number, about one in some thousand totals of other records agrees
+#: by chance.
 DIGITS = 4
-#: Number of codes of each column that are stored: those with the smallest hashes.
+#: Number of codes of each column that are stored: the ones with the smallest hashes.
 CODES = 1024
-#: Minimum number and minimum share of equal totals among common codes, for two columns of totals of the same
-#: records.
+#: Minimum number and minimum share of equal totals among common codes for which two columns count as totals
+#: of the same records.
 FEWEST, SHARE = 3, 0.5
-#: Smaller whole totals are ignored, because they are often equal by chance.
+#: Minimum whole total that is compared; smaller ones are often equal by chance.
 SMALLEST_WHOLE = 1000
 
 
@@ -47,7 +48,7 @@ class AmountFingerprint:
 def amount_fingerprint(
     measures: np.ndarray, codes: np.ndarray, amounts: np.ndarray, salts: np.ndarray
 ) -> AmountFingerprint:
-    """Return the fingerprint of totals; leave out totals that carry no information.
+    """Return the fingerprint of the totals, without totals that are often equal by chance.
 
     Parameters
     ----------
@@ -66,14 +67,14 @@ def amount_fingerprint(
 
 
 def _digits(sizes: np.ndarray) -> np.ndarray:
-    """Return the (m,) significant digits of each size, from 10^(DIGITS - 1) to 10^DIGITS - 1."""
+    """Return the significant digits of each size, (m,), from 10^(DIGITS - 1) to 10^DIGITS - 1."""
     exponent = np.floor(np.log10(sizes)) - (DIGITS - 1)
     digits = np.rint(sizes / 10.0**exponent)
     return np.where(digits >= 10**DIGITS, 10 ** (DIGITS - 1), digits).astype(np.int64)
 
 
 def share_amounts(left: AmountFingerprint | None, right: AmountFingerprint | None) -> bool:
-    """Return whether two amounts have the same totals for at least half of their common codes."""
+    """Return whether two amounts have equal totals for at least half of their common codes."""
     if left is None or right is None:
         return False
     one = pd.DataFrame({"left": left.measures, "code": left.codes, "total": left.totals[:, 0]})
@@ -85,8 +86,8 @@ def share_amounts(left: AmountFingerprint | None, right: AmountFingerprint | Non
 
 
 def mixed(hashes: np.ndarray, salts: np.ndarray) -> np.ndarray:
-    """Return keyed hashes: two rounds of SplitMix64 (Steele, Lea and Flood 2014), with half a key before
-    each.
+    """Return keyed hashes: two rounds of SplitMix64 (Steele, Lea and Flood 2014), each after adding half of
+    the key.
     """
     for salt in salts:
         hashes = hashes ^ salt

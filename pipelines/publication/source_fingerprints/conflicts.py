@@ -1,4 +1,4 @@
-"""Find the releases that were made of the same records, under any name, specification or area.
+"""Releases that were made from the same records, under any name, specification or area.
 
 The difference of two single releases of one source can disclose values, so the second is refused unless a
 steward accepts it. Releases of one series may be published together, because they are audited together.
@@ -31,10 +31,10 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.roles import PUBLISHED
 
-#: Share of the columns that a release with a lost fingerprint must have in common to count as the same
+#: Minimum share of common columns with which a release whose fingerprint is lost counts as made from the same
 #: records.
 ALIKE_BY_NAME = 0.5
-#: Evidence area of a release that is missing in the ledger of its own area.
+#: Text in place of the evidence area, for a release that is missing in the ledger of its own area.
 FORGOTTEN = ""
 
 
@@ -61,23 +61,23 @@ class _Known:
     """An earlier release that readers may have seen."""
 
     entry: SharedEntry
-    file: str  # the new release's fingerprint with the key of this earlier release
+    file: str  # fingerprint of the new release, computed with the key of this earlier release
     fingerprint: Callable[[], SourceFingerprint | None]
     is_published: bool
 
 
 def source_of(entry: Entry) -> str:
-    """Return the name of the source of a release."""
+    """Return the name of a release's source."""
     return _declared(entry) or entry.name
 
 
 def ledger_of(entry: Entry) -> SharedLedger | None:
-    """Return the shared ledger of the release's evidence area; None without one."""
+    """Return the ledger that several evidence areas share; None if there is none."""
     return shared_ledger(entry.ledger) if entry.ledger else None
 
 
 def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
-    """Return the entry that a release gets in the shared ledger."""
+    """Return the entry of a release for the shared ledger."""
     return SharedEntry(
         release_id=entry.release_id,
         name=entry.name,
@@ -92,7 +92,7 @@ def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
 
 
 def conflicts(new: Entry, areas: Areas) -> list[Conflict]:
-    """Return the releases of the same source that conflict with a release, by id.
+    """Return the releases, by id, that were made from the same source and conflict with a release.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ def conflicts(new: Entry, areas: Areas) -> list[Conflict]:
             if same is not None:
                 conflicting.append(_conflict(known, same))
         elif entry.content == "table" and _by_another_key(fingerprint, known.fingerprint()):
-            conflicting.append(_conflict(known, False))  # only with the same key are cells recognised
+            conflicting.append(_conflict(known, False))  # cells can be recognised only with the same key
     return sorted(conflicting, key=lambda each: each.release_id)
 
 
 def refuse_conflicts(new: Entry, areas: Areas) -> None:
-    """Refuse a release if its source has another release, unless a steward accepted this.
+    """Refuse a release if its source already has another release, unless a steward accepted this.
 
     Raises
     ------
@@ -125,18 +125,18 @@ def refuse_conflicts(new: Entry, areas: Areas) -> None:
         names = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in conflicting)
         unknown = sum(not each.compared for each in conflicting)
         note = (
-            f" The records of {unknown} of them cannot be compared: the source has the same name, or the "
-            "fingerprint is lost and the columns are alike, or it was made with another key (of the file "
-            "that MICROGUARD_KEY_FILE names, or of the evidence area)."
+            f" The records of {unknown} of them cannot be compared, for one of these reasons: the source has "
+            "the same name; the fingerprint is lost and the columns are similar; it was made with another "
+            "key (in the file named by MICROGUARD_KEY_FILE, or of the evidence area)."
             if unknown
             else ""
         )
         raise GateRefused(
-            "[release] source: expected records that no other release has, found them published before, as "
-            f"{len(conflicting)} release(s): {names}.{note} Two releases of the same records can be "
-            "differenced, and copies of withdrawn ones remain. Publish successive releases under one name "
-            "with publish.series = 'register' or 'append' (by microaggregation), or set "
-            "publish.successive to 'accept' if a steward has decided that both may stay."
+            f"[release] source: expected records that no other release contains, found {len(conflicting)} "
+            f"release(s) of the same records: {names}.{note} The differences of two releases of the same "
+            "records can disclose values, and copies of withdrawn ones remain. Publish successive releases "
+            "under one name with publish.series = 'register' or 'append' (by microaggregation), or set "
+            "publish.successive to 'accept' if a steward has decided that both may remain published."
         )
 
 
@@ -167,7 +167,7 @@ def _declared(entry: Entry) -> str:
 
 
 def _columns(entry: Entry) -> tuple[str, ...]:
-    """Return the published columns of records, according to the specification in the entry."""
+    """Return the published columns of records, from the specification in the ledger entry."""
     variables = entry.identity.get("specification", {}).get("variables", {})
     records = entry.identity.get("content", "records") == "records"
     names = [name for name, each in variables.items() if records and each.get("role") in PUBLISHED]
@@ -175,7 +175,7 @@ def _columns(entry: Entry) -> tuple[str, ...]:
 
 
 def _known(new: Entry, areas: Areas) -> list[_Known]:
-    """Return all other releases that readers may have seen, of this evidence area and of the shared ledger.
+    """Return all other releases that readers may have seen, in this evidence area and in the shared ledger.
 
     A release of this area that only the shared ledger has was lost when a back-up was restored. It is treated
     like a release of another area, because its cells and units are not known here.
@@ -222,7 +222,7 @@ def _may_stand_beside(new: SharedEntry, known: _Known) -> bool:
         return False
     if new.series and new.series == other.series:
         return True
-    # An earlier release of this name was already refused or accepted elsewhere, unless a series begins now.
+    # an earlier release of this name was already refused or accepted elsewhere, unless a series begins now
     return new.public == other.public and (not known.is_published or not new.series)
 
 
@@ -250,7 +250,7 @@ def _same_source(new: SharedEntry, fingerprint: SourceFingerprint | None, known:
         return False if named_alike or lost else None
     if same_records(fingerprint, other):
         return True
-    if named_alike and new.declared and known.entry.declared:  # stated in the specification
+    if named_alike and new.declared and known.entry.declared:  # the source is stated in the specification
         shared = share_units(fingerprint, other)
         return None if shared is False else bool(shared)
     return None

@@ -1,4 +1,4 @@
-"""Compute the fingerprint of a source in one small Spark job, exactly, for any row order and partitioning.
+"""Fingerprint of a source, computed exactly in one small Spark job, for any row order and partitioning.
 
 For every subset of columns, each task keeps the cells with the smallest hashes and their counts, and returns
 them in one row. A cell that is among the smallest of the file is among the smallest of each partition that
@@ -51,10 +51,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Number of cells that are kept for each subset of columns.
+#: Number of cells that are stored for each subset of columns.
 CELLS = 1024
-#: Number of records in the first piece that a task reads; the number doubles with each piece up to the
-#: largest.
+#: Number of records in the first piece that a task reads; it doubles with each piece, up to the largest
+#: number.
 FIRST_PIECE, LARGEST_PIECE = 4 * CELLS, 1024 * CELLS
 UNIT = "unit"
 #: Columns that a task returns for a subset: arrays of int64 as bytes, with the marks row by row.
@@ -91,7 +91,7 @@ def keep_fingerprint(
     finished = entry.identity["content"] == "table" and table is not None and table.source == "cells"
     unit = specification.unit
     columns = [name for name in reader.published if name != unit]
-    if not columns:  # nothing identifies the records; a source of the same name still conflicts
+    if not columns:  # nothing identifies the records, but a source of the same name is still a conflict
         return
     ledger, folder = ledger_of(entry), areas.record(entry.release_id)
     places = [(areas.key(), folder / FILE)]
@@ -112,7 +112,7 @@ def keep_fingerprint(
 def _totals(
     frame: DataFrame, reader: Specification, left_out: set[str | None], fingerprint: SourceFingerprint
 ) -> Totals:
-    """Compute totals by the codes of the columns for which the fingerprint has counts."""
+    """Compute totals by the codes of those columns for which the fingerprint has counts."""
     numeric = [name for name in reader.published if reader.variables[name].kind == "numeric"]
     weights = [name for name in reader.with_role("weight") if name in frame.columns]
     limits = {
@@ -151,7 +151,7 @@ def compute_fingerprint(
 
 
 class Sample:
-    """Sample the cells of each subset of columns from the records of one task; return rows of `_PARTS`.
+    """Sample of the cells of each subset of columns over the records of one task.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Sample:
         self._salts = salts_of(key)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows of one task."""
+        """Return the rows of the sample for one task."""
         of_subsets = [(self._columns_of(subset), Smallest(CELLS)) for subset in self.subsets]
         sampled, ordered = Smallest(SIZE), [Smallest(CELLS) for _ in self.pairs]
         singles = {columns[0]: smallest for (columns, _), smallest in of_subsets if len(columns) == 1}
@@ -190,7 +190,9 @@ class Sample:
         )
 
     def _columns_of(self, subset: Subset) -> tuple[list[int], int | None]:
-        """Return the positions of a subset's columns, and of the missing column if exactly one is missing."""
+        """Return the positions of a subset's columns, and that of the missing column if exactly one is
+        missing.
+        """
         columns = [self.names.index(name) for name in subset]
         others = set(range(len(self.names))) - set(columns)
         return columns, others.pop() if len(others) == 1 and len(columns) > 2 else None
@@ -200,13 +202,15 @@ class Sample:
 
 
 def salts_of(key: bytes) -> np.ndarray:
-    """Return the (2,) uint64 halves of the key of a fingerprint."""
+    """Return the two halves of a fingerprint's key, (2,) uint64."""
     digest = hmac.new(key, b"sketches of sources", hashlib.sha256).digest()
     return np.frombuffer(digest[:16], "<u8")
 
 
 def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Split the first records of a task into small pieces: their smallest hashes filter later records."""
+    """Split the first records of a task into small pieces, because their smallest hashes filter the later
+    records.
+    """
     size = FIRST_PIECE
     for batch in batches:
         start = 0
@@ -216,7 +220,7 @@ def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add the parts of some subsets (all parts must be present), and return rows of a fingerprint."""
+    """Add up all parts of some subsets, and return rows of a fingerprint."""
     of_subset: dict[int, Smallest] = {}
     for part in (part for batch in batches for part in batch.to_pylist()):
         subset = part["subset"]
@@ -226,7 +230,7 @@ def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class Smallest:
-    """The cells with the smallest hashes so far, with counts or marks.
+    """Cells with the smallest hashes so far, with their counts or marks.
 
     The object stores `most` + 1 cells, to show whether there are more than `most`.
 
@@ -245,7 +249,8 @@ class Smallest:
     def count(self, hashes: np.ndarray) -> None:
         """Count the hashes of a batch, (n,) uint64."""
         cells = _cells(hashes[self._near(hashes)])
-        counted = pc.value_counts(pa.array(cells))  # by hashing: sorting takes three times as long
+        # counted by hashing, because sorting takes three times as long
+        counted = pc.value_counts(pa.array(cells))
         self._add_counts(counted.field("values").to_numpy(), counted.field("counts").to_numpy())
 
     def mark(self, hashes: np.ndarray, marks: np.ndarray) -> None:
@@ -254,7 +259,7 @@ class Smallest:
         self._add_marks(_cells(hashes[near]), marks[near].view(np.int64))
 
     def add(self, part: Mapping[str, Any]) -> None:
-        """Add the cells of another task, as returned by `part`."""
+        """Add the cells of another task, in the format of `part`."""
         cells, records, marks = (
             np.frombuffer(part[name], np.int64) for name in ("cells", "records", "marks")
         )
@@ -264,7 +269,7 @@ class Smallest:
             self._add_counts(cells, records)
 
     def _near(self, hashes: np.ndarray) -> np.ndarray | slice:
-        """Select the hashes that could be among the smallest."""
+        """Select the hashes that may be among the smallest."""
         full = len(self._cells) == self._size
         return hashes <= np.uint64(2 * int(self._cells[-1]) + 1) if full else slice(None)
 
@@ -276,8 +281,8 @@ class Smallest:
         self._cells, self._records = self._cells[: self._size], self._records[: self._size]
 
     def _add_marks(self, cells: np.ndarray, marks: np.ndarray) -> None:
-        """Add units with marks; for a unit with several records keep the smallest marks, independent of
-        order.
+        """Add units with marks; a unit with several records keeps its smallest marks, so that the order has
+        no effect.
         """
         joined = np.concatenate([self._cells, cells])
         all_marks = marks if self._marks is None else np.concatenate([self._marks, marks])
@@ -289,11 +294,11 @@ class Smallest:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all cells seen so far are stored."""
+        """Return whether all cells seen so far are stored."""
         return len(self._cells) < self._size
 
     def part(self) -> dict[str, bytes]:
-        """Return the cells of a task, which has read only some of the records."""
+        """Return the cells of one task, which has read only a part of the records."""
         marks = b"" if self._marks is None else self._marks.tobytes()
         return {"cells": self._cells.tobytes(), "records": self._records.tobytes(), "marks": marks}
 
@@ -310,7 +315,7 @@ class Smallest:
 
 
 def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
-    """Sum the hashes of some columns, independently of their order and names.
+    """Sum the hashes of some columns; their order and names have no effect.
 
     A sum of random hashes is a random hash, so that the sum needs no further mixing, which would double the
     cost.
@@ -320,5 +325,5 @@ def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
 
 
 def _cells(hashes: np.ndarray) -> np.ndarray:
-    """Convert hashes to non-negative int64 in the same order, because Spark and Parquet have this type."""
+    """Convert hashes to non-negative int64 with the same order, because Spark and Parquet have this type."""
     return (hashes >> np.uint64(1)).view(np.int64)

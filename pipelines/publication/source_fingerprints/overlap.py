@@ -1,4 +1,4 @@
-"""Test whether two files share records, from counts of combinations of columns, without a unit key.
+"""Test whether two files have records in common, by counts of combinations of columns, without a unit key.
 
 In two independent files, each record of a cell (a combination of values) is in one or the other file by
 chance: given the cell's total, its count in one file is binomial. Files that differ by more than chance are
@@ -15,25 +15,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Upper end of the range of cell hashes (exclusive).
+#: Upper limit of cell hashes (exclusive).
 HASHES = 2**63
-#: Number of standard errors below chance that proves common records: one false alarm in a billion pairs of
-#: samples.
+#: Number of standard errors below the chance level that proves common records: one false alarm in a billion
+#: pairs of samples.
 SIGNIFICANCE = 6.0
-#: The same limit for few and large cells, as the logarithm of a probability.
+#: The same limit for few, large cells, as the logarithm of a probability.
 LOG_CHANCE = math.log(1e-7)
-#: Largest dispersion, relative to that expected by chance, with which records count as shared.
+#: Maximum dispersion, relative to that expected by chance, with which records count as common.
 DISPERSION = 0.75
-#: Minimum agreement beyond chance, as a share of the largest possible one (Cohen's kappa 1960).
+#: Minimum agreement beyond chance, as a share of the largest possible one (kappa; Cohen 1960).
 AGREEMENT = 0.3
-#: Minimum kappa of a column, given another column: running numbers that two files share agree in no other
+#: Minimum kappa of a column given another column; running numbers that occur in both files agree in no other
 #: column.
 BEYOND_NUMBERS = 0.5
 
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Number of records in the cells of some columns, for the cells with the smallest hashes.
+    """Number of records in each cell of some columns, for the cells with the smallest hashes.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class CellCounts:
 
 @dataclass(frozen=True)
 class _Paired:
-    """Counts of the same cells in two files; `part` is the share of the range of hashes that is compared."""
+    """Counts of the same cells in two files; `part` is the compared share of the range of hashes."""
 
     left: np.ndarray
     right: np.ndarray
@@ -82,7 +82,9 @@ class _Paired:
         return float(((self.left > 0) & (self.right > 0)).sum()) / self.part if len(self.left) else 0.0
 
     def agreement(self, sizes: tuple[int, int]) -> float:
-        """Return the estimated probability that a random record of each file are in the same cell."""
+        """Return the estimated probability that two random records, one of each file, are in the same
+        cell.
+        """
         return float(self.left @ self.right) / self.part / (sizes[0] * sizes[1])
 
 
@@ -104,7 +106,7 @@ def share_records(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -
     spread = share * (1.0 - share)
     distance = np.abs(paired.left - share * total)
     squares = distance**2 / (total * spread)
-    # A squared, standardised binomial variable has mean 1 and this variance.
+    # a squared, standardised binomial variable has mean 1 and this variance
     error = math.sqrt(float((2.0 + (1.0 - 6.0 * spread) / (total * spread)).clip(0.0).sum()))
     close = float(squares.mean()) <= DISPERSION
     if close and len(total) - float(squares.sum()) >= SIGNIFICANCE * max(error, 1.0):
@@ -113,21 +115,21 @@ def share_records(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -
 
 
 def _close_in_few(distance: np.ndarray, total: np.ndarray, spread: float) -> bool:
-    """Test few and large cells with Chernoff's bound on the lower tail of chi-square."""
+    """Test few, large cells by Chernoff's bound on the lower tail of chi-square."""
     free = len(total) - 1
     left = float(((distance + 0.5) ** 2 / (total * spread)).sum()) / free  # continuity correction
     return left < DISPERSION and free / 2 * (math.log(left) + 1.0 - left) <= LOG_CHANCE
 
 
 def _met_by_twos(paired: _Paired, total: np.ndarray, spread: float) -> bool:
-    """Test cells of two records, which also finds a file that is a part of a larger one."""
+    """Test cells of two records each, which also recognises a file that is a part of a larger one."""
     twos = total == 2
     cells, chance = int(twos.sum()), 2.0 * spread
     if cells == 0:
         return False
     beyond = float((paired.left[twos] == 1).mean()) - chance
     error = math.sqrt(chance * (1.0 - chance) / cells)
-    # At least SIGNIFICANCE cells are needed: the normal approximation does not hold for fewer.
+    # the normal approximation requires at least SIGNIFICANCE cells
     return beyond >= AGREEMENT * (1.0 - chance) and cells * beyond >= SIGNIFICANCE * max(error * cells, 1.0)
 
 

@@ -1,4 +1,5 @@
-"""Recognise the same records after all labels were recoded and numbers rescaled, under the same column names.
+"""Recognition of the same records after all labels were recoded and numbers rescaled, under the same column
+names.
 
 A recoded label has another hash but the same counts. The cross table of two columns with few values is
 computed from the counts of single values and of ordered pairs of values; the hash of a pair is a sum. Rows
@@ -17,18 +18,19 @@ from itertools import combinations, product
 import numpy as np
 from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts
 
-#: Maximum number of columns whose ordered pairs are counted: those whose names have the smallest hashes.
+#: Maximum number of columns whose ordered pairs are counted: the columns whose names have the smallest
+#: hashes.
 COLUMNS = 8
-#: Number of categories of a column that are compared, the most frequent ones; all others form one category.
+#: Number of a column's categories that are compared: the most frequent ones; all others form one category.
 CATEGORIES = 40
-#: Minimum number of columns in which two sources must be alike, and minimum share of the common columns.
+#: Minimum number, and minimum share of the common columns, in which two sources must be similar.
 FEWEST, SHARE = 3, 0.5
 #: Maximum dispersion, relative to that expected by chance, with which most records count as the same.
 DISPERSION = 0.5
-#: Minimum degrees of freedom of one table, and of all tables together.
+#: Minimum degrees of freedom: of one table, and of all tables together.
 FREE, FREE_TOGETHER = 8, 100
-#: Minimum size of the smaller source as a share of the larger: with fewer records the order of counts
-#: differs.
+#: Minimum size of the smaller source as a share of the larger one; with fewer records, the order of the
+#: counts differs.
 NEARLY = 0.9
 
 Subset = tuple[str, ...]
@@ -36,7 +38,7 @@ Subset = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Alike:
-    """Similarity of the shapes of two sources.
+    """Similarity of the table shapes of two sources.
 
     Attributes
     ----------
@@ -60,14 +62,15 @@ def pairs_of(names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def ordered_hash(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return a hash of pairs of values, (n,) uint64, that depends on the order of the two columns."""
+    """Return a hash of each pair of values, (n,) uint64, that depends on the order of the two columns."""
     return rows + ((columns << np.uint64(1)) | (columns >> np.uint64(63)))
 
 
 def shapes(
     cells: Mapping[Subset, CellCounts], pairs: Mapping[tuple[str, str], CellCounts]
 ) -> dict[Subset, np.ndarray]:
-    """Return the tables of pairs of columns with few values, in an order that does not depend on labels.
+    """Return the tables of pairs of columns with few values, sorted in an order that does not depend on
+    labels.
 
     Parameters
     ----------
@@ -111,7 +114,7 @@ def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarra
         return None
     table = np.zeros((len(rows.cells), len(columns.cells)))
     tried: list[np.ndarray] = []
-    for low, high in product((0, 1), repeat=2):  # the hash bits that single values do not have
+    for low, high in product((0, 1), repeat=2):  # the hash bits that single values do not use
         one = 2 * rows.cells.astype(np.uint64) + np.uint64(low)
         other = 2 * columns.cells.astype(np.uint64) + np.uint64(high)
         wanted = (ordered_hash(one[:, None], other[None, :]) >> np.uint64(1)).astype(np.int64)
@@ -125,11 +128,13 @@ def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarra
 
 
 def _ordered(table: np.ndarray) -> np.ndarray:
-    """Return the table with rows and columns sorted by their totals, ties by their sorted counts."""
+    """Return the table with rows and columns sorted by their totals; ties are resolved by their sorted
+    counts.
+    """
     for _ in range(2):
         profile = np.sort(table, axis=1)
         table = table[np.lexsort((*profile.T, table.sum(axis=1)))[::-1]].T
-    for _ in range(2):  # the columns past the limit are merged into one
+    for _ in range(2):  # the columns beyond the limit are merged into one
         if len(table) > CATEGORIES:
             table = np.vstack([table[: CATEGORIES - 1], table[CATEGORIES - 1 :].sum(axis=0)])
         table = table.T
@@ -137,7 +142,7 @@ def _ordered(table: np.ndarray) -> np.ndarray:
 
 
 def _dispersion(left: np.ndarray, right: np.ndarray) -> tuple[float, int]:
-    """Return chi-square of homogeneity of two tables, and the degrees of freedom given their margins."""
+    """Return chi-square of homogeneity of two tables, and its degrees of freedom given the margins."""
     shape = tuple(max(pair) for pair in zip(left.shape, right.shape, strict=True))
     a, b = np.zeros(shape), np.zeros(shape)
     a[: left.shape[0], : left.shape[1]] = left

@@ -1,4 +1,4 @@
-"""A ledger that several evidence areas share, so that each knows the sources published by the others.
+"""Ledger that several evidence areas share, so that each knows which sources the others published.
 
 Each release has one entry, which is written atomically and never changed, and the fingerprint of its source.
 All areas compute fingerprints with one key, because fingerprints with different keys cannot be compared. If
@@ -20,14 +20,14 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
 from microguard.pipelines.publication.storage.storage import Storage, storage_at
 from microguard.schemas.errors import MicroguardError, SpecificationError
 
-#: File name suffixes of entries and fingerprints.
+#: File name suffixes of entries and of fingerprints.
 ENTRY, FINGERPRINT = ".json", ".sketch.parquet"
 _KEY, _KEY_NAME = "key", "key-name"
 
 
 @dataclass(frozen=True)
 class SharedEntry:
-    """The entry of a release for other areas.
+    """Entry of a release in the shared ledger.
 
     Attributes
     ----------
@@ -53,18 +53,18 @@ class SharedEntry:
     columns: tuple[str, ...] | None = None
 
     def written(self) -> bytes:
-        """Return the content of the file of the entry."""
+        """Return the content of the entry's file."""
         return json.dumps(asdict(self), sort_keys=True).encode()
 
 
 class SharedLedgerDamaged(MicroguardError):
-    """Raised if an entry is unreadable; nothing can be published until the entry is repaired."""
+    """Raised if an entry is unreadable; nothing is published until the entry is repaired."""
 
     exit_code = 1
 
 
 class SharedLedger:
-    """The releases of all evidence areas that share this ledger.
+    """Releases of all evidence areas that use this ledger.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SharedLedger:
         self._storage = storage
 
     def key(self, public: Path | None) -> bytes:
-        """Return the secret with which all areas compute fingerprints.
+        """Return the secret key with which all areas compute fingerprints.
 
         Parameters
         ----------
@@ -93,17 +93,18 @@ class SharedLedger:
         self._storage.require_writable()
         if not self._storage.put_if_absent(_KEY_NAME, key_name(key).encode()):
             raise SpecificationError(
-                f"{KEY_VARIABLE}: expected the key of the fingerprints in [publish] ledger, found another "
-                "key: nothing could be compared. Name the key that the other evidence areas use."
+                f"{KEY_VARIABLE}: expected the key with which the fingerprints in [publish] ledger were "
+                "made, found another key, with which nothing can be compared. Set the key that the other "
+                "evidence areas use."
             )
         return key
 
     def lock(self) -> AbstractContextManager[None]:
-        """Lock the ledger while a release is published; wait for an area that is publishing."""
+        """Lock the ledger while a release is published; wait while another area is publishing."""
         return self._storage.lock()
 
     def entries(self) -> list[SharedEntry]:
-        """Return the releases of all areas, by id.
+        """Return the releases of all areas by id.
 
         Raises
         ------
@@ -117,7 +118,7 @@ class SharedLedger:
         return entries
 
     def fingerprint(self, release_id: str) -> SourceFingerprint | None:
-        """Return the fingerprint of a release's source; None if there is no readable fingerprint."""
+        """Return the fingerprint of a release's source; None if there is no readable one."""
         found = self._storage.get(f"{release_id}{FINGERPRINT}")
         return None if found is None else SourceFingerprint.read(pa.BufferReader(found.content))
 
@@ -146,12 +147,12 @@ def shared_ledger(place: str) -> SharedLedger:
 
 
 def lock_of(ledger: SharedLedger | None) -> AbstractContextManager[None]:
-    """Return the lock of a ledger; do nothing if there is no ledger."""
+    """Return the lock of a ledger; without a ledger, return a lock that does nothing."""
     return nullcontext() if ledger is None else ledger.lock()
 
 
 def entry_of(name: str, text: bytes) -> SharedEntry:
-    """Read an entry.
+    """Read one entry of the shared ledger.
 
     Raises
     ------
@@ -164,6 +165,7 @@ def entry_of(name: str, text: bytes) -> SharedEntry:
     except (ValueError, TypeError, AttributeError):
         raise SharedLedgerDamaged(
             f"The entry {name} of the shared ledger: expected a file that microguard wrote, found one that "
-            "is damaged, or of a newer version. What it says of a release must not be lost, so nothing is "
-            "published. Restore the place of [publish] ledger from its back-up, or use the newer version."
+            "is damaged or written by a newer version. Its statement about a release must not be lost, so "
+            "nothing is published. Restore the place of [publish] ledger from its back-up, or use the "
+            "newer version."
         ) from None

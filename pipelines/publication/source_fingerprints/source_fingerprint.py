@@ -1,4 +1,4 @@
-"""The fingerprint of a source, which shows whether two releases were made from the same records.
+"""Fingerprint of a source, by which two releases made from the same records are recognised.
 
 The fingerprint has a sample of the units, if a variable identifies units. It also has counts of combinations
 of columns: pairs of columns by name, and all columns or all but one under any names. It therefore recognises
@@ -36,11 +36,12 @@ from microguard.pipelines.publication.source_fingerprints.shape import alike, pa
 from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitFingerprint, similarity
 
 FILE = "sketch.parquet"
-#: File of the fingerprint with the key of the shared ledger.
+#: File of the fingerprint that is computed with the key of the shared ledger.
 SHARED = "shared_sketch.parquet"
-#: Number of columns whose pairs are counted; if there are more, those whose names have the smallest hashes.
+#: Maximum number of columns whose pairs are counted; if there are more, those whose names have the smallest
+#: hashes.
 COLUMNS = 24
-#: Number of the subset that stands for units, in the rows of a fingerprint.
+#: Number of the subset that represents units in the rows of a fingerprint.
 UNITS = -1
 #: Number of the first ordered pair of columns; further pairs have smaller numbers.
 PAIRS = -2
@@ -48,7 +49,9 @@ Subset = tuple[str, ...]
 
 
 def subsets_of(names: list[str]) -> list[Subset]:
-    """Return the subsets of columns to count: each column, each pair, all columns, and all but one."""
+    """Return the subsets of columns to count: each column, each pair, all columns, and all columns
+    but one.
+    """
     chosen = sorted(sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:COLUMNS])
     whole = tuple(sorted(names))
     without = [tuple(name for name in whole if name != left) for left in chosen]
@@ -58,7 +61,7 @@ def subsets_of(names: list[str]) -> list[Subset]:
 
 @dataclass(frozen=True)
 class SourceFingerprint:
-    """The fingerprint of a release's source.
+    """Fingerprint of a release's source.
 
     Attributes
     ----------
@@ -154,7 +157,7 @@ class SourceFingerprint:
 
     @classmethod
     def read(cls, source: Path | pa.NativeFile) -> SourceFingerprint | None:
-        """Read a file written by `write`; return None if the file is missing or damaged."""
+        """Read a file written by `write`; return None if it is missing or damaged."""
         try:
             table = pq.read_table(source)
             about: dict[str, Any] = json.loads(table.schema.metadata[b"about"])
@@ -165,17 +168,19 @@ class SourceFingerprint:
 
     @cached_property
     def shapes(self) -> dict[Subset, np.ndarray]:
-        """Return the tables of pairs of columns in an order that recoding does not change."""
+        """Return the tables of pairs of columns, sorted in an order that recoding does not change."""
         return shapes(self.cells, self.pairs)
 
     @cached_property
     def _wide(self) -> list[tuple[int, CellCounts]]:
-        """Return the number of columns and the counts of each subset of at least three columns."""
+        """Return for each subset of at least three columns their number and their counts."""
         return [(len(subset), cells) for subset, cells in self.cells.items() if len(subset) > 2]
 
 
 def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
-    """Return whether two releases were made from the same units or records, or from a part of them."""
+    """Return whether two releases were made from the same units or records, or one from a part of the
+    other's.
+    """
     if left.units is not None and right.units is not None and similarity(left.units, right.units).same:
         return True
     sizes = (left.records, right.records)
@@ -188,7 +193,7 @@ def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
 
 
 def _amounts(place: np.ndarray, codes: np.ndarray, rows: pa.Table, first: int) -> AmountFingerprint | None:
-    """Return the totals from fingerprint rows; their subsets end before the number `first`."""
+    """Return the totals in the rows of a fingerprint; their subset numbers end before `first`."""
     start = int(np.searchsorted(place, first))
     if start == len(place):
         return None
@@ -197,14 +202,16 @@ def _amounts(place: np.ndarray, codes: np.ndarray, rows: pa.Table, first: int) -
 
 
 def share_units(left: SourceFingerprint, right: SourceFingerprint) -> bool | None:
-    """Return whether both sources have common units; None if that is unknown."""
+    """Return whether both sources have units in common; None if that is unknown."""
     if left.units is None or right.units is None:
         return None
     return similarity(left.units, right.units).shared > 0
 
 
 def _same_in_pairs(left: SourceFingerprint, right: SourceFingerprint, sizes: tuple[int, int]) -> bool:
-    """Return whether pairs covering half of the common columns share records (dates alone cover less)."""
+    """Return whether pairs that cover half of the common columns have common records (dates alone cover
+    less).
+    """
     common = [subset for subset in left.cells if subset in right.cells]
     columns, covered = sum(len(subset) == 1 for subset in common), set[str]()
     for pair in (subset for subset in common if len(subset) == 2):
@@ -221,13 +228,13 @@ def _share_records_in(
     both = (left.cells[pair], right.cells[pair])
     if not share_records(*both, sizes):
         return False
-    # Running numbers and layout columns agree even in files without common records.
+    # running numbers and layout columns agree even in files without common records
     first, second = ((left.cells[(name,)], right.cells[(name,)]) for name in pair)
     return not (is_numbering(both, first, second, sizes) or is_numbering(both, second, first, sizes))
 
 
 def _wide_pairs(left: SourceFingerprint, right: SourceFingerprint) -> Iterator[tuple[CellCounts, CellCounts]]:
-    """Return pairs of counts over equally many columns, under any column names."""
+    """Return pairs of counts over the same number of columns, whatever their names are."""
     for columns, one in left._wide:
         for others, other in right._wide:
             if columns == others:

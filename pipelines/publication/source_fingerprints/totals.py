@@ -1,4 +1,4 @@
-"""Compute the totals of a source by single codes, in one small Spark job."""
+"""Totals of a source by single codes, computed in one small Spark job."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Pattern of text that is a number; trying to cast each text would make Spark raise an error for each value.
+#: Pattern of text that is a number. Without it, trying to cast each text would make Spark raise an error for
+#: each value.
 NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
-#: Columns with the measures, codes and amounts of `amount_fingerprint`.
+#: Columns with the measures, codes and amounts of an `amount_fingerprint`.
 Totals = tuple[np.ndarray, np.ndarray, np.ndarray]
 _COLUMN, _CODE, _LAST, _RANK = "__column", "__code", "__last", "__rank"
 
 
 def largest_code(cells: CellCounts) -> int:
-    """Return a limit for the code hashes of a column below which there are about twice `CODES` hashes."""
+    """Return a limit for the code hashes of a column such that about twice `CODES` hashes are below it."""
     share = 1.0 if cells.whole else min(1.0, 2 * CODES * cells.end / HASHES / len(cells.cells))
     return min(int(2**64 * share) - 2**63, 2**63 - 1)
 
@@ -29,7 +30,7 @@ def largest_code(cells: CellCounts) -> int:
 def totals_of_records(
     frame: DataFrame, codes: Mapping[str, int], numeric: list[str], weight: str | None
 ) -> Totals:
-    """Return counts and sums of records by each code of each column, and over all records.
+    """Return counts and sums of the records for each code of each column, and for all records together.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def totals_of_records(
     place, code = rows[_COLUMN].to_numpy(np.int64), rows[_CODE].to_numpy(np.int64)
     whole = place == -1
     measures, all_codes, totals = [], [], []
-    for i in range(max(len(codes), 1)):  # the grand total occurs among the totals by each column
+    for i in range(max(len(codes), 1)):  # every column contains the grand total
         chosen = whole | (place == i)
         for j in range(len(amounts)):
             measures.append(np.full(int(chosen.sum()), i * len(amounts) + j))
@@ -69,7 +70,7 @@ def totals_of_records(
 
 
 def totals_of_cells(frame: DataFrame, table: Table) -> Totals:
-    """Return the cells of a finished table that have a code in at most one dimension."""
+    """Return the cells of a finished table in which at most one dimension has a code other than the total."""
     assert table.value is not None
     totals = [np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)]
     for position, levels in enumerate(dict.fromkeys(table.levels_of(name) for name in table.dimensions)):
@@ -77,8 +78,8 @@ def totals_of_cells(frame: DataFrame, table: Table) -> Totals:
         rows = frame
         for name in summed:
             rows = rows.where(column(name).cast("string") == table.total)
-        code = f.lit(0).cast("long")  # code that stands for the grand total
-        for name in levels:  # from coarse to fine: the finest level that is not summed over
+        code = f.lit(0).cast("long")  # code that represents the grand total
+        for name in levels:  # from coarse to fine; the finest level that is not summed over is used
             finer = column(name).cast("string") != table.total
             code = f.when(finer, value_hash(name, frame)).otherwise(code)
         found = rows.select(code.alias("code"), column(table.value).cast("double").alias("amount")).toPandas()
@@ -92,7 +93,7 @@ def totals_of_cells(frame: DataFrame, table: Table) -> Totals:
 
 
 def value_hash(name: str, frame: DataFrame) -> Column:
-    """Return a hash of a value that does not depend on its type: 7, 7.0 and "7" have the same hash."""
+    """Return a hash of a value that does not depend on its type: 7, 7.0 and "7" have equal hashes."""
     value = column(name)
     if isinstance(frame.schema[name].dataType, t.NumericType):
         return f.xxhash64(_zero(value.cast("double")))

@@ -1,4 +1,4 @@
-"""Compare the units of two sources, under any name, specification or area.
+"""Units of two sources compared, under any name, specification or area.
 
 The units with the smallest keys are the same sample in every file that contains them (bottom-k sampling,
 Broder 1997; coordinated samples, Cohen and Kaplan 2007). Each sampled unit has a mark for every column: a
@@ -16,9 +16,9 @@ import numpy as np
 
 #: Number of units in a fingerprint.
 SIZE = 4096
-#: Minimum number of common units for a comparison.
+#: Minimum number of common units for which two fingerprints are compared.
 FEWEST = 8
-#: Minimum agreement of the same units beyond chance, as a share of the largest possible one (Cohen's kappa
+#: Minimum agreement of the same units beyond chance, as a share of the largest possible one (kappa; Cohen
 #: 1960).
 AGREEMENT = 0.2
 #: Minimum number of standard errors beyond chance: one false alarm in ten million pairs of files with 100
@@ -28,7 +28,7 @@ SIGNIFICANCE = 7.0
 
 @dataclass(frozen=True)
 class UnitFingerprint:
-    """A sample of the units of a release.
+    """Sample of the units of a release.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class UnitFingerprint:
 
 @dataclass(frozen=True)
 class Similarity:
-    """The result of comparing two fingerprints.
+    """Result of comparing two unit fingerprints.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Similarity:
 
 
 def similarity(left: UnitFingerprint, right: UnitFingerprint) -> Similarity:
-    """Compare two fingerprints.
+    """Compare two unit fingerprints.
 
     A unit whose key is below the smaller of both largest keys is in the sample of every file that contains
     the unit.
@@ -93,7 +93,9 @@ def similarity(left: UnitFingerprint, right: UnitFingerprint) -> Similarity:
 
 
 def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
-    """Return the kappa of two columns over the same units, and its number of standard errors above 0."""
+    """Return the kappa of two columns over the same units, and the number of standard errors by which it
+    exceeds 0.
+    """
     n = len(left)
     values, counts = np.unique(left, return_counts=True)
     others, their = np.unique(right, return_counts=True)
@@ -102,6 +104,6 @@ def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
     agree = float((left == right).mean())
     if chance >= 1.0:
         return 0.0, 0.0
-    # With a probability near zero a single agreement would be significant, so it is at least 1 / n.
+    # at least 1 / n, because with a probability near zero a single agreement would be significant
     error = math.sqrt(max(chance, 1.0 / n) * (1.0 - chance) / n)
     return (agree - chance) / (1.0 - chance), (agree - chance) / error if error else 0.0

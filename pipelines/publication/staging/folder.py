@@ -1,4 +1,4 @@
-"""A staging area in a folder that all machines of a cluster reach by the same path."""
+"""Staging area in a folder that all machines of a cluster reach under the same path."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from microguard.pipelines.publication.staging.staging_area import Item, Part
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-#: Maximum number of bytes that driver threads hash (1.4 GB/s each) in the 2 s that a Spark job of a few tasks
-#: needs.
+#: Maximum number of bytes that driver threads hash (1.4 GB/s each) within 2 s, the time of a Spark job of a
+#: few tasks.
 IN_THREADS = 2**33
 
 
 @dataclass(frozen=True)
 class FolderStagingArea:
-    """A staging area in a folder; see `StagingArea`. A frame is a subfolder of Parquet files."""
+    """Staging area in a folder; see `StagingArea`. A frame is a subfolder of Parquet files."""
 
     folder: Path
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Write a frame; Spark writes the files."""
+        """Write a frame with Spark."""
         writer = frame.write.mode("overwrite")
         if compression is not None:
             writer = writer.option("compression", compression)
         writer.parquet(str(self.folder / name))
 
     def read(self, spark: SparkSession, name: str, schema: StructType | None = None) -> DataFrame:
-        """Read a frame; Spark reads the files."""
+        """Read a frame with Spark."""
         reader = exact_paths(spark)
         return (reader if schema is None else reader.schema(schema)).parquet(str(self.folder / name))
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write a file to the frame's folder, and hash the file at the same time."""
+        """Write a file to the frame's folder and hash it while writing."""
         written: list[Part] = []
 
         def hashed(file: BinaryIO) -> None:
@@ -53,26 +53,26 @@ class FolderStagingArea:
         return written[0]
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: StructType) -> None:
-        """Remove all other files from the folder: tasks and runs that died may have left some."""
+        """Remove all other files from the frame's folder, which killed tasks and runs may have left."""
         folder, names = self.folder / name, {part.name for part in parts}
         for path in folder.rglob("*"):
             if path.is_file() and path.relative_to(folder).as_posix() not in names:
                 path.unlink()
 
     def parts(self, name: str) -> list[Part]:
-        """Return the files of the frame's folder, by name."""
+        """Return the files of the frame's folder by name."""
         return [Part(path.name) for path in self._parquet(name)]
 
     def file(self, name: str, part: Part) -> Path:
-        """Return the path of the file."""
+        """Return the path of the part's file."""
         return self.folder / name / part.name
 
     def rows(self, name: str) -> int:
-        """Sum the numbers of records in the footers of the files."""
+        """Return the sum of the record numbers in the footers of the files."""
         return sum(pq.read_metadata(path).num_rows for path in self._parquet(name))
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Compute the checksums of the files in the folder; tasks hash large files."""
+        """Compute the checksums of the files in the folder; large files are hashed in tasks."""
         paths = self._parquet(name)
         small = sum(path.stat().st_size for path in paths) <= IN_THREADS
         computed = in_threads(_checksum, paths) if small else in_tasks(spark, _checksum, paths)
@@ -89,17 +89,17 @@ class FolderStagingArea:
         return in_threads_or_tasks(spark, function, items)
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Write a hidden file, and rename it to its name."""
+        """Write a hidden file, then rename it to its final name."""
         path = self.folder / name
         private_folder(path.parent)
-        # two attempts of a task must write different files
+        # different names, because two attempts of a task must not write the same file
         fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         with open(fresh, "wb") as file:
             write(file)
         fresh.replace(path)
 
     def open(self, name: str) -> BinaryIO:
-        """Open the file."""
+        """Open a saved file."""
         return open(self.folder / name, "rb")
 
     def count(self, name: str) -> int:

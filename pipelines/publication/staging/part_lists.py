@@ -1,4 +1,4 @@
-"""A staging area in any storage: tasks write their partitions as parts, and a list names the valid parts.
+"""Staging area in any storage: tasks write their partitions as parts, and a list names the valid parts.
 
 A task writes its partition as one file under a unique name, and returns the name and the checksum. The driver
 then writes one list of these parts. Files left by a repeated task, a second copy of a slow task or a killed
@@ -35,21 +35,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Maximum number of bytes that a task fetches (unless a part is larger), so that the task can be repeated,
-#: and minimum, below which starting a task costs more than the task. Spark uses the same limits for files.
+#: Maximum number of bytes that a task fetches (unless a single part is larger), so that repeating the task is
+#: cheap; and minimum number, because starting a task takes time. Spark uses the same limits for files.
 MOST_BYTES, LEAST_BYTES = 2**27, 2**22
 #: Number of records in an Arrow batch.
 ROWS = 50_000
 _DAMAGED = (
-    "A part of what this run wrote to the object store of the evidence area: expected the content that was "
-    "written, found another one, or none. Nothing was published. Find out who writes there, and call this "
-    "again."
+    "A part of what this run wrote to the object store of the evidence area: expected the written content, "
+    "found other content, or none. Nothing was published. Find out which other program writes there, and "
+    "run this again."
 )
 
 
 @dataclass(frozen=True)
 class PartListStagingArea:
-    """A staging area below a prefix of a storage; see `StagingArea`.
+    """Staging area below a prefix of a storage; see `StagingArea`.
 
     Attributes
     ----------
@@ -64,17 +64,17 @@ class PartListStagingArea:
     folder: Path
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Write each partition in its task; then write the list of the parts."""
+        """Write each partition in its task, then the list of the parts."""
         write_in_tasks(self, frame, name, _as_they_are, frame.schema, compression or "zstd")
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
-        """Read a frame whose tasks fetch the parts of the list."""
+        """Read a frame; its tasks fetch the parts in the list."""
         content = self._list(name)
         written = t.StructType.fromJson(content["schema"])
         return fetched(spark, self.storage, _parts(content), schema or written)
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write a part; only the list has the part's path in the frame."""
+        """Write a part; only the list contains its path in the frame."""
         sink = io.BytesIO()
         write(sink)
         content = sink.getbuffer()
@@ -88,7 +88,7 @@ class PartListStagingArea:
         return replace(part, path=path)
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
-        """Write the list of the parts."""
+        """Write the list of the valid parts."""
         content = {"schema": schema.jsonValue(), "parts": [asdict(part) for part in parts]}
         self.storage.put(self._list_name(name), json.dumps(content).encode())
 
@@ -97,15 +97,15 @@ class PartListStagingArea:
         return _parts(self._list(name))
 
     def file(self, name: str, part: Part) -> pa.NativeFile:
-        """Return the content of a part after verifying its checksum."""
+        """Return the content of a part, after verifying its checksum."""
         return pa.BufferReader(_content(self.storage, part))
 
     def rows(self, name: str) -> int:
-        """Return the sum of the records of all parts in the list."""
+        """Return the total number of records of all parts in the list."""
         return sum(part.rows for part in self.parts(name))
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Read the parts back in tasks, and compare their checksums with those of the list."""
+        """Read the parts in tasks, and compare their checksums with those in the list."""
         names, written = zip(*((part.name, part.checksum) for part in self.parts(name)), strict=True)
         read_back = in_tasks(spark, partial(_checksum, self.storage), names)
         if read_back != list(written):
@@ -115,7 +115,7 @@ class PartListStagingArea:
     def fetch(self, name: str) -> Path:
         """Fetch the parts into an empty folder, several at a time."""
         target = self.folder / name
-        shutil.rmtree(target, ignore_errors=True)  # remove parts left by a run that died
+        shutil.rmtree(target, ignore_errors=True)  # remove parts that a killed run left
         private_folder(target)
 
         def fetch(part: Part) -> None:
@@ -128,24 +128,24 @@ class PartListStagingArea:
     def for_each(
         self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
     ) -> list[Any]:
-        """Compute the results in threads, because tasks cannot reach the folder."""
+        """Compute the results in threads, because tasks on other machines cannot reach the folder."""
         return in_threads(function, items)
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Write a file."""
+        """Save a file in the storage."""
         sink = io.BytesIO()
         write(sink)
         self.storage.put(self._name(name), sink.getbuffer())
 
     def open(self, name: str) -> BinaryIO:
-        """Fetch a file."""
+        """Fetch a saved file and open it."""
         found = self.storage.get(self._name(name))
         if found is None:
             raise FileNotFoundError(self._name(name))
         return io.BytesIO(found.content)
 
     def count(self, name: str) -> int:
-        """Count the files below the name."""
+        """Count the files whose names begin with the given path."""
         return len(self.storage.list_files(self._name(name)))
 
     def remove(self, name: str = "") -> None:
@@ -168,7 +168,7 @@ class PartListStagingArea:
 
 
 def fetched(spark: SparkSession, storage: Storage, parts: Sequence[Part], schema: t.StructType) -> DataFrame:
-    """Return a frame whose tasks fetch parts from a storage and verify the checksum of each.
+    """Return a frame whose tasks fetch parts from a storage and verify the checksum of each part.
 
     Spark would take the size of the list for the size of the frame. The hint keeps joins from broadcasting
     the whole frame to every task.
@@ -190,7 +190,7 @@ def fetched(spark: SparkSession, storage: Storage, parts: Sequence[Part], schema
 
 
 def _tables(content: bytes, folder: Mapping[str, str], names: Sequence[str]) -> Iterator[pa.Table]:
-    """Read the records of a part, and add the columns in its folder names, as text."""
+    """Read the records of a part; add the columns contained in its folder names as text."""
     with pq.ParquetFile(pa.BufferReader(content)) as file:
         for records in file.iter_batches(ROWS, columns=[name for name in names if name not in folder]):
             table = pa.Table.from_batches([records])
@@ -205,7 +205,7 @@ def _as_they_are(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, 
 
 
 def _shares(parts: Sequence[Part], tasks: int) -> list[list[Part]]:
-    """Split parts, in order, into the shares of tasks."""
+    """Split parts in order into one share for each task."""
     most = min(max(sum(part.size for part in parts) // tasks, LEAST_BYTES), MOST_BYTES)
     shares: dict[int, list[Part]] = {}
     for part, end in zip(parts, accumulate(part.size for part in parts), strict=True):

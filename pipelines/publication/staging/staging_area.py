@@ -1,4 +1,4 @@
-"""The staging area of a run: a private place for unverified data that its tasks can reach."""
+"""Staging area of a run: a private place for unverified data that all its tasks can reach."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Part:
     path: str = ""
 
 
-#: Columns of a frame with the fields of `Part`.
+#: Columns of a frame that contain the fields of `Part`.
 PART_COLUMNS = [
     t.StructField("name", t.StringType()),
     t.StructField("rows", t.LongType()),
@@ -49,7 +49,7 @@ PART_COLUMNS = [
 
 
 class StagingArea(Protocol):
-    """Frames and files of one run, by name; it can be pickled and used in tasks.
+    """Frames and files of one run by name; it can be pickled and used in tasks.
 
     A frame is written by the tasks that compute it and read by other tasks. A file is written atomically.
 
@@ -61,13 +61,13 @@ class StagingArea(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Return the private folder of this machine."""
+        """Return the private folder on this machine."""
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Write a frame; replace an existing frame of this name."""
+        """Write a frame; an existing frame of this name is replaced."""
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
-        """Read a frame; with `schema` no file is opened to infer one.
+        """Read a frame; if `schema` is given, no file is opened to infer it.
 
         Raises
         ------
@@ -76,16 +76,18 @@ class StagingArea(Protocol):
         """
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write one Parquet file, in a task or in the driver; `commit_parts` makes such files a frame."""
+        """Write one Parquet file in a task or in the driver; `commit_parts` combines such files to a
+        frame.
+        """
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
-        """Make a frame of parts that were written, in the given order."""
+        """Combine the written parts to a frame, in the given order."""
 
     def parts(self, name: str) -> list[Part]:
         """Return the parts of a frame, in order."""
 
     def file(self, name: str, part: Part) -> Path | pa.NativeFile:
-        """Return the Parquet file of a part for use in this process.
+        """Return the Parquet file of a part, for use in this process.
 
         Raises
         ------
@@ -97,7 +99,7 @@ class StagingArea(Protocol):
         """Return the number of records of a frame."""
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Compute the checksums of the Parquet files of a frame, by name.
+        """Compute the checksums of the Parquet files of a frame by name.
 
         Raises
         ------
@@ -106,12 +108,12 @@ class StagingArea(Protocol):
         """
 
     def fetch(self, name: str) -> Path:
-        """Return a folder on this machine with the Parquet files of a frame."""
+        """Return a folder on this machine that contains the Parquet files of a frame."""
 
     def for_each(
         self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
     ) -> list[Any]:
-        """Return the results of a function that reads and writes files of `folder`, in the order of items.
+        """Return the results, in the order of items, of a function that reads and writes files of `folder`.
 
         The results of many items are computed in tasks if tasks can reach the folder: function and items are
         then pickled.
@@ -121,7 +123,7 @@ class StagingArea(Protocol):
         """Write a file atomically."""
 
     def open(self, name: str) -> BinaryIO:
-        """Open a file that was saved.
+        """Open a saved file.
 
         Raises
         ------
@@ -132,9 +134,9 @@ class StagingArea(Protocol):
         """Count the saved files whose names begin with the given path."""
 
     def remove(self, name: str = "") -> None:
-        """Remove a file or a frame, and everything below its name; without a name remove all content."""
+        """Remove a file or a frame and everything below its name; without a name, remove all content."""
 
 
 def part_file(number: int) -> str:
-    """Return the name of the file of a part in the folder of a frame."""
+    """Return the file name of a part in the folder of a frame."""
     return f"part-{number:05d}.parquet"

@@ -1,4 +1,4 @@
-"""Write frames from tasks directly to the staging area, without passing their records back to Spark."""
+"""Frames that tasks write directly to the staging area, so that their records do not return to Spark."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 #: Number of records in a row group.
 ROW_GROUP = 131_072
 
-#: Type of a function of the records of a partition: it returns tables of one schema, each with a text for the
-#: caller (or ""). If it returns no table, there is no part.
+#: Type of a function of a partition's records. It returns tables of one schema, each with a text for the
+#: caller (or ""); if it returns no table, no part is written.
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
-#: The same for several parts, each with its path in the frame; no other task may use the same path.
+#: The same type for several parts, each with its path in the frame; no other task may use the same path.
 TaskOfParts = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]]
 
 
@@ -61,7 +61,8 @@ def write_in_tasks(
     schema: t.StructType,
     compression: str = "snappy",
 ) -> WrittenParts:
-    """Apply a function to each partition of a frame and write the result; replace a frame of this name.
+    """Apply a function to each partition of a frame and write the result; an existing frame of this name is
+    replaced.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def write_parts_in_tasks(
     answers = map_in_arrow(frame, put, _ANSWER).collect()
     rows = sorted(answers, key=lambda row: (int(row["number"]), row["path"]))
     parts = [Part(*(row[each.name] for each in PART_COLUMNS)) for row in rows]
-    if not parts:  # a frame without records must still have its columns
+    if not parts:  # a frame without records must still have columns
         nothing = to_arrow_schema(schema).empty_table()
         parts = [place.write_part(name, part_file(0), partial(pq.write_table, nothing))]
     place.commit_parts(name, parts, schema)
@@ -117,7 +118,7 @@ def write_parts_in_tasks(
 
 
 def _number() -> int:
-    """Return the number of this task's partition."""
+    """Return the partition number of this task."""
     context = TaskContext.get()
     assert context is not None
     return int(context.partitionId())

@@ -26,8 +26,7 @@ from microguard.pipelines.publication.storage.faults import AreaTaken, ContentCh
 from microguard.pipelines.publication.storage.storage import PLACES, Content, Key
 from microguard.schemas.errors import SpecificationError
 
-#: Names of trees that are being copied or deleted, and of files that are being written: `list_files` omits
-#: them.
+#: Names that `list_files` omits: trees that are being copied or deleted, and files that are being written.
 _HIDDEN_TREE = re.compile(r"\..+\.(incoming|withdrawn)")
 _FRESH = re.compile(r"\..+\.[0-9]+")
 
@@ -51,7 +50,7 @@ class FolderStorage:
 
     @property
     def name(self) -> str:
-        """Return the absolute path."""
+        """Return the absolute path of the folder."""
         return str(self.folder.resolve())
 
     def require_writable(self) -> None:
@@ -59,8 +58,8 @@ class FolderStorage:
         existing = next(each for each in (self.folder, *self.folder.absolute().parents) if each.exists())
         if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
             raise SpecificationError(
-                f"[publish] {self._key}: expected a folder that the user who runs this can write or "
-                f"create, found none. Choose another {PLACES[self._key]}, or have the folder made writable."
+                f"[publish] {self._key}: expected a folder that this user can write or create, found none. "
+                f"Choose another {PLACES[self._key]}, or have write permission granted."
             )
 
     def make(self) -> None:
@@ -76,11 +75,11 @@ class FolderStorage:
         return Content(content, hashlib.sha256(content).hexdigest())
 
     def exists(self, name: str) -> bool:
-        """Return whether there is a file."""
+        """Return whether the file exists."""
         return (self.folder / name).is_file()
 
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Write a hidden file, make it durable, and rename it to its name."""
+        """Write a hidden file, make it durable, and rename it to its final name."""
         path = self._path(name)
         if isinstance(content, Path):
             copy_atomically(content, path)
@@ -88,13 +87,13 @@ class FolderStorage:
             write_atomically(path, content)
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
-        """Write a hidden file, and create a hard link with its name."""
+        """Write a hidden file, and create a hard link with the final name."""
         path = self._path(name)
         create_once(path, content)
         return path.read_bytes() == content
 
     def replace(self, name: str, content: bytes, version: str | None) -> str:
-        """Compare the version and rename a new file, with the folder locked."""
+        """Lock the folder, compare the version, and rename a new file to the name."""
         fresh = hashlib.sha256(content).hexdigest()
         if self._held:
             before = self.get(name)
@@ -108,7 +107,7 @@ class FolderStorage:
         return fresh
 
     def delete(self, name: str) -> None:
-        """Unlink a file."""
+        """Delete a file."""
         path = self.folder / name
         try:
             path.unlink()
@@ -117,7 +116,7 @@ class FolderStorage:
         sync_folder(path.parent)
 
     def list_files(self, prefix: str = "") -> list[str]:
-        """List the files by walking the folder."""
+        """List the files by walking through the folder."""
         names = []
         for folder, folders, files in os.walk(self.folder / prefix):
             folders[:] = [each for each in folders if not _HIDDEN_TREE.fullmatch(each)]
@@ -126,27 +125,27 @@ class FolderStorage:
         return sorted(names)
 
     def prefixes(self) -> list[str]:
-        """Return the names of the folders that are not hidden."""
+        """Return the names of the non-hidden folders."""
         if not self.folder.is_dir():
             return []
         return sorted(each.name for each in self.folder.glob("[!.]*") if each.is_dir())
 
     def checksum(self, name: str) -> tuple[str, int]:
-        """Compute the checksum by reading the file."""
+        """Read the file and compute its checksum."""
         path = self.folder / name
         return checksum(path), path.stat().st_size
 
     def download(self, name: str, target: Path) -> None:
-        """Copy a file."""
+        """Copy a file to a local path."""
         shutil.copyfile(self.folder / name, target)
 
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Copy to a hidden folder, verify the checksum of every copy, and rename the folder."""
+        """Copy to a hidden folder, verify the checksum of every copy, then rename the folder."""
         self.require_lock()
         incoming = self.folder / f".{name}.incoming"
-        for left in self.folder.glob(".*.incoming"):  # remove trees of runs that died during the copy
+        for left in self.folder.glob(".*.incoming"):  # remove trees of runs that were killed during the copy
             shutil.rmtree(left)
 
         def copy(file: str) -> None:
@@ -168,7 +167,7 @@ class FolderStorage:
         sync_folder(self.folder)
 
     def remove_tree(self, name: str, first: str) -> None:
-        """Rename a tree to a hidden name, then delete it; also delete what an earlier attempt left."""
+        """Rename a tree to a hidden name and delete it, including what an earlier attempt left."""
         hidden = self.folder / f".{name}.withdrawn"
         for path in (hidden, self.folder / f".{name}.incoming"):
             if path.exists():
@@ -181,12 +180,12 @@ class FolderStorage:
 
     @contextmanager
     def local_tree(self, name: str) -> Iterator[Path]:
-        """Return the folder of the tree itself."""
+        """Return the folder of the tree itself, without a copy."""
         yield self.folder / name
 
     @contextmanager
     def lock(self, *, wait: bool = True) -> Iterator[None]:
-        """Lock the folder; the system releases the lock when the process dies."""
+        """Lock the folder; the system releases the lock if the process dies."""
         if self.is_private:
             self.make()
         with locked(self.folder, wait=wait):
@@ -197,10 +196,11 @@ class FolderStorage:
                 self._held = False
 
     def require_lock(self) -> None:
-        """Refuse to continue unless `lock` was entered: a file lock cannot be taken over."""
+        """Refuse to continue unless this run holds the lock; a file lock cannot be taken over."""
         if not self._held:
             raise AreaTaken(
-                f"The {PLACES[self._key]} is not locked by this run: lock it before writing there."
+                f"The {PLACES[self._key]}: expected that this run holds its lock, found it unlocked. Lock "
+                "it before writing there."
             )
 
     def _path(self, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""A lease, which replaces a file lock in a storage without locks.
+"""Lease, used in place of a file lock in a storage without locks.
 
 One file states who holds the lease. A run creates the file only if there is none, and replaces only the
 version that it has read. The holder replaces the file every few seconds (heartbeat). A waiting run that sees
@@ -21,14 +21,15 @@ from microguard.pipelines.publication.storage.faults import AreaTaken, StoreFail
 from microguard.pipelines.publication.storage.storage import Storage
 
 LEASE = ".lease"
-#: Seconds between two heartbeats of a holder, and seconds without a heartbeat after which it counts as dead.
+#: Seconds between two heartbeats of a lease holder, and seconds without a heartbeat after which it counts as
+#: dead.
 BEAT, SILENCE = 10.0, 60.0
 #: Seconds between two reads of a lease that another run holds.
 LOOK = 1.0
 
 
 class Lease:
-    """The lease of a storage.
+    """Lease of a storage.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Lease:
 
     @contextmanager
     def hold(self, *, wait: bool = True) -> Iterator[None]:
-        """Hold the lease; wait until its holder releases it or its heartbeats stop.
+        """Hold the lease; wait until its current holder releases it or stops its heartbeats.
 
         Raises
         ------
@@ -67,7 +68,7 @@ class Lease:
             self._give_back()
 
     def require(self) -> None:
-        """Refuse to continue if another run took the lease over; call this before irreversible changes.
+        """Refuse to continue if another run took over the lease; called before irreversible changes.
 
         Raises
         ------
@@ -109,26 +110,31 @@ class Lease:
                     return
 
     def _give_back(self) -> None:
-        with self._mutex, suppress(StoreFailed, AreaTaken, FileDamaged):  # else the lease expires
+        # otherwise the lease expires by itself
+        with self._mutex, suppress(StoreFailed, AreaTaken, FileDamaged):
             self._change(held=False)
         self._version = None
 
     def _change(self, *, held: bool) -> None:
         if self._version is None:
-            raise AreaTaken("The object store is not locked by this run: lock it before writing there.")
+            raise AreaTaken(
+                "The object store: expected that this run holds its lock, found it unlocked. Lock it "
+                "before writing there."
+            )
         try:
             self._version = self._swap(self._version, held=held)
         except VersionChanged:
             found = self._read()
             if found is None or found[0]["holder"] != self._holder:
                 raise AreaTaken(
-                    "Another run took over the lock of this one in the object store, because this one did "
-                    "not renew it for some time. Its release is withdrawn. Run the command again."
+                    "Another run took over this run's lock of the object store, because it was not renewed "
+                    "for some time. This run's release is withdrawn. Run the command again."
                 ) from None
             self._version = self._swap(found[1], held=held)  # the response to the last change was lost
 
     def _swap(self, version: str | None, *, held: bool) -> str:
-        self._changes += 1  # makes all contents differ: some stores version by content
+        # makes every content different, because some stores derive the version from the content
+        self._changes += 1
         content = {"holder": self._holder, "held": held, "change": self._changes}
         return self._storage.replace(LEASE, json.dumps(content).encode(), version)
 
@@ -136,6 +142,6 @@ class Lease:
         found = self._storage.get(LEASE)
         if found is None:
             return None
-        remedy = "Delete it while no run is at work: the next run creates a new one."
+        remedy = "Delete it while no run is active: the next run creates a new one."
         what = f"{LEASE} of an object store"
         return parse_json(found.content, what, remedy, "holder", "held"), found.version

@@ -1,4 +1,4 @@
-"""A private folder whose successive states are kept in a storage.
+"""Private folder whose successive states are stored in an object store.
 
 File contents are stored under names that are never used twice (``.objects/<state>-<sha256>``). One file,
 ``state.json``, maps file names to contents; only the version that was read may be replaced. A state is
@@ -32,16 +32,16 @@ from microguard.pipelines.publication.storage.storage import Storage
 from microguard.schemas.errors import MicroguardError
 
 STATE, OBJECTS = "state.json", ".objects"
-#: File of the private folder with the number of the last state that this machine saw.
+#: File of the private folder that contains the number of the last state seen by this machine.
 SEEN = ".seen"
 _OBJECT = re.compile(r"([0-9]{8,})-[0-9a-f]{64}")
-#: Number of times that a state is read again because another run deleted its contents meanwhile.
+#: Maximum number of times that a state is read again because another run deleted its contents meanwhile.
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class State:
-    """The files of a folder at one point in time.
+    """Files of a folder at one point in time.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class State:
 
 
 class MirroredFolder:
-    """A private folder and the storage that keeps its successive states.
+    """Private folder, and the storage that contains its successive states.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class MirroredFolder:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Lock the storage for all machines; fetch its state first, and store the folder at the end.
+        """Lock the storage for all machines; fetch its state at the start, and store the folder at the end.
 
         Raises
         ------
@@ -108,14 +108,14 @@ class MirroredFolder:
             try:
                 yield
             except BaseException:
-                with suppress(MicroguardError):  # evidence of the failure, which is raised
+                with suppress(MicroguardError):  # stores the evidence of the failure, which is raised again
                     self.keep()
                 raise
             self.keep()
             self._sweep()
 
     def fetch(self) -> None:
-        """Make the folder equal to the current state of the storage.
+        """Make the folder equal to the current state in the storage.
 
         Raises
         ------
@@ -128,23 +128,25 @@ class MirroredFolder:
                 raise StoreDamaged(
                     f"The {STATE} of the evidence area: expected state {self._seen()} or a later one, found "
                     f"{state.number}. The object store may have been restored from a back-up, or emptied. "
-                    "Going on would publish next to releases that it does not know. Restore it as it was "
-                    "after the last run."
+                    "Continuing would publish next to releases that the evidence does not contain. Restore "
+                    "the store to its state after the last run."
                 )
             try:
                 self._download(state)
-            except FileNotFoundError:  # another run stored a newer state and deleted the contents it replaced
+            # another run stored a newer state and deleted the contents that it replaced
+            except FileNotFoundError:
                 continue
             self._state, self._version = state, version
             write_atomically(self.folder / SEEN, str(state.number))
             return
         raise StoreDamaged(
-            f"The {STATE} of the evidence area: expected every file that it names, found that the object "
-            "store lacks a file. Restore it from its back-up: the file may be the record of a publication."
+            f"The {STATE} of the evidence area: expected every file that it names, found that one is "
+            "missing in the object store. Restore it from its back-up: the file may be the record of a "
+            "publication."
         )
 
     def keep(self) -> None:
-        """Store the changed files, and then the state; when this returns, both are durable.
+        """Store the changed files, then the state; when this returns, both are durable.
 
         Raises
         ------
@@ -152,7 +154,10 @@ class MirroredFolder:
             If another run stored a state in the meantime.
         """
         if self._state is None:
-            raise AreaTaken("The evidence area is not locked by this run: lock it before writing there.")
+            raise AreaTaken(
+                "The evidence area: expected that this run holds its lock, found it unlocked. Lock it "
+                "before writing there."
+            )
         before, here = self._state.files, self._here()
         if here == {name: _digest(each) for name, each in before.items()}:
             return
@@ -167,7 +172,7 @@ class MirroredFolder:
         write_atomically(self.folder / SEEN, str(number))
 
     def parts(self, folder: Path) -> list[Part]:
-        """Return the Parquet files below a folder, in order, with their names in the storage."""
+        """Return the Parquet files below a folder in order, with their names in the storage."""
         assert self._state is not None
         below = f"{folder.relative_to(self.folder).as_posix()}/"
         return [
@@ -177,14 +182,18 @@ class MirroredFolder:
         ]
 
     def forget(self, prefix: str) -> None:
-        """Delete files below a prefix that no state lists; after a failure the next run deletes the rest."""
+        """Delete files below a prefix that no state contains; after a failure the next run deletes
+        the rest.
+        """
         with suppress(MicroguardError):
             self.storage.require_lock()
             for name in self.storage.list_files(prefix):
                 self.storage.delete(name)
 
     def _here(self) -> dict[str, str]:
-        """Return the checksums of the files to store; files unchanged since the last call are not read."""
+        """Return the checksums of the files to store; files unchanged since the last call are not
+        read again.
+        """
         here = {}
         for folder, folders, files in os.walk(self.folder):
             folders.sort()
@@ -221,8 +230,9 @@ class MirroredFolder:
             self.storage.download(f"{OBJECTS}/{object_name}", fresh)
             if checksum(fresh) != _digest(object_name):
                 raise StoreDamaged(
-                    f"{name} of the evidence area: expected the content that was put into the object store, "
-                    "found another one. Restore it from its back-up, and find out who writes there."
+                    f"{name} of the evidence area: expected the content that was stored in the object "
+                    "store, found other content. Restore it from its back-up, and find out which other "
+                    "program writes there."
                 )
             fresh.replace(path)
         finally:
@@ -232,9 +242,9 @@ class MirroredFolder:
         self.storage.put(f"{OBJECTS}/{object_name}", self.folder / name)
         if self.storage.checksum(f"{OBJECTS}/{object_name}")[0] != _digest(object_name):
             raise StoreDamaged(
-                f"{name} of the evidence area: expected the content that was verified, found that it changed "
-                "while it was put into the object store. Find the other writer of the private folder, and "
-                "call this again."
+                f"{name} of the evidence area: expected the content that was verified, found that it "
+                "changed while it was copied to the object store. Find out which other program writes to "
+                "the private folder, and run this again."
             )
 
     def _read(self) -> tuple[State, str | None]:
@@ -252,8 +262,9 @@ class MirroredFolder:
             sound = False
         if not sound:
             raise StoreDamaged(
-                f"The {STATE} of the evidence area: expected a file that microguard wrote, found one that is "
-                "damaged, or of a newer version. Restore it from its back-up, or use the newer version."
+                f"The {STATE} of the evidence area: expected a file that microguard wrote, found one that "
+                "is damaged or written by a newer version. Restore it from its back-up, or use the newer "
+                "version."
             )
         return state, found.version
 
@@ -264,13 +275,15 @@ class MirroredFolder:
         except VersionChanged:
             self._state = None
             raise AreaTaken(
-                "Another run took over the lock of the evidence area, because this one did not renew it for "
-                "some time. From then on nothing of this run was stored. Run the command again."
+                "Another run took over this run's lock of the evidence area, because it was not renewed "
+                "for some time. Nothing of this run was stored after that. Run the command again."
             ) from None
         self._state = state
 
     def _show(self, changed: set[str]) -> None:
-        """Store the files for human readers under their own names, too; delete the names of removed files."""
+        """Store files for human readers under their own names, too; delete the names of files that were
+        removed.
+        """
         for name in sorted(filter(self._is_shown, changed)):
             if (self.folder / name).is_file():
                 self.storage.put(name, self.folder / name)
@@ -278,7 +291,7 @@ class MirroredFolder:
                 self.storage.delete(name)
 
     def _sweep(self) -> None:
-        """Delete the contents that no state refers to any more; no later state can refer to them again."""
+        """Delete the contents that no state contains any more; no later state can contain them again."""
         assert self._state is not None
         named = set(self._state.files.values())
         for name in self.storage.list_files(OBJECTS):

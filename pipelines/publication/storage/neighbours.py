@@ -1,4 +1,4 @@
-"""Refuse places in an object store that are inside or above an area of another specification.
+"""Refusal of places in an object store that are inside or above an area of another specification.
 
 `schemas.specification.consistency` compares folders in the same way: evidence and ledgers must not be among
 releases, and releases must not be among evidence.
@@ -17,7 +17,7 @@ from microguard.schemas.specification.consistency import CURRENT
 from microguard.schemas.specification.model import Specification
 
 _RELEASE = re.compile(r"[0-9a-f]{32}")
-#: Errors for a place that these credentials may not read, or that does not exist.
+#: Errors that occur if these credentials may not read a place, or if it does not exist.
 _UNSEEN = (FileNotFoundError, PermissionError, StoreDenied, SpecificationError)
 
 
@@ -39,7 +39,7 @@ def refuse_neighbours(specification: Specification) -> None:
     )
     if _in_store(public) and any(_has(each, STATE) for each in (*_upwards(public), *_below(public))):
         raise SpecificationError(
-            f"[publish] path = {specification.publish.path!r}: expected a place apart from every evidence "
+            f"[publish] path = {specification.publish.path!r}: expected a place outside every evidence "
             f"area, found a {STATE} in it, above it or below it. Choose another place."
         )
     keys: tuple[tuple[Key, str | None], ...] = (("evidence", evidence), ("ledger", ledger))
@@ -64,7 +64,7 @@ def _upwards(address: str) -> Iterator[str]:
 
 
 def _below(address: str, levels: int = 2) -> Iterator[str]:
-    """Return the addresses up to `levels` below an address; leave out releases, which are numerous."""
+    """Return the addresses up to `levels` levels below an address, without releases, which are numerous."""
     if levels == 0:
         return
     try:

@@ -62,7 +62,7 @@ def connected(address: str, key: Key = "path") -> ObjectStore:
 
 
 def _named(method: Callable[Concatenate[ObjectStorage, P], R]) -> Callable[Concatenate[ObjectStorage, P], R]:
-    """Translate errors of the library into errors that name the place."""
+    """Translate the library's errors into errors that name the place."""
 
     @wraps(method)
     def named(self: ObjectStorage, *arguments: P.args, **options: P.kwargs) -> R:
@@ -71,9 +71,9 @@ def _named(method: Callable[Concatenate[ObjectStorage, P], R]) -> Callable[Conca
         except BaseError as error:
             denied = isinstance(error, (PermissionDeniedError, UnauthenticatedError))
             raise (StoreDenied if denied else StoreFailed)(
-                f"The object store of the {PLACES[self._key]} failed ({type(error).__name__}), after several "
-                "tries. Check its state, the network and the credentials, and run the command again: it "
-                "first finishes or undoes the interrupted work."
+                f"The object store of the {PLACES[self._key]}: expected a response, found an error "
+                f"({type(error).__name__}) in several attempts. Check the store, the network and the "
+                "credentials, and run the command again: it first finishes or undoes the interrupted work."
             ) from None
 
     return named
@@ -106,19 +106,19 @@ class ObjectStorage:
             compares = _compares_versions(self._store, f".probe-{secrets.token_hex(8)}")
         except (BaseError, OSError) as error:
             raise SpecificationError(
-                f"[publish] {self._key}: expected an object store that can be written, found one that cannot "
-                f"({type(error).__name__}). Check the address, and region, endpoint, credentials and rights "
-                "in the environment."
+                f"[publish] {self._key}: expected an object store that can be written, found an error "
+                f"({type(error).__name__}). Check the address, and region, endpoint, credentials and "
+                "permissions in the environment."
             ) from None
         if not compares:
             raise SpecificationError(
                 f"[publish] {self._key}: expected an object store with conditional writes, found one that "
-                "replaces an object whatever the version: two runs could publish at once. Choose another "
-                "store."
+                "replaces an object whatever its version, so that two runs could publish at the same time. "
+                "Choose another store."
             )
 
     def make(self) -> None:
-        """Do nothing: a prefix exists once an object has it."""
+        """Do nothing, because a prefix exists as soon as an object has it."""
 
     @_named
     def get(self, name: str) -> Content | None:
@@ -131,7 +131,7 @@ class ObjectStorage:
 
     @_named
     def exists(self, name: str) -> bool:
-        """Return whether an object exists, by a request for its metadata."""
+        """Return whether an object exists, by requesting its metadata."""
         try:
             obstore.head(self._store, name)
         except FileNotFoundError:
@@ -140,12 +140,12 @@ class ObjectStorage:
 
     @_named
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Put an object; a large object is sent in parts."""
+        """Write an object; a large object is sent in parts."""
         size = content.stat().st_size if isinstance(content, Path) else len(content)
         obstore.put(self._store, name, content, chunk_size=max(SENT, math.ceil(size / MOST_PARTS)))
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
-        """Put an object if there is none."""
+        """Write an object unless it exists."""
         try:
             self.replace(name, content, None)
         except VersionChanged:
@@ -154,7 +154,7 @@ class ObjectStorage:
 
     @_named
     def replace(self, name: str, content: bytes, version: str | None) -> str:
-        """Put an object on the condition that its entity tag has not changed.
+        """Write an object on the condition that its entity tag is unchanged.
 
         If a put is refused and the store already has the content, this is a repeated put whose first response
         was lost.
@@ -191,7 +191,7 @@ class ObjectStorage:
 
     @_named
     def checksum(self, name: str) -> tuple[str, int]:
-        """Read an object back, piece by piece."""
+        """Read an object in pieces and compute its checksum."""
         digest, size = hashlib.sha256(), 0
         for chunk in obstore.get(self._store, name).stream(min_chunk_size=CHUNK):
             digest.update(chunk)
@@ -200,7 +200,7 @@ class ObjectStorage:
 
     @_named
     def download(self, name: str, target: Path) -> None:
-        """Download an object to a local file, piece by piece."""
+        """Download an object in pieces to a local file."""
         chunks = obstore.get(self._store, name).stream(min_chunk_size=CHUNK)
         with open(target, "wb") as file:
             for chunk in chunks:
@@ -210,7 +210,7 @@ class ObjectStorage:
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Put every file and read it back, several at a time; then put `last` if it does not exist."""
+        """Write every file and read it back, several at a time; then write `last` unless it exists."""
 
         def put(file: str) -> None:
             if not (source / file).is_file():
@@ -225,17 +225,17 @@ class ObjectStorage:
         if not self.put_if_absent(f"{name}/{last}", content):
             raise AreaTaken(
                 f"{name}/{last}: expected no such file in the {PLACES[self._key]}, found the one of another "
-                "run that put the same release. Call this again."
+                "run that stored the same release. Run this again."
             )
 
     def remove_tree(self, name: str, first: str) -> None:
-        """Delete `first`, then every other object below the prefix."""
+        """Delete `first`, then all other objects below the prefix."""
         for each in sorted(self.list_files(name), key=lambda each: each != f"{name}/{first}"):
             self.delete(each)
 
     @contextmanager
     def local_tree(self, name: str) -> Iterator[Path]:
-        """Download the tree to a private folder."""
+        """Download the tree to a private folder and return this folder."""
         with tempfile.TemporaryDirectory(prefix="microguard-") as folder:
 
             def fetch(each: str) -> None:
@@ -247,17 +247,17 @@ class ObjectStorage:
             yield Path(folder) / name
 
     def lock(self, *, wait: bool = True) -> AbstractContextManager[None]:
-        """Hold the lease of the store as the lock."""
+        """Hold the lease of the store, which serves as its lock."""
         return self._lease.hold(wait=wait)
 
     def require_lock(self) -> None:
-        """Renew the lease; the store refuses this if another run took the lease over."""
+        """Renew the lease; this fails if another run took over the lease."""
         self._lease.require()
 
 
 @lru_cache(maxsize=4)
 def _of_process(address: str, key: Key) -> ObjectStorage:
-    """Return the storage of an address for this process, which keeps its connections open."""
+    """Return this process's storage of an address, whose connections remain open."""
     return ObjectStorage(address, key)
 
 

@@ -25,21 +25,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
-#: Keys of ``[publish]`` that name a place, with the names that messages use for the place.
+#: Keys of ``[publish]`` that name a place, with the name of each place in messages.
 Key = Literal["path", "evidence", "ledger"]
 PLACES: dict[Key, str] = {"path": "public area", "evidence": "evidence area", "ledger": "shared ledger"}
 
 
 @dataclass(frozen=True)
 class Content:
-    """A small file: its bytes, and a version that changes if and only if the bytes change."""
+    """Small file: its bytes, and a version that changes if and only if the bytes change."""
 
     content: bytes
     version: str
 
 
 class Storage(Protocol):
-    """Files of one place, with names relative to the place (``a/b.json``).
+    """Files of one place; their names are relative to the place (``a/b.json``).
 
     Every method raises OSError or `StoreFailed` if the storage does not answer.
 
@@ -72,22 +72,22 @@ class Storage(Protocol):
         """Create the place if it does not exist."""
 
     def get(self, name: str) -> Content | None:
-        """Read a small file; return None if there is none."""
+        """Read a small file; return None if it does not exist."""
         ...
 
     def exists(self, name: str) -> bool:
-        """Return whether there is a file of this name."""
+        """Return whether a file of this name exists."""
         ...
 
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Write a file, given its bytes or a local copy; replace an existing file of this name."""
+        """Write a file from its bytes or from a local copy; an existing file of this name is replaced."""
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
-        """Write a file unless the name exists; return whether the file now has this content."""
+        """Write a file unless the name exists; return whether the file has this content afterwards."""
         ...
 
     def replace(self, name: str, content: bytes, version: str | None) -> str:
-        """Write a file in place of one version of it (None: the file must not exist); return the new version.
+        """Replace a given version of a file (None: the file must not exist); return the new version.
 
         Raises
         ------
@@ -97,18 +97,18 @@ class Storage(Protocol):
         ...
 
     def delete(self, name: str) -> None:
-        """Delete a file, if there is one."""
+        """Delete a file if it exists."""
 
     def list_files(self, prefix: str = "") -> list[str]:
         """Return the names of all files below a prefix (``a/b``), sorted."""
         ...
 
     def prefixes(self) -> list[str]:
-        """Return the first parts of the names of all files in folders, sorted; leave out hidden ones."""
+        """Return the sorted first parts of the names of all files in folders, without hidden ones."""
         ...
 
     def checksum(self, name: str) -> tuple[str, int]:
-        """Read a file back; return its SHA-256 (hexadecimal) and its size in bytes.
+        """Read a file; return its SHA-256 (hexadecimal) and its size in bytes.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Storage(Protocol):
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Copy the files of a local folder to an empty prefix, verify each copy, and write `last`.
+        """Copy the files of a local folder to an empty prefix, verify each copy, then write the file `last`.
 
         Parameters
         ----------
@@ -147,14 +147,14 @@ class Storage(Protocol):
         """
 
     def remove_tree(self, name: str, first: str) -> None:
-        """Delete everything below a prefix, starting with the file `first`."""
+        """Delete everything below a prefix; the file `first` is deleted first."""
 
     def local_tree(self, name: str) -> AbstractContextManager[Path]:
-        """Return a local folder with the files of a tree; the files stay available inside the context."""
+        """Return a local folder with the files of a tree; it exists while the context is active."""
         ...
 
     def lock(self, *, wait: bool = True) -> AbstractContextManager[None]:
-        """Lock the place for all processes and machines that write to it.
+        """Lock the place against all other processes and machines that write to it.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class Storage(Protocol):
         """
 
 
-#: Maps the scheme of an address to module and class; "" is a path, None is any other scheme.
+#: Module and class by the scheme of an address; "" denotes a path, None any other scheme.
 _ROWS = {
     "": ("folder", "FolderStorage"),
     None: ("object_store", "ObjectStorage"),
@@ -180,7 +180,7 @@ _ROWS = {
 
 
 def storage_at(place: str | Path, key: Key = "path") -> Storage:
-    """Return the storage at the path or address that one key of ``[publish]`` names.
+    """Return the storage at the path or address that a key of ``[publish]`` names.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Frequency tables with noise by cell keys: keys, counts, product, measures, and read-back."""
+"""Frequency tables with cell-key noise: keys, counts, product, measures, and read-back."""

@@ -1,4 +1,4 @@
-"""Measure a table of amounts published with noise by cell keys.
+"""Measures of a table of amounts published with cell-key noise.
 
 amount_noise
     sensitive (cells), examined (sensitive cells that were examined), within_level (largest probability that a
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AmountComparison:
-    """Original amounts next to those with noise: the input of the measures.
+    """Original and noisy amounts, from which the measures are computed.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class AmountComparison:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """Return all measures, by section."""
+        """Return all measures by section."""
         amounts, values = self.cells.units, self.noisy.values
         change, relations = np.abs(values - amounts), self.cells.tabulation.relations
         filled = amounts > 0
@@ -131,25 +131,26 @@ def write_noisy_amounts(folder: Path, comparison: AmountComparison) -> None:
 
 
 class AmountNoiseSection(TableSection):
-    """The noise of amounts, and the disclosure of sensitive amounts."""
+    """Noise of amounts, and disclosure of sensitive amounts."""
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return the posterior probability that an attacker reaches for the sensitive amounts."""
+        """Return the posterior probability that an attacker reaches for sensitive amounts."""
         if not section["sensitive"]:
             yield 0.0, "No cell is sensitive by the rules of the specification."
             return
         surest = max(section["within_level"], section["linked_within_level"])
         yield (
             surest,
-            "Whoever knows the method, and adds and subtracts all that is published, places a sensitive "
-            f"amount within its protection level with a probability of {100 * surest:.3g} % at the most.",
+            "An attacker who knows the method, and adds and subtracts all published amounts, estimates a "
+            "sensitive amount within its protection level with a probability of at most "
+            f"{100 * surest:.3g} %.",
         )
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
-        """Return the mean error and the largest residual in a sentence."""
+        """Return a sentence with the mean error and the largest residual."""
         yield (
-            f"Amounts are off by {100 * section['error']:.3g} % on average. Totals do not add up: none is "
-            f"off from its parts by more than {section['residual']:,.6g}."
+            f"The mean error of amounts is {100 * section['error']:.3g} %. Totals are not the sums of their "
+            f"parts; the largest difference is {section['residual']:,.6g}."
         )
 
 

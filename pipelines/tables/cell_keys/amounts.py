@@ -1,4 +1,6 @@
-"""The product "table" for amounts with noise by cell keys: independent amounts, without additivity."""
+"""Product "table" for amounts with cell-key noise: the noise of each amount is independent, and totals are
+not additive.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ from microguard.sdc.errors import SdcError
 
 
 def amount_noise(specification: Specification) -> AmountNoise:
-    """Return the noise of a specification, in the unit of its value.
+    """Return the noise of a specification in the unit of its value.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def amount_noise(specification: Specification) -> AmountNoise:
 
 
 def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmounts:
-    """Return the guarantee, with the parameters of the noise and the meaning of absent cells."""
+    """Return the guarantee with the parameters of the noise and the meaning of cells that are not listed."""
     noise = amount_noise(specification)
     scaling = noise.scaling
     return NoisyAmounts(
@@ -90,7 +92,7 @@ def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmou
 
 @dataclass(frozen=True, eq=False)
 class PublishedAmounts:
-    """Published amounts and their inputs, in units of the last published digit.
+    """Published amounts and the amounts from which they were computed, in units of the last published digit.
 
     Attributes
     ----------
@@ -108,7 +110,7 @@ class PublishedAmounts:
 def published_amounts(
     cells: Cells, keys: np.ndarray, noise: AmountNoise, digits: int, variables: np.ndarray, held: np.ndarray
 ) -> PublishedAmounts:
-    """Add the noise; cells that were published before keep their value.
+    """Add the noise; cells that were published before keep their published value.
 
     Parameters
     ----------
@@ -127,13 +129,13 @@ def published_amounts(
     """
     if cells.gross is None or np.any(cells.gross != cells.units):
         raise InputRejected(
-            "A record has a negative amount: expected amounts of 0 or more where they have noise by cell "
-            'keys. Choose table.method = "adjustment" or "suppression", or publish gains and losses apart.'
+            "A record has a negative amount: expected amounts of at least 0 with cell-key noise. Choose "
+            'table.method = "adjustment" or "suppression", or publish gains and losses in separate tables.'
         )
     unit = 10.0**-digits
     largest = cells.largest[:, : len(noise.scaling.factors)] * unit
     noisy = noise.perturb(cells.units * unit, largest, keys)
-    # One unit covers two roundings: of the true amount to the last digit, and of the published amount.
+    # one unit is added for two roundings: of the true amount to the last digit, and of the published amount
     fall, rise = (np.floor(bound / unit + 1.0) * (cells.units > 0) for bound in
                   noise.bounds(cells.units * unit, largest))  # fmt: skip
     values = np.rint(noisy.values / unit)
@@ -141,10 +143,10 @@ def published_amounts(
     different = int(np.sum(np.isfinite(earlier) & (earlier != values)))
     if different:
         raise StandingValueFails(
-            f"{different} cell(s) were published with another value than this table would publish, and two "
-            "values of one amount disclose its noise. The source was revised, or the p-tables, "
-            "table.noise_scaling or the method changed. Publish with the earlier settings, the table of "
-            "another period, or without these cells"
+            f"{different} cell(s) were published before with other values than in this table, and two "
+            "values of an amount disclose its noise. The source was revised, or the p-tables, "
+            "table.noise_scaling or the method changed. Publish with the earlier settings, publish the "
+            "table of another period, or leave out these cells"
         )
     in_units = replace(noisy, values=noisy.values / unit, first=noisy.first / unit, scale=noisy.scale / unit)
     return PublishedAmounts(values, fall, rise, in_units)
@@ -153,7 +155,8 @@ def published_amounts(
 def attacked(
     amounts: PublishedAmounts, rules: CellTable, variables: np.ndarray, contributors: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute the probability with which a reader locates each sensitive amount within its protection level.
+    """Compute the probability with which a reader estimates each sensitive amount within its protection
+    level.
 
     Returns
     -------
@@ -177,14 +180,14 @@ def attacked(
 
 
 class NoisyAmountTables(TableProduct[AmountComparison]):
-    """The tables of one specification, judged together."""
+    """Tables of one specification, judged together."""
 
     measures = measures_of("table", ("table", "amount_noise", "changes", "metrics"))
 
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[AmountComparison]:
-        """Tabulate, add the noise, and compute the disclosure that remains.
+        """Tabulate, add the noise, and compute the remaining disclosure.
 
         Raises
         ------
@@ -242,13 +245,13 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         )
 
     def _related_amounts(self, job: Job, cells: Cells, amounts: PublishedAmounts) -> RelatedAmounts:
-        """Return the posterior given other published variables, unless a steward accepted their release."""
+        """Return the posterior given other published variables; None if a steward accepted their release."""
         accepted = self.specification.publish.successive == "accept"
         before = () if accepted else published_cells(job.areas)
         return related_amounts(cells, self.table, amounts.noisy, before, self._origin["period"])
 
     def original(self, protected: ProtectedTable[AmountComparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection; there are no further hierarchies."""
+        """Return the cells before protection; amounts with noise have no further hierarchies."""
         comparison = protected.comparison
         cells, rules, amounts = comparison.cells, comparison.rules, comparison.noisy
         return OriginalCells(
@@ -262,7 +265,9 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         return table_requirements(self.table, bool(section["sensitive"] or section["earlier"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[AmountComparison]) -> None:
-        """Write each cell before and after protection, its disclosure probability, and whether it is new."""
+        """Write each cell before and after protection, its disclosure probability, and whether it is
+        published for the first time.
+        """
         comparison = protected.comparison
         cells, rules, noisy = comparison.cells, comparison.rules, comparison.noisy
         levels = np.where(rules.sensitive, (rules.lower_protection + rules.upper_protection) / 2, 0.0)

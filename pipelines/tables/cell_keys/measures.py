@@ -1,4 +1,4 @@
-"""Measure a table published with noise by cell keys.
+"""Measures of a table of counts published with cell-key noise.
 
 Next to ``table``, ``changes`` and ``metrics`` as for other tables (`pipelines.tables.measures`):
 
@@ -36,7 +36,7 @@ from microguard.schemas.specification.table import Table
 
 @dataclass(frozen=True)
 class NoiseComparison:
-    """Original counts next to those with noise: the input of the measures."""
+    """Original and noisy counts, from which the measures are computed."""
 
     table: Table
     cells: Cells
@@ -44,7 +44,7 @@ class NoiseComparison:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """Return all measures, by section."""
+        """Return all measures by section."""
         counts, noisy = self.cells.units, self.noisy
         change = np.abs(noisy.values - counts)
         least = noisy.noise.parameters.k
@@ -134,32 +134,32 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
         share = section["determined"] / max(section["examined"], 1)
         yield (
             share,
-            f"{section['determined']:,} of {section['examined']:,} small counts follow from the largest "
-            "noise.",
+            f"{section['determined']:,} of {section['examined']:,} small counts can be inferred from the "
+            "largest noise.",
         )
     surest = max(section["posterior"], section["linked_posterior"])
     if surest:
         yield (
             surest,
-            "Whoever knows the method, and adds and subtracts all that is published, can be sure of a "
-            f"true small count by {100 * surest:.3g} % at the most.",
+            "An attacker who knows the method, and adds and subtracts all published counts, determines a "
+            f"true small count with a probability of at most {100 * surest:.3g} %.",
         )
     elif not section["determined"]:
         yield 0.0, f"No count above 0 is below the minimum frequency, {section['least']}."
 
 
 class Noise(TableSection):
-    """The noise of counts, and the disclosure of small counts."""
+    """Noise of counts, and disclosure of small counts."""
 
     def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-        """Return the posterior probability that an attacker reaches for the small counts."""
+        """Return the posterior probability that an attacker reaches for small counts."""
         return _attacks(section, k)
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
-        """Return the largest residual and the largest noise in a sentence."""
+        """Return a sentence with the largest residual and the largest noise."""
         yield (
-            f"Totals do not add up: none is off from its parts by more than {section['residual']:,}, and no "
-            f"cell from the truth by more than {section['largest']:,}."
+            f"Totals are not the sums of their parts: the largest difference is {section['residual']:,}, "
+            f"and the largest difference of a cell from its true count is {section['largest']:,}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Add noise by cell keys to counts, and compute the knowledge of an attacker who knows the method."""
+"""Cell-key noise of counts, and the knowledge of an attacker who knows the method."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from microguard.sdc.cta.cell_keys.posterior import candidates, given_all
 from microguard.sdc.cta.counts.count_table import totals
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 
-#: Maximum number of cells that are examined given all other cells: each needs one solve with the factorised
-#: matrix.
+#: Maximum number of cells whose posterior given all cells is computed; each needs one solve with the
+#: factorised matrix.
 MOST_LINKED = 4000
 
 
@@ -55,7 +55,7 @@ class NoisyCounts:
 
 
 def noise_table(specification: Specification) -> NoiseTable:
-    """Return the noise of a specification, with its defaults filled in.
+    """Return the noise table of a specification, with its defaults filled in.
 
     Raises
     ------
@@ -75,7 +75,8 @@ def noise_table(specification: Specification) -> NoiseTable:
 def standing_counts(
     cells: Cells, table: Table, before: Iterable[PublishedCell], *, accepted: bool
 ) -> PublishedValues:
-    """Return the cells published before; refuse new cells next to tables that were not judged jointly.
+    """Return the cells published before; refuse new cells if a published table that is not part of this run
+    would be linked.
 
     Parameters
     ----------
@@ -92,10 +93,10 @@ def standing_counts(
     beside = len({cell.codes for cell in listed} - set(cell_codes(cells, table)))
     if beside and not standing.published.all() and not accepted:
         raise StandingValueFails(
-            "table.tables: expected every cell of this source and period that is published already, found "
-            f"{beside} published cell(s) that are in no table of this run. Noise that hides a cell in one "
-            "table can follow from all tables together. Name the tables of the earlier release, too, or set "
-            'publish.successive to "accept" if a steward has decided that both may be published'
+            "table.tables: expected every cell of this source and period that is already published, found "
+            f"{beside} published cell(s) that are in no table of this run. All tables together may disclose "
+            "the noise that protects a cell in one of them. Name the tables of the earlier release, too, "
+            'or set publish.successive to "accept" if a steward has decided that both may be published'
         )
     return standing
 
@@ -103,7 +104,7 @@ def standing_counts(
 def published_counts(
     cells: Cells, keys: np.ndarray, noise: NoiseTable, standing: PublishedValues
 ) -> np.ndarray:
-    """Return the (cells,) int64 published counts; cells of the same records keep their earlier value.
+    """Return the published counts (cells,) int64; cells with the same records keep their earlier value.
 
     Raises
     ------
@@ -113,7 +114,8 @@ def published_counts(
     """
     counts = np.rint(cells.units).astype(np.int64)
     values = noise.perturb(counts, keys)
-    records = counts * KEY_SPAN + keys.astype(np.int64)  # cells with equal count and key have equal records
+    # cells with equal count and equal key have the same records
+    records = counts * KEY_SPAN + keys.astype(np.int64)
     _, same = np.unique(records, return_inverse=True)
     same = np.where(counts > 0, same, same.max(initial=0) + 1 + np.arange(len(counts)))
     rows = np.flatnonzero(standing.published)
@@ -129,7 +131,7 @@ def published_counts(
         raise StandingValueFails(
             f"{contradicted + impossible} cell(s) were published with two different values, or with a value "
             "that the noise of this table cannot produce from their count. The source was revised, or "
-            "another method published them. Publish the table of another period, or without these cells"
+            "another method published them. Publish the table of another period, or leave out these cells"
         )
     return np.asarray(values)
 
@@ -137,7 +139,8 @@ def published_counts(
 def attacked(
     cells: Cells, values: np.ndarray, noise: NoiseTable, *, most_cells: int, seed: int
 ) -> NoisyCounts:
-    """Compute the attacker's posteriors given each cell alone and given all cells, and the intervals.
+    """Compute an attacker's posteriors given each cell alone and given all cells, and the intervals of the
+    counts.
 
     Parameters
     ----------
@@ -175,7 +178,7 @@ def attacked(
 
 
 def drawn_cells(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Return all cells, or a sample drawn with the seed, in ascending order."""
+    """Return all cells or, if there are too many, a sample drawn by the seed, in ascending order."""
     if len(cells) <= most:
         return cells
     return np.sort(np.random.default_rng(seed).choice(cells, size=most, replace=False))

@@ -1,4 +1,4 @@
-"""Read an office's p-table file, in the format of the R package ptable and of tau-ARGUS.
+"""P-table file of a statistical office, in the format of the R package ptable and of tau-ARGUS.
 
 A text file with a heading and the columns i (true count), j (published count) and p (probability of j given
 i), separated by ``;``. For amounts, i and j are amounts divided by the scale of the noise. Further columns
@@ -22,7 +22,7 @@ _TYPE, _ALL = "type", "all"
 
 
 def read_p_table(path: str, least: int) -> NoiseTable:
-    """Read the noise of counts.
+    """Read the noise of counts from a p-table file.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ def read_p_table(path: str, least: int) -> NoiseTable:
     if noise.parameters.k != least:
         found = noise.parameters.k
         raise SpecificationError(
-            f"{KEY}: expected the minimum frequency, {least}, as its smallest published count above 0, found "
-            f"{found}. Set table.minimum_frequency = {found}, or name another file."
+            f"{KEY}: expected the minimum frequency, {least}, as its smallest published count above 0, "
+            f"found {found}. Set table.minimum_frequency = {found}, or name another file."
         )
     return noise
 
 
 def read_amount_p_table(path: str, key: str) -> AmountNoiseTable:
-    """Read the noise of amounts divided by its scale; `key` names the file in a refusal.
+    """Read the noise of amounts, divided by its scale; `key` is the key of the file in a refusal.
 
     Raises
     ------
@@ -64,7 +64,9 @@ def read_amount_p_table(path: str, key: str) -> AmountNoiseTable:
 
 
 def _transitions(path: str, key: str) -> np.ndarray:
-    """Return the columns i, j and p, (3, lines); refuse p-tables that depend on parity (not supported)."""
+    """Return the columns i, j and p, (3, lines); refuse p-tables that depend on parity, which are not
+    supported.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             lines = list(csv.DictReader(file, delimiter=";"))
@@ -74,7 +76,7 @@ def _transitions(path: str, key: str) -> np.ndarray:
     if missing:
         raise _refused(key, f"a heading with {'; '.join(_COLUMNS)}", f"none of {', '.join(missing)}")
     if any((line.get(_TYPE) or _ALL).strip() != _ALL for line in lines):
-        raise _refused(key, "lines of type all", "other types, such as even and odd, which have no support")
+        raise _refused(key, "lines of type all", "other types, such as even and odd, which are not supported")
     numbers = [[_number(line[name], n, key) for name in _COLUMNS] for n, line in enumerate(lines, 2)]
     return np.array(numbers).T
 

@@ -1,4 +1,6 @@
-"""The product "table" for counts with noise by cell keys: independent counts, without additivity."""
+"""Product "table" for counts with cell-key noise: the noise of each count is independent, and totals are not
+additive.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,14 @@ from microguard.sdc.errors import SdcError
 
 
 class NoisyTables(TableProduct[NoiseComparison]):
-    """The tables of one specification, judged together."""
+    """Tables of one specification, judged together."""
 
     measures = measures_of("table", ("table", "noise", "changes", "metrics"))
 
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[NoiseComparison]:
-        """Tabulate, add the noise, and compute the disclosure that remains.
+        """Tabulate, add the noise, and compute the remaining disclosure.
 
         Raises
         ------
@@ -78,7 +80,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
         )
 
     def original(self, protected: ProtectedTable[NoiseComparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection; no further hierarchies are returned."""
+        """Return the cells before protection; counts with noise have no further hierarchies."""
         cells = protected.comparison.cells
         largest = float(protected.comparison.noisy.noise.parameters.largest)
         none, far = np.zeros(len(cells)), np.full(len(cells), largest)
@@ -90,8 +92,8 @@ class NoisyTables(TableProduct[NoiseComparison]):
         return table_requirements(self.table, True)
 
     def write_annex(self, folder: Path, protected: ProtectedTable[NoiseComparison]) -> None:
-        """Write each cell before and after protection, its interval, and whether this table publishes it
-        first.
+        """Write each cell before and after protection, its interval, and whether it is published for the
+        first time.
         """
         comparison = protected.comparison
         values = comparison.noisy.values.astype(float)

@@ -1,4 +1,4 @@
-"""Compute the key of each cell: the sum of its records' secret keys, independent of table and order.
+"""Key of each cell: the sum of the secret keys of its records, which does not depend on table and order.
 
 A record's key is a keyed hash of its unit. It is the same in every table, period and release of an evidence
 area, under every source and name. Therefore the same records never get a second noise value.
@@ -27,12 +27,12 @@ from pyspark.sql import types as t
 
 _KEY = "__key"
 _CONTEXT, _AMOUNTS = b"keys of cells", b"keys of amounts"
-#: Separator between a unit and its amount.
+#: Separator between unit and amount in a text.
 SEPARATOR = "\x1f"
 
 
 def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, secret: bytes) -> np.ndarray:
-    """Return the (cells,) uint64 keys of counts, 0 for a cell without records.
+    """Return the keys of counts (cells,) uint64; 0 for a cell without records.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, 
     several = cells.contributors is None or np.any(cells.contributors != cells.units)
     if several:
         raise InputRejected(
-            "Units have several records: noise by cell keys hides one record of each. Give the table one "
-            f'record a {specification.unit}, or choose table.method = "adjustment".'
+            "Some units have several records, but cell-key noise protects only one record of each. Use a "
+            f'table with one record for each {specification.unit}, or choose table.method = "adjustment".'
         )
     assert specification.unit is not None
     key = _hashed(secret, _CONTEXT, unit_text(specification.unit, frame))
@@ -60,7 +60,7 @@ def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, 
 def keys_of_amounts(
     frame: DataFrame, specification: Specification, cells: Cells, secret: bytes, factors: int
 ) -> np.ndarray:
-    """Return the (cells, factors) uint64 keys of amounts: one for each contributor that adds noise.
+    """Return the keys of amounts (cells, factors) uint64: one for each contributor whose noise is added.
 
     The key of a record is computed from its unit and its amount, not from the name of the variable. The same
     amounts have the same noise in every table. Two variables of the same units have independent noise, so
@@ -87,7 +87,7 @@ def keys_of_amounts(
 
 
 def amount_text(text: str) -> str:
-    """Return unit and amount as one text, with the amount in the canonical form of a float."""
+    """Return unit and amount as one text; the amount is in the canonical form of a float."""
     unit, amount = text.rsplit(SEPARATOR, 1)
     return f"{unit}{SEPARATOR}{float(amount)!r}"
 
@@ -95,7 +95,7 @@ def amount_text(text: str) -> str:
 def _sums_of_keys(
     frame: DataFrame, specification: Specification, cells: Cells, keys: list[Column]
 ) -> np.ndarray:
-    """Return the (cells, keys) sums of the keys of records, modulo the span."""
+    """Return the sums of the keys of records (cells, keys), modulo the span."""
     table = specification.table
     assert table is not None
     names = {name: f"c{position}" for position, name in enumerate(table.columns)}
@@ -108,14 +108,18 @@ def _sums_of_keys(
     sets = [[f.col(names[name]) for name in kept] for kept in grouping_sets(table)]
     sums = finest.groupingSets(sets, *labels).agg(*map(_sum, places)).toPandas()
     if sums[places].isna().any(axis=None):
-        raise InputRejected(f"A record has no {specification.unit}, and so no key. Give every record one.")
+        raise InputRejected(
+            f"A record has no {specification.unit}, and therefore no key. Correct the column, so that "
+            "every record has one."
+        )
     sums = sums.rename(columns={alias: name for name, alias in names.items()}).fillna(table.total)
     found = cells.codes.merge(sums, how="left", on=list(cells.codes))[places]
     lost = found.isna().any(axis=1).to_numpy() & (cells.units != 0)
-    if lost.any():  # a missing unit would get the key 0, which is publicly known
+    if lost.any():  # otherwise a missing unit would have the publicly known key 0
         raise InputRejected(
-            f"{int(lost.sum())} cell(s) have no key: expected cells of records by their own codes. "
-            'Choose table.method = "adjustment", or name coarser codes as columns (table.hierarchies).'
+            f"{int(lost.sum())} cell(s) have no key: expected cells to which records contribute by their "
+            'own codes. Choose table.method = "adjustment", or name coarser codes as columns '
+            "(table.hierarchies)."
         )
     return found.fillna(0).to_numpy(np.uint64)
 

@@ -1,4 +1,4 @@
-"""Amounts with noise that are sums of each other: turnover, and its domestic and foreign part.
+"""Noisy amounts that are sums of each other, such as turnover and its domestic and foreign part.
 
 Each variable has its own noise. The sum of published terms is therefore a second estimate (look) of their
 sum, and a sum minus one term is a second estimate of the other term. Such variables are found by the true
@@ -24,20 +24,22 @@ from microguard.sdc.cta.cell_keys.amount_posterior import looked_at_twice, uncer
 from microguard.sdc.cta.cell_keys.amounts import Perturbed
 from scipy.special import erf, expit
 
-#: Maximum number of other variables in a relation, and of variables that are compared (in order of name).
+#: Maximum number of other variables in a relation, and of variables that are compared (in alphabetical
+#: order).
 MOST_TERMS, MOST_COMPARED = 3, 12
-#: Minimum number of cells above 0 for a relation.
+#: Minimum number of cells above 0 in which a relation must hold.
 LEAST_CELLS = 3
-#: Relative error allowed for a multiple.
+#: Maximum relative error of a multiple.
 ROUNDING = 1e-9
-#: Smallest variance of an estimate, in squared units and relative to the largest variance: some estimates may
-#: be linear combinations of others.
+#: Smallest variance of an estimate, in squared units and relative to the largest variance, because some
+#: estimates may be linear combinations of others.
 _LEAST_VARIANCE, _REDUNDANT = 1e-6, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class RelatedAmounts:
-    """Further estimates of the cells of a table from other published variables, and the reverse.
+    """Further estimates of a table's cells from other published variables, and of these variables from the
+    table.
 
     Attributes
     ----------
@@ -58,11 +60,13 @@ class RelatedAmounts:
 
     @property
     def measures(self) -> tuple[tuple[str, ...], ...]:
-        """Return the names of the variables of each relation."""
+        """Return the names of the variables in each relation."""
         return tuple(names for names, _ in self.relations)
 
     def within_level(self, chosen: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Return the probability of each chosen cell given all its estimates; 0 if there is only one."""
+        """Return for each chosen cell the disclosure probability given all its estimates; 0 if there is only
+        one estimate.
+        """
         found = np.zeros(len(chosen))
         for looks in self._looks:
             _, here, there = np.intersect1d(chosen, looks.cells, return_indices=True)
@@ -75,12 +79,14 @@ class RelatedAmounts:
 
     @property
     def earlier(self) -> float:
-        """Return the largest probability of an amount that is sensitive in one of the other variables."""
+        """Return the largest disclosure probability of an amount that is sensitive in one of the other
+        variables.
+        """
         return max((looks.earlier for looks in self._looks), default=0.0)
 
     @cached_property
     def _looks(self) -> list[_Looks]:
-        """Return each estimate (look) separately, and the estimates that several cells share."""
+        """Return the estimates (looks) one by one, and the estimates that several cells have in common."""
         variance, entropy = uncertainty(self.noisy)
         errors = np.where(self.noisy.scale > 0, self.noisy.first - self.amounts, 0.0)
         names = sorted({name for measures, _ in self.relations for name in measures})
@@ -106,7 +112,7 @@ class RelatedAmounts:
 
 @dataclass(frozen=True, eq=False)
 class _Looks:
-    """Estimates (looks) available for the same cells: (cells,) arrays and (looks, terms) factors."""
+    """Estimates (looks) of the same cells: (cells,) arrays and (looks, terms) factors."""
 
     cells: np.ndarray
     factors: np.ndarray
@@ -120,13 +126,13 @@ class _Looks:
 
     @cached_property
     def _errors(self) -> np.ndarray:
-        """Return the error of each look, (cells, looks)."""
+        """Return the error of each estimate, (cells, looks)."""
         found: np.ndarray = self._of_terms("errors") @ self.factors.T
         return found
 
     @cached_property
     def _covariance(self) -> np.ndarray:
-        """Return the covariance of the looks, (cells, looks, looks)."""
+        """Return the covariance of the estimates, (cells, looks, looks)."""
         spread = np.einsum("kt,ct,lt->ckl", self.factors, self._of_terms("deviations") ** 2, self.factors)
         least = _LEAST_VARIANCE + _REDUNDANT * np.trace(spread, axis1=1, axis2=2)
         found: np.ndarray = spread + least[:, None, None] * np.eye(len(self.factors))
@@ -134,7 +140,7 @@ class _Looks:
 
     @cached_property
     def averaged(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the error and the variance of the best average of the estimates."""
+        """Return the error and the variance of the minimum-variance average of the estimates."""
         ones = np.ones((len(self.cells), len(self.factors), 1))
         weights = np.linalg.solve(self._covariance, ones)[:, :, 0]
         total = weights.sum(axis=1)
@@ -142,13 +148,13 @@ class _Looks:
 
     @cached_property
     def _with_own(self) -> np.ndarray:
-        """Return the covariance of the differences of the looks from the published amount."""
+        """Return the covariance of the differences between the estimates and the published amount."""
         found: np.ndarray = self._covariance + self.own_variances[:, None, None]
         return found
 
     @cached_property
     def solved(self) -> np.ndarray:
-        """Return the probability that a reader who tries all draws identifies the right combination.
+        """Return the probability that a reader who tries all draws finds the right combination.
 
         The right combination has the probability of its draws. A wrong combination fits by chance, within the
         rounding of all amounts of a relation; its probability is that of normal noise of the same variance.
@@ -163,7 +169,7 @@ class _Looks:
 
     @property
     def earlier(self) -> float:
-        """Return the largest probability of a sensitive amount of a term."""
+        """Return the largest disclosure probability of a sensitive amount of one term."""
         largest = 0.0
         for term, factors in zip(self.terms, self.factors.T, strict=True):
             variance, level = term.deviations[self.cells] ** 2, term.levels[self.cells]
@@ -202,7 +208,7 @@ def related_amounts(
         if row is None or not known or cell.period != period or _is_other(cell.measure, table):
             continue
         term = terms.setdefault(cell.measure, _Term.of_no_cell(len(cells)))
-        if np.isnan(term.amounts[row]):  # the value published first is kept
+        if np.isnan(term.amounts[row]):  # a cell keeps the value that was published first
             term.add(row, cell, unit)
     own = cells.units.astype(float)
     return RelatedAmounts(noisy, own, tuple(_relations(own, terms, noisy.first - own)), terms)
@@ -211,7 +217,7 @@ def related_amounts(
 def _relations(
     own: np.ndarray, terms: dict[str, _Term], errors: np.ndarray
 ) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
-    """Return the names of variables that add up to another variable, and their factors."""
+    """Return the names of variables whose weighted sum is another variable, and their factors."""
     compared = sorted(terms)[:MOST_COMPARED]
     found: list[set[str]] = []
     for size in range(1, MOST_TERMS + 1):
@@ -228,7 +234,9 @@ def _relations(
 
 
 def _is_one_draw(term: _Term, errors: np.ndarray) -> bool:
-    """Return whether two variables have the same noise in all common cells: equal amounts have equal keys."""
+    """Return whether two variables have equal noise in all common cells, because equal amounts have equal
+    keys.
+    """
     common = ~np.isnan(term.amounts)
     return bool(np.abs(term.errors - errors)[common].max() <= ROUNDING * term.amounts[common].max())
 
@@ -239,7 +247,9 @@ def _is_other(measure: str, table: Table) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Term:
-    """A published variable: true amounts, unknown noise (deviation and entropy), protection levels."""
+    """A published variable: true amounts, unknown noise (standard deviation and entropy), and protection
+    levels.
+    """
 
     amounts: np.ndarray
     errors: np.ndarray
@@ -252,7 +262,9 @@ class _Term:
         return cls(np.full(count, np.nan), *(np.zeros(count) for _ in range(4)))
 
     def add(self, row: int, cell: PublishedCell, unit: float) -> None:
-        """Add a cell; if its noise is not stored, assume that readers know it up to the published digits."""
+        """Add a cell; if its noise is not stored, assume that readers know its amount up to the published
+        digits.
+        """
         assert cell.original is not None
         assert cell.value is not None
         error = float(cell.value - cell.original) if cell.error is None else cell.error
@@ -260,13 +272,15 @@ class _Term:
         self.errors[row] = error / unit
         self.deviations[row] = (abs(error) if cell.deviation is None else cell.deviation) / unit
         self.levels[row] = (cell.level or 0.0) / unit
-        # Only cell-key noise has few possible draws; lists of earlier software do not state their number.
+        # Only cell-key noise has few possible draws. Lists written by earlier versions do not contain their
+        # number.
         unknown = 0.0 if cell.deviation is not None or error == 0 else np.inf
         self.entropies[row] = unknown if cell.entropy is None else cell.entropy
 
 
 def _relation(own: np.ndarray, terms: np.ndarray) -> np.ndarray | None:
-    """Return factors with which terms add up to a variable in every common cell; None if there are none.
+    """Return factors for which the weighted sum of terms equals a variable in every common cell; None if
+    there are none.
 
     Each amount is rounded to the last digit, so that the tolerance is half a unit for each.
     """

@@ -1,4 +1,4 @@
-"""Write the private list of cells of a table: original, protected, levels and intervals."""
+"""Private list of a table's cells: original and protected values, levels and intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from microguard.sdc.cta import Adjustment
 from microguard.sdc.cta.disclosure_audit import Intervals
 
 CELLS = "cells.parquet"
-#: Number of largest contributions of each cell in the list, to judge what contributors learn.
+#: Number of largest contributions of each cell in the list, from which the knowledge of contributors is
+#: judged.
 LARGEST = 2
 
 
@@ -32,7 +33,7 @@ def write_cells(
     further: Mapping[str, Any] | None = None,
     sensitive: np.ndarray | None = None,
 ) -> None:
-    """Write the private list of cells; leave out columns that are not known yet.
+    """Write the private list of cells, without columns that are not known yet.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def write_cells(
 
 
 def exact_or_null(units: np.ndarray, digits: int) -> pa.Array:
-    """Return numbers in units as exact decimals, NULL for NaN."""
+    """Return numbers of units as exact decimals; NULL for NaN."""
     none = np.isnan(units)
     amounts = decimals(np.rint(np.where(none, 0.0, units)), digits)
     return pa.array(

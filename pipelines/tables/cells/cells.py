@@ -20,16 +20,16 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.relations import Tabulation, from_cells
 from scipy import sparse
 
-if TYPE_CHECKING:  # only of tables with suppressed cells
+if TYPE_CHECKING:  # only for tables with suppressed cells
     from microguard.sdc.suppression import Contributions
 
-#: Integers beyond this limit have no exact floating-point value; no cell may reach it.
+#: Upper limit of cell values; larger integers have no exact floating-point representation.
 LARGEST_UNITS = 2**53
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A table before protection, one row a cell.
+    """Table before protection, with one row for each cell.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Cells:
         return len(self.units)
 
     def keyed(self, secret: bytes) -> Cells:
-        """Return the cells with keyed digests, which identify no contributor to anyone without the key."""
+        """Return the cells with keyed digests, by which nobody without the key can identify a contributor."""
         if self.members is None:
             return self
         derived = hmac.new(secret, b"members of cells", hashlib.sha256).digest()
@@ -131,9 +131,9 @@ def tabulated(
     untied = int(np.count_nonzero(tabulation.nodes > 0)) - tied
     if untied:
         raise InputRejected(
-            f"The table has no margin above {untied} of its cells, where each is counted in each dimension: "
-            "expected the sum of every cell over every dimension. Add the missing margins to the table, or "
-            "correct table.parents and table.hierarchies."
+            f"The table has no margin above {untied} of its cells, counting each cell once for each "
+            "dimension: expected the sum of every cell over every dimension. Add the missing margins to "
+            "the table, or correct table.parents and table.hierarchies."
         )
     order = np.argsort(areas)
     codes = codes.iloc[order].reset_index(drop=True)
@@ -154,17 +154,17 @@ def tabulated(
 
 
 def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
-    """Return the array with `count` zeros, rows of zeros or empty texts appended."""
+    """Append `count` zeros, rows of zeros or empty texts to an array."""
     return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
 
 
 def number_of(identity: bytes, key: bytes = b"") -> int:
-    """Return a non-negative number derived from an identity."""
+    """Return a non-negative number that is derived from an identity."""
     return int.from_bytes(hmac.new(key, identity, hashlib.sha256).digest()[:8], "big") >> 1
 
 
 def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:
-    """Return exact decimals as integer numbers of units.
+    """Convert exact decimals to integer numbers of units.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The contributions of the records of a table, with their codes, in units of the last published digit.
+"""Contributions of the records of a table, with their codes, in units of the last published digit.
 
 Each record is first rounded to the published digits. Sums are then exact for any partitioning, and every
 margin equals the sum of its parts, also across linked tables. If a value has parts (`table.parts`), each
@@ -23,21 +23,21 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Code of a missing category in a table; if it is below a coarser code, it contains that code's name.
+#: Code of a missing category in a table; below a coarser code, it includes the name of that code.
 MISSING = "(missing)"
-#: Relative error of a sum of floating-point amounts that still counts as equal.
+#: Relative error up to which sums of floating-point amounts count as equal.
 FLOAT_ERROR = 1e-9
-#: Columns of a contribution: the weighted and rounded amount, the original amount, the contributor, and the
-#: percentage of a cell above which the contributor is protected.
+#: Columns of a contribution: weighted and rounded amount, original amount, contributor, and percentage of a
+#: cell above which the contributor is protected.
 AMOUNT, CONTRIBUTION, UNIT, THRESHOLD = "__amount", "__contribution", "__unit", "__threshold"
-#: Digits of a record's amount; sums may have ten digits more.
+#: Number of digits of a record's amount; sums may have ten digits more.
 _DIGITS = 28
 
 
 def contributions_of(
     frame: DataFrame, specification: Specification, table: Table, names: Mapping[str, str]
 ) -> DataFrame:
-    """Return the contributions of each record, with its codes."""
+    """Return the contributions of each record with its codes."""
     weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
     unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
     if table.holding is not None:
@@ -69,7 +69,9 @@ def contributions_of(
 
 
 def _identity(table: Table, weight: Column) -> Column:
-    """Return a text common to all rows of a record: its values, and its number among equal records."""
+    """Return a text that is equal for all rows of a record: its values, and its number among equal
+    records.
+    """
     given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
     columns = [label(name, table) for name in table.columns if name not in table.parts]
     columns += [column(str(name)).cast("string") for name in sorted(map(str, given))]
@@ -79,7 +81,7 @@ def _identity(table: Table, weight: Column) -> Column:
 
 
 def _codes_above(name: str, table: Table) -> Column:
-    """Return an array of a record's code, the codes above it, and NULL for the total."""
+    """Return an array with a record's code, its ancestors, and NULL for the total."""
     above: dict[str, list[str]] = {}
     for each, parent in table.parents[name].items():
         chain = [parent]
@@ -87,7 +89,7 @@ def _codes_above(name: str, table: Table) -> Column:
             chain.append(table.parents[name][chain[-1]])
         above[each] = chain
 
-    # run in a task, so that no plan contains codes of the records
+    # run in a task, so that query plans do not contain codes of records
     def chains_of_codes(codes: pa.Array) -> pa.Array:
         return pa.array([above.get(code) for code in codes.to_pylist()], pa.list_(pa.string()))
 
@@ -100,7 +102,9 @@ def _codes_above(name: str, table: Table) -> Column:
 
 
 def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
-    """Refuse records with a code that has parts: its cell would not be the sum of the parts."""
+    """Refuse records whose code has parts, because the cell of such a code would not be the sum of
+    its parts.
+    """
     above, code = frozenset(table.parents[name].values()), label(name, table)
 
     def have_parts(codes: pa.Array) -> pa.Array:
@@ -114,14 +118,12 @@ def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
     if coarse:
         raise InputRejected(
             f"{coarse} record(s) have a code in {name} that is a parent of other codes: expected the finest "
-            "codes. Give them a finer one, or a code of their own in table.parents."
+            "codes. Use a finer code, or add a code for these records in table.parents."
         )
 
 
 def _threshold(frame: DataFrame, table: Table) -> Column:
-    """Return the share of a cell, in percent, above which a contributor is protected; NULL if never
-    protected.
-    """
+    """Return the share of a cell, in percent, above which a contributor is protected; NULL if it never is."""
     if table.request is not None:
         code, none = _code(frame, table.request), f.lit(None).cast("double")
         return reduce(
@@ -136,7 +138,7 @@ def _threshold(frame: DataFrame, table: Table) -> Column:
 
 
 def _code(frame: DataFrame, name: str) -> Column:
-    """Return a code as the specification writes it: "1", also if the file has 1.0 or surrounding blanks.
+    """Return a code as the specification writes it: "1" even if the file contains 1.0 or blanks around it.
 
     Integers become floating-point numbers if some values of the column are missing.
     """
@@ -154,7 +156,7 @@ def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Co
 
 
 def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> Column:
-    """Return an array of a record's total, whose label is NULL, and of its parts except those of 0."""
+    """Return an array of a record's total (whose label is NULL) and of its parts, without parts of 0."""
     parts = [_contributed(column(name).cast("double"), weight, digits) for name in columns]
     exact = f"decimal({_DIGITS},{digits})"
     total = [reduce(add, each).try_cast(exact) for each in zip(*parts, strict=True)]
@@ -175,14 +177,16 @@ def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> N
     unequal = frame.where(f.abs(value - parts) > half).count()
     if unequal:
         raise InputRejected(
-            f"In {unequal} record(s) {table.value} differs from the sum of {', '.join(columns)} by more than "
-            f"half of the last published digit ({table.digits} after the point). Correct the data, or name "
-            "the column that is left out in table.parts."
+            f"In {unequal} record(s), {table.value} differs from the sum of {', '.join(columns)} by more "
+            f"than half a unit of the last published digit ({table.digits} after the point). Correct the "
+            "data, or add the missing column to table.parts."
         )
 
 
 def label(name: str, table: Table) -> Column:
-    """Return the code as text; a missing code becomes a category, qualified by the code above it."""
+    """Return the code as text; a missing code becomes a category that includes the name of the code
+    above it.
+    """
     levels = table.levels_of(name)
     missing = f.lit(MISSING)
     if len(levels) > 1:

@@ -1,4 +1,4 @@
-"""Read the cells of a finished table, and recompute its margins in units of the last published digit."""
+"""Cells of a finished table; its margins are recomputed in units of the last published digit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.summation import Summation
 from pyspark.sql import DataFrame
 
-#: Rounding error of floating-point sums, relative to a total.
+#: Rounding error of floating-point sums, relative to the total.
 _FLOAT_TOLERANCE = 1e-9
 _LEVELS = (
     "lower_protection",
@@ -62,8 +62,8 @@ def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
     units = numbers[table.value] * scale
     if codes.isna().any(axis=None) or np.any(np.abs(units) >= LARGEST_UNITS):
         raise InputRejected(
-            "A cell has no code in a dimension, or a value with too many digits. Give every cell its codes "
-            f"({table.total!r} where it is summed over), and its value in a larger unit."
+            "A cell has no code in a dimension, or a value with too many digits. Add the codes "
+            f"({table.total!r} where a dimension is summed over), or use a larger unit for the values."
         )
     input_columns: dict[str, np.ndarray] = {
         key: numbers[name] * scale for key in _LEVELS if (name := getattr(table, key)) is not None
@@ -73,7 +73,8 @@ def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
     for key, array in input_columns.items():
         if np.any(array < 0):
             raise InputRejected(
-                f"{int(np.sum(array < 0))} cell(s) have negative {key.replace('_', ' ')}; expected 0 or more."
+                f"{int(np.sum(array < 0))} cell(s) have negative {key.replace('_', ' ')}, expected at least "
+                "0. Correct them."
             )
     if table.status is not None:
         input_columns["status"] = _statuses(rows["status"], table)
@@ -99,30 +100,33 @@ def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
 
 
 def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
-    """Return the (cells,) status that `table.status` has for each cell; empty if there is none."""
+    """Return the status of each cell in `table.status`, (cells,); empty if there is none."""
     words = [each for each in STATUSES if each and (each != SUPPRESSED or table.suppressed)]
     meaning: Mapping[str, str] = table.statuses or {word: word for word in words}
     statuses = codes.str.strip().fillna("").map({"": "", **meaning})
     if statuses.isna().any():
         raise InputRejected(
             f"{int(statuses.isna().sum())} cell(s) have a code in {table.status} that table.statuses does "
-            "not name. Add the code with its meaning to table.statuses."
+            "not contain. Add the code with its meaning to table.statuses."
         )
     return statuses.to_numpy(object)
 
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:
-    """Round the cells that are not totals, and recompute totals that differ by rounding only."""
+    """Round the cells that are not totals, and recompute totals whose differences can be explained by
+    rounding.
+    """
     summation = Summation.from_relations(cells.tabulation.relations)
-    # tables are linked through totals, so no cell is free and the rounded table must add up
+    # tables are linked through totals, so no cell can be chosen freely and the rounded table must already be
+    # additive
     if summation is None:
         units = np.rint(cells.units)
         open_lines = int(np.count_nonzero(cells.tabulation.relations @ units))
         if open_lines:
             raise InputRejected(
                 f"{open_lines} total(s) differ from the sum of their parts. Tables that are linked through "
-                "totals cannot be recomputed with any table.tolerance. Correct the totals to add up "
-                "to the last published digit."
+                "totals cannot be recomputed, whatever table.tolerance is. Correct the totals to the exact "
+                "sums at the last published digit."
             )
         return replace(cells, units=units)
     relations, sizes = cells.tabulation.relations, np.abs(cells.units)
@@ -146,7 +150,7 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
 
 
 def _rounding(cells: Cells, table: Table) -> np.ndarray:
-    """Return the largest rounding difference of each constraint: half a unit for each cell in it.
+    """Return the largest rounding difference of each constraint: half a unit for each of its cells.
 
     The unit of a constraint is the largest power of ten, at most 1, that divides all its values.
     """

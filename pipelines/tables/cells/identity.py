@@ -1,4 +1,4 @@
-"""Identify a cell across tables: by measure, codes, contributors and amount.
+"""Identity of a cell across tables: measure, codes, contributors and amount.
 
 The codes are the finest ones of each dimension that is not summed over, so that they do not depend on the
 table. The secret draws of a cell depend on its identity: a cell gets new draws if its amount or its
@@ -22,17 +22,17 @@ from microguard.schemas.specification.table import Table
 COUNT = "(count)"
 """Measure of a frequency table."""
 CellCodes = tuple[tuple[str, str], ...]
-"""Column and code of each dimension that is not summed over, finest code only, ordered by column."""
+"""Column and code of each dimension that is not summed over (the finest code only), sorted by column."""
 
 
 def origin_of(specification: Specification) -> dict[str, str]:
-    """Return ``source`` and ``period`` of the units in a table."""
+    """Return the ``source`` and the ``period`` of the units in a table."""
     release = specification.release
     return {"source": release.source or release.name, "period": release.period or ""}
 
 
 def measures_of(table: Table) -> set[str]:
-    """Return the measure that is summed in the cells of a table."""
+    """Return the measure that is summed in a table."""
     columns = [table.value or COUNT, *(name for columns in table.parts.values() for name in columns)]
     return {_measure(name, table) for name in columns}
 
@@ -51,7 +51,7 @@ def cell_measures(cells: Cells, table: Table) -> list[str]:
 
 
 def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
-    """Return the codes that identify each cell in every table that contains the cell."""
+    """Return the codes that identify each cell in every table that contains it."""
     texts = {name: cells.codes[name].to_numpy(str) for name in cells.codes}
     labels: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
     for columns in families(table):
@@ -65,7 +65,7 @@ def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
 
 
 def identical_members(cells: Cells, table: Table) -> np.ndarray:
-    """Return (cells,) numbers; cells with equal contributors and value have equal numbers.
+    """Return a number for each cell, (cells,), which is equal for cells with the same contributors and value.
 
     The number is -1 if contributors are unknown. It is also -1 if the table has cells for empty combinations:
     a total and its only non-empty part are then two different cells.
@@ -80,7 +80,7 @@ def identical_members(cells: Cells, table: Table) -> np.ndarray:
 
 
 def draw_identities(cells: Cells, table: Table, origin: Mapping[str, str]) -> list[str]:
-    """Return the identity of each cell for the secret draws.
+    """Return the identity of each cell that its secret draw depends on.
 
     Amounts are identified by source, period, measure, codes, contributors and amount. Counts are identified
     by codes and contributors, or by codes and count if the contributors are unknown. An unchanged count has

@@ -1,4 +1,4 @@
-"""Tabulate microdata in Spark: codes, values in units of the last published digit, contributors."""
+"""Tabulation of microdata in Spark: codes, values in units of the last published digit, contributors."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ _RANK, _COUNT, _LARGEST, _GROSS = "__rank", "__count", "__largest", "__gross"
 _ASKED, _PROTECTED, _NOT_ASKED = "__asked", "__protected", -1.0
 _MARKS, _KNOWN = ("__mark_1", "__mark_2"), "__known"
 _CONTRIBUTIONS, _FEW = 2_000_000, 2
-"""Contributions to the finest codes that are all collected; of more, those of codes with so few contributors,
-who are the attackers that know cells of their own."""
+"""Maximum number of contributions to the finest codes that are all collected. If there are more, only those
+to codes with few contributors are collected; these contributors are the attackers who know cells of their
+own."""
 
 
 def contributions_needed(table: Table) -> int:
-    """Return the number of largest contributions that the rules need."""
+    """Return the number of largest contributions that the rules require."""
     two = 2 if table.estimable_within else 0
     noise = 0 if table.noise_scaling is None else len(table.noise_scaling.epsilon)
     return max([rule.n for rule in table.dominance] + [two, noise, 1 if table.request else 0])
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:
-    """Return the distinct grouping sets of all tables: the columns in which a kind of cell has a code."""
+    """Return the distinct grouping sets of all tables: sets of columns in which a kind of cell has a code."""
     sets: dict[tuple[str, ...], None] = {}
     for dimensions in table.tables:
         levels = [table.levels_of(dimension) for dimension in dimensions]
@@ -53,7 +54,7 @@ def grouping_sets(table: Table) -> list[tuple[str, ...]]:
 
 
 def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
-    """Count the records of a table, or sum their amounts.
+    """Count the records in the cells of a table, or sum their amounts.
 
     Parameters
     ----------
@@ -84,8 +85,8 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     aggregates = _asked(grouped.toPandas(), table, names)
     if aggregates[AMOUNT].isna().any():
         raise InputRejected(
-            "A record's value has too many digits for a table. Lower table.decimals, or give the values in a "
-            "larger unit."
+            "A record's value has too many digits for a table. Lower table.decimals, or use a larger unit "
+            "for the values."
         )
     if table.holding is not None and specification.unit is None:
         _refuse_unknown(records)
@@ -93,13 +94,14 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         raise InputRejected(
             f"table.requests: expected one of the codes {', '.join(table.requests)} in the column "
             f"{table.request}, found none in any record, so that nobody would be protected. Correct the "
-            "codes. If nobody asked in this file, leave table.request out: the rules then protect everybody."
+            "codes. If nobody requested protection in this file, leave table.request out: the rules then "
+            "protect everybody."
         )
     codes = aggregates[labels].rename(columns={alias: name for name, alias in names.items()})
     if any((codes[name] == table.total).any() for name in codes):
         raise InputRejected(
             f"The total mark {table.total!r} is also a code of a dimension. Set table.total to a text that "
-            "is no code."
+            "is not a code."
         )
     codes = codes.fillna(table.total)
     units = units_of(aggregates[AMOUNT], table.digits)
@@ -126,7 +128,9 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
 
 
 def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: Mapping[str, str]) -> Cells:
-    """Add each contributor's contribution to each cell; if there are too many, only those to small cells."""
+    """Add each contributor's contribution to each cell; if there are too many, add only those to
+    small cells.
+    """
     from microguard.pipelines.tables.suppression.contributors import contributions_of_records
 
     labels = list(names.values())
@@ -145,14 +149,16 @@ def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: M
 
 
 def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
-    """Return `grouping_sets` with all expanded dimensions, because records have a row for their totals."""
+    """Return `grouping_sets` including all expanded dimensions, because records have a row for their total in
+    these.
+    """
     expanded = table.expanded
     sets = [(*(name for name in each if name not in expanded), *expanded) for each in grouping_sets(table)]
     return list(dict.fromkeys(sets))
 
 
 def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows that are cells of a table: not every combination of expanded dimensions is one."""
+    """Return the rows that are cells of a table; some combinations of expanded dimensions are not."""
     if not table.expanded:
         return grouped
     labelled = grouped[list(names.values())].notna().to_numpy()
@@ -167,12 +173,12 @@ def _refuse_unknown(records: DataFrame) -> None:
     if unknown:
         raise InputRejected(
             f"{unknown} row(s) have no code in table.holding, and no variable has the role unit: expected a "
-            "holding of each record. Declare the unit, or give the records holdings of their own."
+            "holding for each record. Declare the unit, or add holdings to the records."
         )
 
 
 def _asked_for_protection(aggregates: pd.DataFrame, table: Table) -> dict[str, np.ndarray]:
-    """Return the contributors that must be protected, unless all must; see `Cells.input_columns`."""
+    """Return the contributors that must be protected; None if all must; see `Cells.input_columns`."""
     if table.request is None and table.waiver is None:
         return {}
     listed = [[each["threshold"] for each in contributions] for contributions in aggregates[_LARGEST]]
@@ -212,7 +218,9 @@ def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
 
 
 def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> DataFrame:
-    """Mark records that have no unit; their identity is the amount if no other record has the same amount."""
+    """Mark records without a unit; the amount is used as their identity if no other record has the same
+    amount.
+    """
     if table.counts:
         return _marked(records, f.lit(0), f.lit(False))
     alike = Window.partitionBy(*[names[dimension] for dimension in table.expanded], CONTRIBUTION)
@@ -220,14 +228,16 @@ def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> Da
 
 
 def _members(aggregates: pd.DataFrame) -> np.ndarray:
-    """Return the (cells,) digests as text, empty if no contributor is known."""
+    """Return the digests of contributors as text, (cells,); empty if no contributor is known."""
     marks = aggregates[list(_MARKS)].to_numpy(np.int64).astype(">i8")
     digests = np.array([row.tobytes().hex() for row in marks], dtype="<U32")
     return np.where(aggregates[_KNOWN].to_numpy(bool), digests, "")
 
 
 def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
-    """Compute sum, number of contributors and largest contributions for each combination of labels."""
+    """Compute the sum, the number of contributors and the largest contributions for each combination of
+    labels.
+    """
     size = f.abs(f.col(CONTRIBUTION)).cast("double")
     largest = f.array().cast("array<struct<size:double,threshold:double,weight:double>>")
     protected = f.col(THRESHOLD).isNotNull()
@@ -252,7 +262,7 @@ def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
 
 
 def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], most: int) -> DataFrame:
-    """Compute the cells of every level from the finest ones, whose contributors are disjoint."""
+    """Compute the cells of every level from the finest cells, whose contributors are disjoint."""
     together = f.sort_array(f.flatten(f.collect_list(_LARGEST)), asc=False)
     return finest.groupingSets(sets, *labels).agg(
         _total(),
@@ -266,7 +276,7 @@ def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], m
 
 
 def _together() -> list[Column]:
-    """Return the digest of all contributors, and whether at least one contributor is known."""
+    """Return the digest of all contributors, and whether at least one of them is known."""
     return [*(f.bit_xor(name).alias(name) for name in _MARKS), f.bool_or(_KNOWN).alias(_KNOWN)]
 
 

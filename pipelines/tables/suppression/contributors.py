@@ -1,4 +1,4 @@
-"""Find who contributes to which cell, and so what a contributor knows about suppressed cells.
+"""Contributors of each cell, which determine what a contributor knows about suppressed cells.
 
 For microdata all contributions are known. For finished cells only the number of contributors is known. Cells
 with one or two contributors then get anonymous contributors. Two cells share a contributor if a constraint
@@ -26,7 +26,7 @@ def contributions_of_records(
     names: Mapping[str, str],
     sets: Sequence[tuple[str, ...]],
 ) -> Contributions:
-    """Return the contributions to all cells whose contributors are complete.
+    """Return the contributions to all cells whose contributors are completely known.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _units(identities: pd.Series) -> np.ndarray:
 
 
 def contributions_of_numbers(cells: Cells) -> Contributions | None:
-    """Return contributions to cells if only the number of contributors is known."""
+    """Return contributions to cells if only the numbers of contributors are known."""
     if cells.contributors is None:
         return None
     number, total_of = cells.contributors.astype(np.int64), _parts(cells.tabulation.relations)
@@ -140,7 +140,9 @@ def contributions_of_numbers(cells: Cells) -> Contributions | None:
 
 
 def _split(cells: Cells, cell: int) -> list[float]:
-    """Return the amounts of one or two contributors: from the largest one if known, else two halves."""
+    """Return the amounts of one or two contributors: derived from the largest one if known, otherwise two
+    halves.
+    """
     value = float(cells.units[cell])
     assert cells.contributors is not None
     if cells.contributors[cell] == 1:
@@ -150,7 +152,7 @@ def _split(cells: Cells, cell: int) -> list[float]:
 
 
 def _parts(relations: sparse.csr_matrix) -> dict[int, list[np.ndarray]]:
-    """Return the parts of each total, for each constraint."""
+    """Return the parts of the total of each constraint."""
     lines: dict[int, list[np.ndarray]] = {}
     for start, stop in zip(relations.indptr[:-1], relations.indptr[1:], strict=True):
         columns, signs = relations.indices[start:stop], relations.data[start:stop]

@@ -1,4 +1,4 @@
-"""Store suppressed tables in the evidence, and join them to the problem of a later table of the same records.
+"""Suppressed tables in the evidence, which are joined to the problem of a later table of the same records.
 
 A reader may have all tables that were ever published. Constraints (lines) of an earlier table narrow the
 intervals of suppressed cells that it shares with a new table, and the reverse. So the problem of the new
@@ -64,13 +64,13 @@ class EarlierTable:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A problem followed by the cells of earlier tables, and these cells as the guarantee needs them."""
+    """Problem followed by the cells of earlier tables, and these cells as the guarantee needs them."""
 
     problem: SuppressionProblem
     earlier: EarlierCells | None
 
     def suppressed(self, own: np.ndarray) -> np.ndarray:
-        """Return the (cells,) suppressed cells of the joint problem, given those of this table."""
+        """Return the suppressed cells of the joint problem, (cells,), given those of this table."""
         return own if self.earlier is None else np.concatenate([own, self.earlier.suppressed])
 
 
@@ -83,7 +83,7 @@ def write_suppressed(
     lines: int,
     attackers: tuple[str, ...],
 ) -> None:
-    """Write the cells, lines and contributions of a problem to the evidence.
+    """Write the cells, constraints and contributions of a problem to the evidence.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def write_suppressed(
 
 
 def read_suppressed(folder: Path, release_id: str) -> EarlierTable:
-    """Read the table of a release from its evidence, without the tables joined to it.
+    """Read the table of a release from its evidence, without the tables that were joined to it.
 
     Raises
     ------
@@ -130,8 +130,8 @@ def read_suppressed(folder: Path, release_id: str) -> EarlierTable:
     if lost:
         raise GateRefused(
             f"The evidence of the table {release_id} is lost: expected {', '.join(lost)} in its folder, "
-            "found none. What readers know of its suppressed cells cannot be counted without it. Nothing was "
-            "published. Restore the evidence area from its back-up."
+            "found none. Without it, the knowledge of readers about its suppressed cells cannot be "
+            "counted. Nothing was published. Restore the evidence area from its back-up."
         )
     kept = pq.read_table(folder / CELLS)
     attackers = tuple(json.loads(kept.schema.metadata[b"attackers"]))
@@ -196,7 +196,7 @@ def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | 
 
 
 def _read_lines(folder: Path, *, own: bool, width: int) -> sparse.csr_matrix:
-    """Read the lines of this table, or those of the earlier tables."""
+    """Read the constraints of this table, or those of the earlier tables."""
     lines = pq.read_table(folder / LINES)
     lines = lines.filter(pc.equal(lines["own"], own))
     line, cell, sign = (lines[name].to_numpy() for name in ("line", "cell", "sign"))
@@ -211,7 +211,7 @@ def tables_before(areas: Areas, releases: Iterable[str]) -> list[EarlierTable]:
 
 
 def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iterable[EarlierTable]) -> Joined:
-    """Join the cells and lines of earlier tables to a problem.
+    """Join the cells and constraints of earlier tables to a problem.
 
     A cell of an earlier table equals a cell of this table with the same codes, or with the same contributors
     and value.
@@ -280,7 +280,9 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
 
 
 def amounts_of(problem: SuppressionProblem) -> dict[str, np.ndarray]:
-    """Return the values, protection levels and public knowledge of each cell, keyed by `_AMOUNTS`."""
+    """Return the values, protection levels and public knowledge of each cell; keys are those in
+    `_AMOUNTS`.
+    """
     return {
         "units": problem.values,
         "lower": problem.lower_level,
@@ -299,7 +301,7 @@ def _stay_sensitive(
     row: int,
     digits: int,
 ) -> None:
-    """Keep the levels that a cell had in an earlier table, even if the rule now requires less."""
+    """Keep the levels that a cell had in an earlier table, even if the rule now requires lower ones."""
     flags["primary"][place], flags["force"][place] = True, False
     for name in ("lower", "upper", "sliding"):
         arrays[name][place] = max(arrays[name][place], float(earlier.amounts[name][row].scaleb(digits)))
@@ -310,7 +312,7 @@ def _stay_sensitive(
 def _of_added(
     earlier: EarlierTable, position: np.ndarray, added: np.ndarray, digits: int
 ) -> list[Contributions]:
-    """Return the contributions to the cells that only earlier tables have."""
+    """Return the contributions to the cells that only earlier tables contain."""
     given = earlier.contributions
     cell = given["cell"].to_numpy()
     here = added[cell]

@@ -1,4 +1,4 @@
-"""Suppress the cells of a table of a pandas frame in one call, without Spark, files or a ledger.
+"""Suppression of the cells of a table of a pandas frame in one call, without Spark, files or a ledger.
 
 Nothing is published and no earlier table is taken into account, unlike with `microguard adjust`.
 """
@@ -27,7 +27,7 @@ COSTS = ("value", "number", "contributors")
 
 @dataclass(frozen=True, eq=False)
 class SuppressedFrame:
-    """A table with suppressed cells.
+    """Table with suppressed cells.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class SuppressedFrame:
     suppression: Suppression
 
     def grid(self, rows: int = 20, columns: int = 8) -> str:
-        """Return the first two dimensions as a grid of text, "x" where a cell is suppressed.
+        """Return the first two dimensions as a grid of text; "x" marks a suppressed cell.
 
         Cells of further dimensions are summed over. Primary and secondary cells look alike.
 
@@ -72,7 +72,7 @@ class SuppressedFrame:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        """Return the loss, the proved bounds, and the grid."""
+        """Return a text with the loss, the proved bounds, and the grid."""
         hidden = int((self.frame["status"] == "suppressed").sum())
         found, sizes = self.suppression, self.private["true"].abs()
         lost = float(sizes[self.frame["status"] == "suppressed"].sum() / max(sizes.sum(), 1e-300))
@@ -104,7 +104,8 @@ def suppress_table(
     effort: str = "standard",
     seed: int = 0,
 ) -> SuppressedFrame:
-    """Suppress the sensitive cells of a table, and further cells so that no attacker can compute the former.
+    """Suppress the sensitive cells of a table, and further cells so that no attacker can compute the
+    sensitive ones.
 
     Parameters
     ----------
@@ -144,8 +145,8 @@ def suppress_table(
     missing = [name for name in named if rows[name].isna().any()]
     if missing:
         raise InvalidParameter(
-            f"{', '.join(missing)}: expected a value in every row, found rows without; give them a code of "
-            "their own, or leave them out",
+            f"{', '.join(missing)}: expected a value in every row, found rows without one. Add a code for "
+            "these rows, or leave them out",
             variable=missing[0],
         )
     contributor = pd.Series(np.arange(len(rows)), rows.index) if unit is None else rows[unit]
@@ -171,7 +172,7 @@ def suppress_table(
     if p:
         rules.append(p_percent(largest, values, p, gross=gross))
     if not rules:
-        raise InvalidParameter("expected a rule: minimum_frequency, nk or p", variable="nk")
+        raise InvalidParameter("rule: expected minimum_frequency, nk or p, found none of them", variable="nk")
     rule = reduce(or_, rules)
     room = capacities(values, capacity, np.maximum(rule.lower, rule.upper))
     signed = bool(np.any(own["amount"] < 0))
@@ -210,7 +211,7 @@ def suppress_table(
 
 
 def _largest(own: pd.DataFrame, cells: int, most: int) -> np.ndarray:
-    """Return the (cells, most) largest contributions by size."""
+    """Return the largest contributions (cells, most), in descending order of size."""
     sizes = own.assign(size=own["amount"].abs()).sort_values(["cell", "size"], ascending=[True, False])
     rank = sizes.groupby("cell").cumcount().to_numpy()
     largest = np.zeros((cells, most))

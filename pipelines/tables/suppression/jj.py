@@ -1,4 +1,4 @@
-"""Write the problem and its solution as a tau-ARGUS `.jj` file for the evidence; it has the true values.
+"""Problem and solution as a tau-ARGUS `.jj` file for the evidence; the file contains the true values.
 
 Other solvers of cell suppression read such files. The status column has the solution: u is sensitive and
 suppressed (primary), m is suppressed to protect others (secondary), z must be published, s is published. In
@@ -20,7 +20,7 @@ NAME = "suppression.jj"
 
 
 def write_jj(path: Path, problem: SuppressionProblem, suppressed: np.ndarray, digits: int) -> None:
-    """Write cells with costs, status, bounds and levels, then the lines of the table.
+    """Write the cells with costs, status, bounds and levels, followed by the constraints of the table.
 
     The record of a cell has number, value, cost, status, lower and upper bound, and lower, upper and sliding
     level. The record of a table line has 0, the number of its cells, and each cell with its sign.

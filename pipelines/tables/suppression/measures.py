@@ -1,4 +1,4 @@
-"""Measure a table with suppressed cells: the loss for readers, and what attackers can still compute.
+"""Measures of a table with suppressed cells: the loss for readers, and what attackers can still compute.
 
 ``quality.json`` has these sections:
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 #: Intervals narrower than this share of the required width count as having width 0.
 _NOTHING = 1e-9
-#: Relative widths that differ by less than this count as equal.
+#: Maximum difference of relative widths that count as equal.
 _EQUAL = 1e-6
 #: Maximum number of sensitive cells that are listed by their numbers.
 _LISTED = 5
 
 
 def measured(comparison: CellComparison) -> dict[str, Any]:
-    """Return all measures by section, with amounts in values."""
+    """Return all measures by section; amounts are in values."""
     table, cells, rule = comparison.table, comparison.cells, comparison.by_rule
     unit = 10.0**-table.digits
     sections: dict[str, Any] = {
@@ -91,7 +91,7 @@ def _lost(suppressed: np.ndarray, sizes: np.ndarray) -> dict[str, Any]:
 
 
 def _by_level(nodes: np.ndarray, suppressed: np.ndarray, sizes: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Return the loss by the number of dimensions over which a cell is not summed."""
+    """Return the loss by the number of dimensions in which a cell has a code."""
     detail = np.count_nonzero(nodes, axis=1)
     for level in np.unique(detail).tolist():
         inside = detail == level
@@ -104,7 +104,7 @@ def required_widths(problem: SuppressionProblem, cells: np.ndarray) -> np.ndarra
 
 
 def intervals_by_attacker(audited: Audit, problem: SuppressionProblem) -> dict[str, Any]:
-    """Return the widths of intervals over the required widths, by kind of attacker."""
+    """Return the ratio of interval widths to required widths, by kind of attacker."""
     required = required_widths(problem, audited.cells)
     widths = (audited.highest - audited.lowest) / np.maximum(required, 1e-300)[:, None]
     section = {}
@@ -147,7 +147,7 @@ def suppression_columns(comparison: CellComparison) -> dict[str, Any]:
 
 
 class Suppressed(Measure["CellComparison", dict[str, Any]]):
-    """The loss for readers."""
+    """Loss of information for readers by suppression."""
 
     name, section = "suppression", dict[str, Any]
 
@@ -163,7 +163,7 @@ class Suppressed(Measure["CellComparison", dict[str, Any]]):
         }
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
-        """Return the loss in a sentence."""
+        """Return a sentence with the loss."""
         yield (
             f"{section['suppressed']:,} of {section['cells']:,} cells are suppressed, "
             f"{100 * section['share']:.3g} %, with {100 * section['value_suppressed']:.3g} % of all values."
@@ -171,7 +171,7 @@ class Suppressed(Measure["CellComparison", dict[str, Any]]):
 
 
 class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
-    """The intervals that attackers can compute."""
+    """Intervals that attackers can compute for suppressed cells."""
 
     name, section = "intervals", dict[str, Any]
 
@@ -190,7 +190,7 @@ class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
             least = "" if row.get("exact", True) else "at least "
             text = (
                 f"{_WHO[kind]}: the narrowest interval of a sensitive cell is {least}{row['narrowest']:.3g} "
-                f"times as wide as its levels ask for; {row['too_narrow']:,} of {row['cells']:,} are too "
+                f"times as wide as its levels require; {row['too_narrow']:,} of {row['cells']:,} are too "
                 "narrow."
             )
             yield learnt, text
@@ -200,5 +200,5 @@ _WHO = {
     "outsider": "Every reader",
     "single": "The only contributor of a cell",
     "pair": "Two contributors of a cell together",
-    "unit": "A contributor with all its own amounts",
+    "unit": "A contributor who knows all its own amounts",
 }

@@ -1,4 +1,4 @@
-"""Build the problem of cell suppression from cells, rules and `[table]`."""
+"""Problem of cell suppression, built from cells, rules and `[table]`."""
 
 from __future__ import annotations
 
@@ -70,19 +70,19 @@ def suppression_problem(
         )
     except ImpossibleProtection as error:
         raise InputRejected(
-            f"Readers would know a sensitive cell too closely whatever is suppressed: {error}. Raise "
+            f"Readers would know a sensitive cell too precisely, whatever is suppressed: {error}. Raise "
             f"table.capacity = {table.capacity:g}, or the capacities of these cells. Cells are numbered as "
             "in cells.parquet of the evidence. Nothing was published."
         ) from error
     except SdcError as error:
         raise InputRejected(
-            f"The input makes no table whose cells can be suppressed: {error}. Cells are numbered as in "
-            "cells.parquet of the evidence. Nothing was published."
+            f"The input cannot be tabulated as a table with suppressible cells: {error}. Cells are numbered "
+            "as in cells.parquet of the evidence. Nothing was published."
         ) from error
 
 
 def _costs(cells: Cells, specification: Specification) -> np.ndarray:
-    """Return the cost of each cell; every cost is positive."""
+    """Return the cost of suppressing each cell; every cost is positive."""
     table = table_of(specification)
     if table.cost_column is not None:
         return cells.input_columns["costs"]
@@ -99,7 +99,7 @@ def _costs(cells: Cells, specification: Specification) -> np.ndarray:
 
 
 def original_cells(cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None) -> OriginalCells:
-    """Return the cells before protection; for suppressed tables with the prior knowledge of attackers."""
+    """Return the cells before protection; for suppressed tables, with the attackers' prior knowledge."""
     own = len(cells)
     given = None if joined is None else joined.problem.contributions
     amounts: dict[str, Any] = {

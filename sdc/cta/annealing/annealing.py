@@ -49,7 +49,7 @@ class Segment(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of a run.
+    """State of an annealing run.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EnergyModel(ABC):
-    """Model of the cost of directions.
+    """Interface of models that compute the cost of directions (up or down).
 
     Attributes
     ----------
@@ -78,12 +78,12 @@ class EnergyModel(ABC):
 
     problem: Problem
     incidence: sparse.csc_matrix
-    #: Moves between two checks of the deadline.
+    #: Number of moves between two checks of the deadline.
     segment_moves: ClassVar[float] = 2e6
 
     @cached_property
     def columns(self) -> Columns:
-        """Return `incidence` in the form that the kernels use."""
+        """Return the matrix `incidence` as compressed columns for the kernels."""
         matrix = self.incidence
         return Columns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
 
@@ -117,7 +117,8 @@ class EnergyModel(ABC):
         """
         cells = np.flatnonzero(self.problem.forced < 0)
         start = self.problem.admissible(directions)
-        if len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0:  # all directions have the same energy
+        # no temperature is needed if all directions have the same energy
+        if len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0:
             return start
         deadline = deadline or Deadline.after(None)
         hot, cold = self.temperatures(cells)
@@ -137,7 +138,7 @@ class EnergyModel(ABC):
 
     @abstractmethod
     def run_segment(self, state: State, segment: Segment) -> None:
-        """Run one segment; the state changes in place."""
+        """Run one segment of an annealing run; the state changes in place."""
 
 
 @kernel

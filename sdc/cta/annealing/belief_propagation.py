@@ -27,28 +27,30 @@ from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Maximum number of sensitive cells of a constraint: half of this number of cells has 2^12 direction
-#: patterns.
+#: Maximum number of sensitive cells of a constraint. Half of them have at most 2^12 direction patterns, which
+#: are enumerated.
 MOST_CELLS = 24
 #: Temperature relative to the mean level times the mean constraint weight. At 20x20x20 results are equal from
 #: 0.2 to 0.6; at 36x36x36 0.4 leaves 5 % larger residuals.
 TEMPERATURE = 0.3
-#: Share of its previous belief that a cell keeps in the last round; it grows linearly from 0. With 0.6 the
-#: residuals are 1 % larger.
+#: Maximum weight of the previous belief of a cell, reached in the last round; the weight grows linearly from
+#: 0. With 0.6 the residuals are 1 % larger.
 MEMORY = 0.3
-#: Share of the previous message in a new one. Without damping, the messages of short constraints oscillate.
+#: Damping: weight of the previous message in a new one. Without damping, the messages of short constraints
+#: oscillate.
 DAMPING = 0.5
 #: Standard deviation of the random initial beliefs, which break the symmetry of up and down.
 INITIAL_SPREAD = 0.1
-#: Standard deviation of the logarithms of the random factors of constraint weights: this number divided by
-#: the square root of the number of cells, and its maximum. On small tables, runs with equal weights have the
-#: same result. On large tables, random factors increase the residuals.
+#: Random factors of constraint weights. The standard deviation of their logarithms is the first number
+#: divided by the square root of the number of cells, at most the second number. On small tables all runs with
+#: equal weights have the same result; on large tables random factors increase the residuals.
 WEIGHT_SPREAD, MOST_SPREAD = 5.0, 0.3
-#: Decimals of the random factors: exponentials may differ in the last bit between processors.
+#: Number of decimals to which the random factors are rounded, because exponentials may differ in the last bit
+#: between processors.
 DECIMALS = 9
-#: Log-odds above which the probability rounds to 1 in floating-point arithmetic.
+#: Maximum log-odds; above it the probability rounds to 1 in floating-point arithmetic.
 _CERTAIN = 30.0
-#: Rounds between two checks of the deadline.
+#: Number of rounds between two checks of the deadline.
 _CHECK_INTERVAL = 20
 _TINY = 1e-290
 
@@ -84,7 +86,7 @@ class Halves(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """State of a run, in log-odds of up.
+    """State of a run of belief propagation, in log-odds of the direction up.
 
     Attributes
     ----------
@@ -136,7 +138,7 @@ class BeliefPropagation:
         return cls(problem, rows, _halves(problem, incidence), weights / (TEMPERATURE * scale))
 
     def run(self, rounds: int, seed: int, deadline: Deadline) -> np.ndarray:
-        """Run `rounds` rounds and return the more likely directions (p,).
+        """Run `rounds` rounds of belief propagation and return the more likely direction of each cell, (p,).
 
         The seed determines the initial beliefs and small random changes of the constraint weights.
         """
@@ -191,7 +193,7 @@ def _halves(problem: Problem, incidence: sparse.csr_matrix) -> Halves:
 
 @kernel
 def _update_beliefs(rows: Rows, state: Messages, forced: np.ndarray, memory: float) -> None:
-    """Add up the messages and the reinforcement of each cell."""
+    """Compute the beliefs: for each cell, its reinforcement plus the sum of the messages to it."""
     for cell in range(len(state.beliefs)):
         if forced[cell] < 0:
             belief = state.reinforcement[cell]
@@ -222,13 +224,13 @@ def _update_messages(
 
 @borrowing
 def _cavity(cells: np.ndarray, state: Messages, entry: int) -> float:
-    """Return the log-odds of the cell of an entry without the message of its constraint."""
+    """Return the log-odds of an entry's cell without the message from the entry's own constraint."""
     return max(-_CERTAIN, min(_CERTAIN, state.beliefs[cells[entry]] - state.to_cells[entry]))
 
 
 @borrowing
 def _pattern_weights(cells: np.ndarray, state: Messages, begin: int, end: int, weights: np.ndarray) -> None:
-    """Compute the probabilities of all patterns of some entries from their cavity log-odds."""
+    """Compute the probabilities of all direction patterns of some entries from their cavity log-odds."""
     weights[0] = 1.0
     count = 1
     for entry in range(begin, end):
@@ -280,7 +282,7 @@ def _match_halves(
 
 @borrowing
 def _messages_of_half(cells: np.ndarray, state: Messages, begin: int, end: int, shares: np.ndarray) -> None:
-    """Compute the messages to the cells of a half by marginalising the last cell, one after the other."""
+    """Compute the messages to the cells of a half by marginalising the other cells, one at a time."""
     count = 1 << (end - begin)
     for entry in range(end - 1, begin - 1, -1):
         count //= 2

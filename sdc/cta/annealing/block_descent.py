@@ -28,21 +28,22 @@ from microguard.sdc.solver import Limits, solve
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Number of constraints of a block whose linear program is solved once, and of a block in which directions
-#: are flipped: larger blocks give better solutions, smaller ones cheaper flips.
+#: Number of constraints of a block: the first if its linear program is solved once, the second if its
+#: directions are flipped. Larger blocks give better solutions, smaller blocks cheaper flips.
 SOLVED_CONSTRAINTS, FLIPPING_CONSTRAINTS = 3000, 500
 #: Factor by which blocks grow while constraints are violated.
 WIDENING = 4
-#: Share of the constraints of a block, nearest to its first, at which no other block of the pass starts.
+#: Core of a block: share of its constraints that are nearest to its first one. No other block of the same
+#: pass starts in it.
 CORE = 0.4
 #: Work of the flips of a block, relative to one solve of its program.
 FLIP_PROGRAMS = 15
-#: Minimum relative gain of a pass of flips for another pass to follow.
+#: Minimum relative gain of a pass of flips; after a smaller gain no further pass is run.
 LEAST_GAIN = 1e-3
-#: Number of constraints of a block whose directions an integer program optimises, the maximum share of all
-#: constraints, and node limit and relative gap of the program.
+#: Integer programs over the directions of a block: number of constraints of the block, maximum share of all
+#: constraints, node limit and relative gap.
 OPTIMISED_CONSTRAINTS, OPTIMISED_SHARE, NODES, GAP = 1600, 0.75, 30, 1e-4
-#: Maximum number of integer programs. It limits the number if each program takes nearly no work.
+#: Maximum number of integer programs, for the case that each takes nearly no work.
 MOST_OPTIMISED_BLOCKS = 60
 
 
@@ -57,7 +58,7 @@ class _Block:
 
 @dataclass(eq=False)
 class BlockDescent:
-    """Directions and deviations of a table, improved block by block.
+    """Block descent: the directions and deviations of a table, improved block by block.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class BlockDescent:
         return self.problem.cost(self.deviations) / self.problem.objective_unit
 
     def solve_blocks(self, seed: int, deadline: Deadline) -> None:
-        """Run one pass of wide blocks, then of successively wider ones around violated constraints."""
+        """Run one pass of wide blocks, followed by successively wider blocks around violated constraints."""
         rng = np.random.default_rng(seed)
         size = SOLVED_CONSTRAINTS
         starts = np.arange(self.problem.constraints.shape[0])
@@ -103,7 +104,7 @@ class BlockDescent:
             starts, size = self._violated_constraints(), size * WIDENING
 
     def flip_blocks(self, most_work: float, seed: int, deadline: Deadline) -> None:
-        """Run passes of small blocks with flips until the work is used up or a pass gains little."""
+        """Run passes of flips in small blocks until the work is used up or a pass gains little."""
         rng = np.random.default_rng(seed)
         before, most_work = np.inf, self.work + most_work
         while self.cost < before * (1 - LEAST_GAIN) and self.work < most_work and not deadline.passed:
@@ -112,7 +113,7 @@ class BlockDescent:
             self._pass(starts, FLIPPING_CONSTRAINTS, FLIP_PROGRAMS, most_work, deadline)
 
     def _violated_constraints(self) -> np.ndarray:
-        """Return constraints that are violated or contain a cell outside its levels and capacities."""
+        """Return the constraints that are violated or contain a cell outside its levels or capacities."""
         problem, deviations = self.problem, self.deviations
         lowest, highest = np.zeros((2, len(deviations)))
         lowest[problem.free], highest[problem.free] = -problem.fall, problem.rise
@@ -126,7 +127,7 @@ class BlockDescent:
     def _pass(
         self, starts: np.ndarray, size: int, flip_programs: int, most_work: float, deadline: Deadline
     ) -> None:
-        """Improve blocks of `size` constraints until each start was in the core of a block."""
+        """Improve blocks of `size` constraints until each start constraint was in the core of a block."""
         remaining = np.zeros(self.problem.constraints.shape[0], dtype=bool)
         remaining[starts] = True
         for first in starts:
@@ -135,7 +136,7 @@ class BlockDescent:
             if remaining[first]:
                 block = self._graph.nearest(np.array([first]), size)
                 remaining[block[: int(CORE * size)]] = False
-                with suppress(TimeUp, SolverFailed):  # the block then remains unchanged
+                with suppress(TimeUp, SolverFailed):  # a block without solution remains unchanged
                     self._improve(np.sort(block), flip_programs, deadline)
 
     def optimise_blocks(self, whole: Search, most_work: float, seed: int) -> None:
@@ -208,7 +209,9 @@ class BlockDescent:
                 self.deviations[block.inside] = search.best.deviations[block.inside]
 
     def _block(self, constraints: np.ndarray) -> _Block | None:
-        """Build the subproblem of the cells that occur in no other constraints; None if there are none."""
+        """Build the subproblem of the cells whose constraints are all in the block; None if there are
+        none.
+        """
         rows = sparse.csr_matrix(self.problem.constraints[constraints])
         met, times = np.unique(rows.indices, return_counts=True)
         inside = met[times == self._constraints_of_cell[met]]

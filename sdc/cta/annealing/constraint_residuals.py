@@ -23,16 +23,18 @@ from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
 
-#: First temperature, and maximum of the last temperature, relative to the mean level times the mean
-#: constraint weight.
+#: First temperature, and maximum of the last one, relative to the product of mean level and mean constraint
+#: weight.
 HOT, WARMEST_END = 0.75, 0.02
-#: Ratio of last to first temperature from which the temperature decreases linearly.
+#: Minimum ratio of last to first temperature for which the temperature decreases linearly; otherwise
+#: geometrically.
 LINEAR_FROM = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualSum(EnergyModel):
-    """Weighted sum of |residual| over the constraints; weights are the costs of the cheapest free cells.
+    """Weighted sum of the absolute residuals; the weight of a constraint is the cost of its cheapest free
+    cell.
 
     The result of a run is its last state: storing the best directions would take p operations per
     improvement, whereas a flip takes a few additions.
@@ -57,12 +59,12 @@ class ResidualSum(EnergyModel):
         """Derive the temperatures from mean level and weight, and from the number of cells per constraint."""
         touched = np.unique(self.incidence.indices)
         scale = float(np.mean(self.problem.swing)) / 2 * float(np.mean(self.weights[touched]))
-        # constraints with more cells can have smaller residuals
+        # constraints with more cells allow smaller residuals
         end = min(WARMEST_END, (len(touched) / len(cells)) ** 2)
         return HOT * scale, end * scale
 
     def run_segment(self, state: State, segment: Segment) -> None:
-        """Propose a flip of each cell, in their order, in each sweep."""
+        """In each sweep, propose a flip of each cell in the order of the cells."""
         _anneal(self.columns, self.problem.swing, self.weights, state, segment)
 
 
@@ -83,7 +85,8 @@ def constraint_weights(problem: Problem) -> np.ndarray:
 
 @kernel
 def _temperature(segment: Segment, sweep: int) -> float:
-    """Return the temperature of a sweep: linear, or geometric if the last temperature is very low.
+    """Return the temperature of a sweep: it falls linearly, or geometrically if the last temperature is very
+    low.
 
     Cells with large levels stop changing at about half of the first temperature. A linear schedule spends
     more time there than a geometric one.

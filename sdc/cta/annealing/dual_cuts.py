@@ -1,4 +1,4 @@
-"""Annealing of directions on a bundle of cuts from the duals of the linear program (Benders cuts).
+"""Simulated annealing under a bundle of Benders cuts, which are derived from the duals of the linear program.
 
 The cost of directions is convex, so each evaluation gives a cut: for other directions B' the cost is at least
 ``cost + gradient @ (B' - B)``. Far from the evaluated directions the cuts are weak. The energy there comes
@@ -21,18 +21,19 @@ from microguard.sdc.cta.program.fixed_directions import Evaluation
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.kernels.compile import kernel
 
-#: Maximum number of cuts. The latest cuts are kept, because they are near the incumbent (best solution).
+#: Maximum number of cuts. The latest cuts are kept, because they are near the incumbent (the best known
+#: solution).
 MAX_CUTS = 500
-#: First temperatures of the rounds, used in turn, relative to the cost of the incumbent beyond the
-#: unavoidable part: low temperatures refine the incumbent, high temperatures lead away from it. The last
-#: temperature of a round is the first one times `COOLING`.
+#: First temperatures of the rounds, used in turn, relative to the avoidable part of the incumbent's cost. Low
+#: temperatures refine the incumbent; high temperatures search far from it. The last temperature of a round is
+#: its first one times `COOLING`.
 TEMPERATURES = (0.003, 0.01, 0.02, 0.006)
 COOLING = 0.01
 
 
 @dataclass(frozen=True)
 class CutParams:
-    """Number of rounds, sweeps per round, and maximum work of the linear programs."""
+    """Parameters of annealing on cuts: rounds, sweeps per round, and maximum work of the linear programs."""
 
     rounds: int
     sweeps: int
@@ -115,7 +116,7 @@ def _anneal(
     guess: np.ndarray,
     segment: Segment,
 ) -> np.ndarray:
-    """Return the best directions that differ from the start, whose cost is known.
+    """Return the best directions found that differ from the start solution, whose cost is already known.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from scipy import sparse
 
 
 def flip_by_duals(search: Search, work: float) -> None:
-    """Flip one cell, or two cells of a constraint, until no flip improves or the work is used up.
+    """Flip one cell, or two cells of one constraint, until no flip improves the cost or the work is used up.
 
     The reduced costs bound the change of the objective from below, so flips without predicted gain are
     skipped.
@@ -45,7 +45,9 @@ def flip_by_duals(search: Search, work: float) -> None:
 def _candidates(
     gradient: np.ndarray, directions: np.ndarray, forced: np.ndarray, neighbours: sparse.csr_matrix
 ) -> list[tuple[int, ...]]:
-    """Return single flips and opposite pairs with a negative predicted change, in ascending order of it."""
+    """Return single flips and opposite pairs whose predicted cost change is negative, in ascending order of
+    it.
+    """
     change = np.where(directions > 0, -gradient, gradient)
     change = np.where(forced >= 0, np.inf, change)
     moves: list[tuple[float, tuple[int, ...]]] = [(c, (i,)) for i, c in enumerate(change) if c < 0]

@@ -28,29 +28,31 @@ from scipy import sparse
 
 #: Penalty per unit of violation of a capacity or protection level, in units of the most expensive cell.
 PENALTY = 50.0
-#: Number of descents, maximum number of annealing sweeps before each descent, and maximum number of passes of
-#: a descent. Longer descents are not better if margins are sensitive; the best of 64 is 1 to 2 % better than
+#: Number of descents, maximum number of annealing sweeps before each, and maximum number of passes in each.
+#: Longer descents are not better if margins are sensitive. The best of 64 descents is 1 to 2 % better than
 #: the best of 8.
 DESCENTS, DESCENT_SWEEPS, PASSES = 64, 100, 6
 #: Number of annealing runs.
 RUNS = 8
-#: Maximum number of sweeps of an annealing run, in total and per movable cell.
+#: Maximum number of sweeps of an annealing run, and maximum number of its moves per movable cell.
 MOST_SWEEPS, SWEEPS_PER_CELL = 20_000, 100
 #: First and last temperature, relative to the mean protection level.
 HOT, COLD = 10.0, 0.1
-#: The penalty increases as the temperature falls. It starts at the first share of its final value and reaches
-#: the final value after the second share of the run. With the full penalty no sensitive margin would ever
-#: change its direction.
+#: Schedule of the penalty, which increases while the temperature falls: its initial share of the final value,
+#: and the share of the run after which it reaches the final value. With the full penalty from the start, no
+#: sensitive margin would ever change its direction.
 FIRST_PENALTY, RISING = 0.02, 0.8
 #: Number of moves between two checks of the deadline.
 CHECKED_MOVES = 2e6
-#: Minimum gain of a shift, above the rounding error of sums.
+#: Minimum gain of a shift; smaller gains may be rounding errors of sums.
 LEAST_GAIN = 1e-9
 
 
 @dataclass(frozen=True)
 class DescentParams:
-    """Number of runs, sweeps of annealing on residuals in each, and passes of flips and shifts after it."""
+    """Parameters of descents: number of runs, annealing sweeps on residuals in each, and passes of flips and
+    shifts.
+    """
 
     runs: int
     sweeps: int
@@ -59,7 +61,7 @@ class DescentParams:
 
 @dataclass(frozen=True, eq=False)
 class InternalCellSolution:
-    """Result of a run.
+    """Result of a run of the internal-cell search.
 
     Attributes
     ----------
@@ -92,14 +94,18 @@ class _Cells(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Cells that contain an internal cell: containing[pointers[c]:pointers[c + 1]] for column c."""
+    """Cells whose value is a sum that contains an internal cell: containing[pointers[c]:pointers[c + 1]] for
+    column c.
+    """
 
     pointers: np.ndarray
     containing: np.ndarray
 
 
 class _Moves(NamedTuple):
-    """Columns (p,) of the sensitive cells, columns and positions of the free internal cells, swings (p,)."""
+    """Movable cells: columns of the sensitive cells, columns and positions of the free internal cells, and
+    swings.
+    """
 
     columns: np.ndarray
     free_columns: np.ndarray
@@ -153,7 +159,7 @@ class InternalCellSearch:
         return self.best_of(directions, params, seed, deadline).directions
 
     def anneal(self, moves: float, seed: int, deadline: Deadline) -> Iterator[InternalCellSolution]:
-        """Yield the results of `RUNS` annealing runs. The moves are divided among the runs.
+        """Yield the results of `RUNS` annealing runs, among which the allowed moves are divided.
 
         After the deadline only the first run is carried out.
         """
@@ -184,7 +190,7 @@ class InternalCellSearch:
     def best_of(
         self, directions: np.ndarray, params: DescentParams, seed: int, deadline: Deadline
     ) -> InternalCellSolution:
-        """Return the best of several descents.
+        """Return the best result of several descents.
 
         The first one starts from these directions, the others from random directions.
         """
@@ -252,7 +258,9 @@ def _cells(problem: Problem) -> _Cells:
 
 @kernel
 def _cell_cost(cells: _Cells, cell: int, deviation: float) -> float:
-    """Return the cost of a deviation plus the penalty of its distance from the feasible intervals."""
+    """Return the cost of a deviation plus the penalty of its distance from the feasible intervals of the
+    cell.
+    """
     distance = 0.0
     if deviation >= 0.0 and cells.up[cell] <= deviation:
         distance = max(0.0, deviation - cells.rise[cell])
@@ -289,7 +297,9 @@ def _move(sums: _Sums, deviations: np.ndarray, column: int, move: float) -> None
 
 @kernel
 def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int, cell: int) -> float:
-    """Return the best single-cell shift: it sets the cell or a margin to zero or to a protection level."""
+    """Return the best single-cell shift: the shift that sets the cell or one of its margins to zero or to a
+    level.
+    """
     best, step = -LEAST_GAIN, 0.0
     for a in range(sums.pointers[column], sums.pointers[column + 1]):
         other = sums.containing[a]
@@ -304,7 +314,8 @@ def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int,
 
 @kernel
 def _to_level(cells: _Cells, deviations: np.ndarray, cell: int, other: int, upper: bool) -> float:
-    """Return the shift of an internal cell that sets a cell containing it to zero or to a protection level.
+    """Return the shift of an internal cell that sets a given margin (or the cell) to zero or to a protection
+    level.
 
     The shift is clipped to the capacities of the internal cell. The shift is 0 if the direction is forbidden.
     """
@@ -326,7 +337,7 @@ def _anneal(
     directions: np.ndarray,
     deviations: np.ndarray,
 ) -> None:
-    """Anneal flips of sensitive internal cells and shifts of free ones, in random order, in place."""
+    """Anneal in place: flips of sensitive internal cells and shifts of free ones, in random order."""
     np.random.seed(segment.seed)
     flippable, free = segment.cells, moves.free
     for sweep in range(segment.first, segment.last):

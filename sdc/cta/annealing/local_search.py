@@ -1,4 +1,4 @@
-"""Local search over directions: start solutions, flips, and integer programs over parts of the directions.
+"""Local search over directions: start solutions, flips, and integer programs over subsets of the directions.
 
 Start solutions come from belief propagation, refined on the quadratic model in three or more dimensions. If a
 constraint has too many or too few sensitive cells for belief propagation, they come from annealing on the
@@ -30,21 +30,21 @@ from microguard.sdc.cta.program.directions import random_directions
 from microguard.sdc.cta.program.fixed_directions import Evaluation
 from microguard.sdc.cta.program.search import Search
 
-#: Number of sweeps of a refinement; four times as many do not improve the result.
+#: Number of sweeps of a refinement; four times as many sweeps do not improve the result.
 REFINEMENT_SWEEPS = 300
-#: Maximum number of constraints for a refinement. At 36x36x36, with 4,107 constraints, a refinement doubles
-#: the time and removes 0.5 % of the cost beyond the unavoidable part; at 20x20x20 it removes 3 % in a fifth
-#: of the time.
+#: Maximum number of constraints for a refinement. At 36x36x36 (4,107 constraints) it doubles the time and
+#: removes 0.5 % of the avoidable cost. At 20x20x20 it takes a fifth of the time and removes 3 %.
 REFINEMENT_CONSTRAINTS = 2500
-#: Maximum number of constraints for annealing on cuts: the matrix of the quadratic model is dense.
+#: Maximum number of constraints for annealing on cuts, because the quadratic model has a dense matrix.
 CUT_CONSTRAINTS = 6000
-#: Number of annealing runs on internal cells whose results, the best ones, are evaluated by a linear program.
+#: Number of annealing runs on internal cells that are evaluated by a linear program: those with the best
+#: results.
 EVALUATED_RUNS = 2
 
 
 @dataclass(frozen=True)
 class LocalSearchParams:
-    """Work of the phases.
+    """Work limits of each phase of the local search.
 
     Attributes
     ----------
@@ -71,7 +71,8 @@ class LocalSearchParams:
 
 
 def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
-    """Run all phases; the search keeps the best solution. Return the branch-and-bound nodes used.
+    """Run all phases of the local search; `search` keeps the best solution. Return the branch-and-bound nodes
+    used.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
     rng = np.random.default_rng(seed)
     internal = None if problem.summation is None else InternalCellSearch(problem)
     if internal is not None and not internal.only_internal:
-        # the residuals ignore that internal cells change sensitive margins
+        # residuals ignore that internal cells change sensitive margins
         _start_on_internal_cells(search, params, internal, rng)
     if not params.internal_moves or search.best is None or not search.best.feasible:
         start = _start_by_beliefs if params.belief_rounds else _start_by_annealing

@@ -1,5 +1,5 @@
-"""Large neighbourhood search: optimise the directions of some cells by an integer program while the other
-directions are fixed.
+"""Large neighbourhood search: an integer program optimises the directions of some cells while the others are
+fixed.
 
 Annealing and flips stop at directions that no change of one or two cells improves. An integer program over
 half of the cells is solved in seconds and can change any number of directions at once. A neighbourhood
@@ -19,11 +19,12 @@ from microguard.sdc.cta.program.search import Search
 from microguard.sdc.solver import Limits, Status, solve
 from scipy import sparse
 
-#: Share of the cells in the first neighbourhood, and the factor by which the share grows or shrinks.
+#: Share of the cells in the first neighbourhood, and the factor by which this share grows or shrinks.
 FIRST_SHARE, GROWTH = 0.7, 1.25
 #: Node limit and relative gap of an integer program.
 NODES, GAP = 60, 1e-4
-#: The search ends after this number of successive programs that reached the node limit without a gain.
+#: The search ends after this number of successive programs that reached the node limit without improving the
+#: cost.
 PATIENCE = 3
 
 
@@ -57,7 +58,7 @@ def search_neighbourhoods(search: Search, rounds: int, seed: int) -> int:
         if search.best is not incumbent:
             in_vain = 0
         elif solution.status is Status.OPTIMAL:
-            if share == 1.0:  # the directions are optimal
+            if share == 1.0:  # no free cell remains, so the directions are optimal
                 return nodes
             share = min(share * GROWTH, 1.0)
         else:

@@ -25,20 +25,19 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.stop import Deadline
 from scipy import linalg, sparse
 
-#: Constant added to the diagonal, relative to the mean of the diagonal, because redundant constraints are
-#: linearly dependent, and because residuals that no free cell can compensate must have a high but finite
-#: cost.
+#: Constant added to the diagonal, relative to its mean. It is needed because redundant constraints are
+#: linearly dependent. It also gives residuals that no free cell can compensate a high but finite cost.
 REGULARISATION = 1e-6
 #: First and last temperature relative to the mean change of energy by one flip.
 HOT, COLD = 0.5, 1e-3
-#: First temperature of a refinement, relative to `HOT`. At 10x10x20 a refinement removes 5 % of the cost
-#: beyond the unavoidable part at this temperature, at half and at twice of it, and 3 % at four times.
+#: First temperature of a refinement, relative to `HOT`. At 10x10x20, a refinement removes 5 % of the
+#: avoidable cost with this factor, its half and its double, and 3 % with four times the factor.
 REFINEMENT_HEAT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class QuadraticModel(EnergyModel):
-    """Quadratic energy r' G r of the residuals r. The result of a run is its best state.
+    """Quadratic energy r' G r of the residuals r. The result of a run is the best state that it visited.
 
     Attributes
     ----------
@@ -90,13 +89,13 @@ class QuadraticModel(EnergyModel):
 
     def run_segment(self, state: State, segment: Segment) -> None:
         """Propose flips of random cells."""
-        state.residuals[:] = self.residuals(state.directions)  # the kernel updates G r instead
+        state.residuals[:] = self.residuals(state.directions)  # the kernel updates G r itself
         _anneal(self.columns, self.problem.swing, self.matrix, state, segment)
 
 
 @kernel
 def forces_and_energy(matrix: np.ndarray, residuals: np.ndarray) -> tuple[np.ndarray, float]:
-    """Compute G r and r' G r."""
+    """Compute G r (the forces) and r' G r (the energy)."""
     forces = matrix @ residuals
     energy = 0.0
     for k in range(len(forces)):

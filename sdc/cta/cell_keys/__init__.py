@@ -1,1 +1,3 @@
-"""The cell key method: bounded, unbiased noise that is the same for the same records in every table."""
+"""Cell key method: bounded, unbiased noise that is the same in every table for cells with the same
+records.
+"""

@@ -16,15 +16,15 @@ from microguard.sdc.cta.cell_keys.posterior import linked_estimates
 from scipy import sparse
 from scipy.linalg import lapack, solve_triangular
 
-#: Rounding error of a difference of two amounts, relative to the level with which the difference is compared.
+#: Rounding error of a difference of two amounts, relative to the level that the difference is compared with.
 _ROUNDING = 1e-9
 #: Smallest variance of a cell, in squared units: a cell without noise would make the equations singular.
 _LEAST_VARIANCE = 1e-6
-#: Maximum number of constraints that are searched together, because their equations are dense. Constraints of
-#: the chosen cells come first.
+#: Maximum number of constraints that are evaluated together, because their equations are dense. Constraints
+#: of the requested cells have priority.
 _MOST_LINES = 4000
-#: Minimum share of the variance of a constraint that the other constraints do not explain. With a smaller
-#: share, the constraint counts as linearly dependent.
+#: Minimum share of a constraint's variance that the other constraints do not explain. Below it, the
+#: constraint counts as linearly dependent.
 _REDUNDANT = 1e-12
 
 
@@ -50,7 +50,7 @@ def within_level(noisy: Perturbed, cells: np.ndarray, levels: np.ndarray) -> np.
 def linked_within_level(
     noisy: Perturbed, relations: sparse.csr_matrix, cells: np.ndarray, levels: np.ndarray
 ) -> np.ndarray:
-    """Return `within_level` given all published cells.
+    """Compute `within_level` for a reader who uses all published cells of the table.
 
     Parameters
     ----------
@@ -82,7 +82,8 @@ def linked_within_level(
 def looked_at_twice(
     noisy: Perturbed, cells: np.ndarray, levels: np.ndarray, errors: np.ndarray, variances: np.ndarray
 ) -> np.ndarray:
-    """Return `within_level` given a second estimate of each cell with a normally distributed error.
+    """Compute `within_level` for a reader who has a second estimate of each cell with a normally distributed
+    error.
 
     Parameters
     ----------
@@ -106,8 +107,8 @@ def insider_within_level(
     cells: np.ndarray,
     levels: np.ndarray,
 ) -> np.ndarray:
-    """Return `within_level` given one constraint of the cell, for an attacker who is the only contributor to
-    another cell of that constraint.
+    """Compute `within_level` for an attacker who is the only contributor to another cell in a constraint of
+    the cell.
 
     The contributor knows the true value of the other cell; the remaining cells of the constraint have normal
     noise. Among all constraints and other cells, the pair with the largest probability is used.
@@ -148,7 +149,8 @@ def solved(
     contributors: np.ndarray,
     cells: np.ndarray,
 ) -> np.ndarray:
-    """Return the probability that a reader who tries all draws finds the true amount of each cell.
+    """Return the probability that a reader who tries all combinations of draws finds the true amount of each
+    cell.
 
     The reader tries the draws of each constraint, and of all cells together. The right combination has the
     probability of its draws. A wrong combination fits by chance, with the probability that normal noise of
@@ -195,8 +197,8 @@ def solved(
 def _solved_together(
     errors: np.ndarray, variance: np.ndarray, entropy: np.ndarray, lines: sparse.csr_matrix
 ) -> np.ndarray:
-    """Return the probability of the right combination of draws given several constraints, for each cell in
-    them.
+    """Return for each cell the probability that a reader finds the right draws of several constraints
+    jointly.
     """
     found = np.zeros(len(errors))
     spread = (lines @ sparse.diags_array(variance) @ lines.T).toarray()
@@ -217,19 +219,19 @@ def _solved_together(
 
 
 def _odds_of_one(residual: float, variance: float, entropy: float) -> float:
-    """Return the probability of the right combination of the draws of one constraint."""
+    """Return the probability that a reader finds the right draws of one constraint."""
     if variance <= _LEAST_VARIANCE:
         return 1.0
     return _share(-entropy, -(residual**2 / variance + np.log(2 * np.pi * variance)) / 2)
 
 
 def _share(right: float, wrong: float) -> float:
-    """Return the share of the right combination in the total odds, both given as logarithms."""
+    """Return the odds of the right draws as a share of the total odds, both given as logarithms."""
     return float(1 / (1 + np.exp(np.clip(wrong - right, -700.0, 700.0))))
 
 
 def uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variance and the entropy of the noise that a reader does not know, (cells,) each.
+    """Return the variance and the entropy of the noise that remain unknown to a reader, (cells,) each.
 
     Both are 0 if the amount is known.
     """
@@ -247,7 +249,7 @@ def uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _candidates(noisy: Perturbed, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the possible true amounts, as differences from the published amount, and their odds."""
+    """Return the possible true amounts (as differences from the published amount) and their odds."""
     return -noisy.scale[cells, None] * noisy.noise[cells], noisy.odds[cells]
 
 

@@ -1,5 +1,5 @@
-"""Cell-key noise for amounts: draws from a p-table (perturbation table), scaled by the largest contributions
-of a cell.
+"""Cell-key noise for amounts: draws from a perturbation table (p-table), scaled by a cell's largest
+contributions.
 
 The noise of a cell is a sum over its largest contributors. Each contributor has a scale and a draw from the
 p-table by a separate key. The scale is a share of the contribution; the share falls as the contribution grows
@@ -24,7 +24,8 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 @dataclass(frozen=True)
 class AmountScaling:
-    """Scale of the noise by the size of a contribution; amounts in the unit of the variable.
+    """Scale of the noise as a function of the size of a contribution; amounts are in the unit of the
+    variable.
 
     Attributes
     ----------
@@ -49,13 +50,16 @@ class AmountScaling:
         falling = all(0 < b <= a for a, b in zip(self.factors, self.factors[1:], strict=False))
         if not 0 < self.large <= self.small <= 1 or not self.flexpoint > 0 or not self.q >= 2:
             raise InvalidParameter(
-                "the scale of noise needs 0 < large <= small <= 1, a flexpoint above 0 and q of 2 or more"
+                "scale of the noise: expected 0 < large <= small <= 1, a flexpoint above 0 and q of at "
+                "least 2"
             )
         if not self.factors or self.factors[0] != 1 or not falling:
-            raise InvalidParameter("factors of contributors: expected 1 first, none above the one before it")
+            raise InvalidParameter(
+                "factors of contributors: expected 1 first, then factors that do not increase"
+            )
 
     def share(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the share of contributions of these sizes, the flex function."""
+        """Return the noise as a share of contributions of the given sizes (flex function)."""
         above = np.maximum(sizes, self.flexpoint) / self.flexpoint
         falling = (self.small * above - self.large) * (2 / (1 + above)) ** self.q
         return np.asarray(np.where(sizes < self.flexpoint, self.small, self.large + falling))
@@ -101,9 +105,14 @@ class AmountNoiseTable:
         amounts, published = np.asarray(amounts, float), np.asarray(published, float)
         probabilities = np.asarray(probabilities, float)
         if not len(amounts) or not len(published) == len(probabilities) == len(amounts):
-            raise InvalidParameter("a p-table needs one amount, published amount and probability a line")
+            raise InvalidParameter(
+                "p-table: expected an amount, a published amount and a probability in each line"
+            )
         if min(amounts.min(), published.min(), probabilities.min()) < 0:
-            raise InvalidParameter("a p-table has no negative amount, published amount or probability")
+            raise InvalidParameter(
+                "p-table: expected amounts, published amounts and probabilities of at least 0, found a "
+                "negative one"
+            )
         rows, row = np.unique(amounts, return_inverse=True)
         order = np.lexsort((published, row))
         row, size = row[order], np.bincount(row)
@@ -121,7 +130,7 @@ class AmountNoiseTable:
                 at = rows[np.argmax(wrong)]
                 raise InvalidParameter(f"row {at:g} of a p-table: expected {what}, found others")
         if len(rows) < 2 or rows[0] != 0 or odds[0] @ np.abs(noise[0]) > 0:
-            raise InvalidParameter("a p-table publishes 0 for 0, and has a row above 0")
+            raise InvalidParameter("p-table: expected that 0 is published as 0, and a row above 0")
         fixed = rows[1:][(odds[1:] * noise[1:] ** 2).sum(axis=1) < PROBABILITY_ERROR]
         if len(fixed):
             raise InvalidParameter(f"row {fixed[0]:g} of a p-table: expected noise, found none")
@@ -129,31 +138,31 @@ class AmountNoiseTable:
 
     @property
     def largest(self) -> float:
-        """Return the largest absolute noise over the scale."""
+        """Return the largest absolute noise, divided by the scale."""
         return float(np.abs(self.noise[self.odds > 0]).max())
 
     @property
     def deviation(self) -> float:
-        """Return the standard deviation of the noise of the last row, over the scale."""
+        """Return the standard deviation of the noise of the last row, divided by the scale."""
         return float(np.sqrt(self.odds[-1] @ self.noise[-1] ** 2))
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """Return the smallest integer key beyond each value of the noise, (rows, n)."""
+        """Return the upper limit of the integer keys that draw each value of the noise, (rows, n)."""
         steps = np.rint(np.cumsum(self.odds, axis=1) * KEY_SPAN).astype(np.uint64)
         steps[:, -1] = KEY_SPAN
         return steps
 
     def draw(self, ratios: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Return the noise divided by the scale, (cells,), of amounts with these ratios of amount to scale
-        and these keys.
+        """Draw the noise of each amount, divided by its scale, from its key and its ratio of amount to scale,
+        (cells,).
         """
         lower, weight = self._between(ratios)
         upper = np.minimum(lower + 1, len(self.rows) - 1)
         return np.asarray((1 - weight) * self._value(lower, keys) + weight * self._value(upper, keys))
 
     def possible(self, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the possible noise of amounts and its odds, both (cells, m), padded with odds of 0."""
+        """Return the possible values of the noise and their odds, both (cells, m), padded with odds of 0."""
         lower, weight = self._between(ratios)
         count = 2 * self.noise.shape[1]
         noise, odds = np.zeros((len(lower), count)), np.zeros((len(lower), count))
@@ -171,8 +180,8 @@ class AmountNoiseTable:
         return noise, odds
 
     def _between(self, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row at or below each ratio, and the relative position of the ratio between this row and
-        the next.
+        """Return the table row at or below each ratio, and the relative position of the ratio between this
+        row and the next.
         """
         lower = np.searchsorted(self.rows, ratios, "right") - 1
         upper = np.minimum(lower + 1, len(self.rows) - 1)
@@ -187,7 +196,7 @@ class AmountNoiseTable:
 
 @dataclass(frozen=True, eq=False)
 class Perturbed:
-    """Amounts with noise.
+    """Amounts after the noise was added.
 
     Attributes
     ----------
@@ -226,8 +235,8 @@ class AmountNoise:
 
     @property
     def separation(self) -> float:
-        """Return the separation point: contributions below it would have less scaled noise than the noise of
-        the small table.
+        """Return the separation point: below it, contributions get the noise of the small-value table, which
+        is larger there.
         """
         if self.small is None:
             return 0.0
@@ -250,9 +259,12 @@ class AmountNoise:
         """
         factors = self.scaling.factors
         if largest.shape != (len(values), len(factors)) or keys.shape != largest.shape:
-            raise ShapeMismatch(f"{len(values)} values need {len(factors)} contributions and keys each")
+            raise ShapeMismatch(
+                f"{len(values)} values: expected one row of contributions and keys for each, found "
+                f"{len(factors)}"
+            )
         if np.any(values < 0) or np.any(largest < 0):
-            raise InvalidParameter("noise of amounts: expected amounts of 0 or more, found negative ones")
+            raise InvalidParameter("noise of amounts: expected amounts of at least 0, found negative ones")
         amounts = np.asarray(values, float)
         result: tuple[np.ndarray, ...] = ()
         for place, factor in enumerate(factors):
@@ -285,7 +297,8 @@ class AmountNoise:
     def _scale(
         self, amounts: np.ndarray, sizes: np.ndarray, factor: float, *, first: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scale of the noise of one contributor, and whether it is drawn from the small table.
+        """Return the scale of the noise of one contributor, and whether it is drawn from the table of small
+        values.
 
         A scale above the amount itself is replaced by the amount, and the contribution by the contribution
         that has this scale. Contributors after the first have no noise below the separation point.
@@ -303,7 +316,7 @@ class AmountNoise:
 def _chosen(
     chosen: np.ndarray, of_chosen: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the first pair of arrays if `chosen`, otherwise of the second pair, padded to one
+    """Return rows of the first pair of arrays where `chosen`, otherwise of the second pair, padded to one
     width.
     """
     width = max(of_chosen[0].shape[1], others[0].shape[1])

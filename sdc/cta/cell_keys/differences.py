@@ -1,4 +1,4 @@
-"""Find totals that differ from their only part published above 0: not all parts published as 0 are then
+"""Find totals that differ from their only published part, which shows that parts published as 0 are not all
 empty.
 
 The same records have the same noise. So if all records of a total are in one part, the total and the part
@@ -21,7 +21,7 @@ _LEAST_ODDS = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Sets of parts published as 0, at least one of which is not empty.
+    """Sets of parts published as 0, of which at least one is not empty.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Differences:
 
     @classmethod
     def of(cls, relations: sparse.csr_matrix, published: np.ndarray) -> Differences:
-        """Find the totals that differ from their only part published above 0.
+        """Find the totals that differ from the only part of them that is published above 0.
 
         Parameters
         ----------
@@ -50,13 +50,13 @@ class Differences:
 
     @property
     def occupied(self) -> np.ndarray:
-        """Return the cells whose true count is certainly not 0: each is the only part published as 0 of a
-        differing total.
+        """Return the cells published as 0 whose true count is certainly not 0: the only such part of a total
+        that differs.
         """
         return np.unique(self.hidden[np.diff(self.hidden.indptr) == 1].indices)
 
     def known(self, found: Candidates, cells: np.ndarray, alone: Candidates) -> Candidates:
-        """Update the posterior of some cells with the knowledge of which totals differ.
+        """Update the posterior of some cells by the information which totals differ.
 
         Parameters
         ----------

@@ -10,13 +10,13 @@ _NEVER_DRAWN = 1e-12
 #: Tolerance of Newton's method: largest error of the mean and of the variance, relative to their scales.
 #: Rounding errors alone are 1e-14.
 _TOLERANCE = 1e-12
-#: Maximum number of halvings of a Newton step, and of Newton steps: about ten are needed.
+#: Maximum number of Newton steps, and of halvings of a step. About ten steps are needed.
 _HALVINGS, _STEPS = 60, 200
 
 
 def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
-    """Return the maximum-entropy probabilities of noise with mean 0 and this variance, or the nearest
-    possible variance.
+    """Return the maximum-entropy probabilities of noise with mean 0 and a given variance, or the nearest
+    feasible one.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
     values = np.asarray(noise, float)
     if not len(values) or values[0] > 0 or values[-1] < 0:
         raise InvalidParameter(
-            "noise: expected values on both sides of 0, as its mean is 0, found those of one side"
+            "noise: expected positive and negative values, because its mean is 0; found values of one sign "
+            "only"
         )
     below, above = values[values <= 0].max(), values[values >= 0].min()
     if variance <= -below * above:
@@ -60,11 +61,13 @@ def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
                 break
             step = step / 2
         multipliers = multipliers - step
-    raise SolverFailed(f"no odds of noise with variance {variance} were found in {_STEPS} steps")
+    raise SolverFailed(
+        f"noise with variance {variance}: found no probabilities in {_STEPS} steps; choose another variance"
+    )
 
 
 def _between(noise: np.ndarray, below: float, above: float) -> np.ndarray:
-    """Return the only probabilities of two values for which the mean is 0."""
+    """Return the unique probabilities of two values for which the mean is 0."""
     odds = np.zeros(len(noise))
     if below == above:
         odds[noise == 0] = 1.0

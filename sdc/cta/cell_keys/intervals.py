@@ -1,4 +1,4 @@
-"""Compute bounds on true counts from the bound on the noise and the additivity of the true counts.
+"""Compute bounds on the true counts that a reader can derive from the largest noise and additivity.
 
 The noise of a cell is at most D, so all published cells together bound every true count. If only one value is
 possible, the count is known. The bounds are optima of linear programs, rounded inwards to whole counts. They
@@ -16,13 +16,13 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits, Master, Program, Status
 from scipy import sparse
 
-#: Rounding tolerance of the bounds, which are whole numbers: the tolerances of the solver add less than this.
+#: Rounding tolerance of the bounds, which are whole numbers. It exceeds the tolerances of the solver.
 _SLACK = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
-    """Smallest and largest possible true counts of some cells.
+    """Smallest and largest possible true count of each requested cell.
 
     Attributes
     ----------
@@ -36,14 +36,14 @@ class CountIntervals:
 
     @property
     def determined(self) -> np.ndarray:
-        """Return which cells have only one possible count, (k,)."""
+        """Return for each cell whether only one count is possible, (k,)."""
         return np.asarray(self.lower == self.upper)
 
 
 def count_intervals(
     lower: np.ndarray, upper: np.ndarray, relations: sparse.csr_matrix, cells: np.ndarray
 ) -> CountIntervals:
-    """Bound the true counts of some cells by everything that is published.
+    """Bound the true counts of some cells, given all published values.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def count_intervals(
             solution = master.solve()
             if solution.status is not Status.OPTIMAL or solution.objective is None:
                 found = solution.status.value
-                raise SolverFailed(f"the counts left to cell {cell} could not be bounded: {found}")
+                raise SolverFailed(f"the possible counts of cell {cell} could not be bounded: {found}")
             ends[position, side] = sign * solution.objective
     ends = np.stack([np.ceil(ends[:, 0] - _SLACK), np.floor(ends[:, 1] + _SLACK)], axis=1)
     whole = ends.astype(np.int64)
@@ -76,9 +76,9 @@ def count_intervals(
 def _program(
     lower: np.ndarray, upper: np.ndarray, relations: sparse.csr_matrix
 ) -> tuple[Program, sparse.csr_matrix]:
-    """Return the linear program of the possible counts, and the matrix that expresses every cell as a sum of
-    its columns. The columns are the cells that are not totals if these determine all others, which makes the
-    program much smaller. Otherwise the columns are all cells.
+    """Return the linear program of the possible counts, and the matrix that computes all cells from its
+    columns. If the cells that are not totals determine all others, only they are columns, which makes the
+    program much smaller. Otherwise all cells are columns.
     """
     summation = Summation.from_relations(relations)
     if summation is None:

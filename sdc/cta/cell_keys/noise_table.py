@@ -1,5 +1,4 @@
-"""Noise table of the cell key method: probabilities of the noise by count, and the published value of a count
-with a key.
+"""Noise table of the cell key method: probabilities of the noise by count, and the noise drawn by a key.
 
 Every record has a secret random key, and the key of a cell is the sum of the record keys modulo 2^32 (Fraser
 and Wooton 2005; Thompson, Broadfoot and Elazar 2013). The same records therefore get the same noise in every
@@ -17,10 +16,10 @@ import numpy as np
 from microguard.sdc.cta.cell_keys.entropy import noise_of_largest_entropy
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Tolerances for the probabilities of a p-table, whose sum must be 1, and for the mean noise of a count,
-#: which must be 0. Both deviate because files contain rounded probabilities and optimisers stop early.
+#: Tolerances of p-tables: for the sum of probabilities, which must be 1, and for the mean noise of a count,
+#: which must be 0. Deviations occur because files contain rounded probabilities and optimisers stop early.
 PROBABILITY_ERROR, MEAN_ERROR = 1e-6, 0.01
-#: Upper limit of keys: keys are smaller integers, and their sums are computed modulo this number.
+#: Upper limit of keys. Keys are nonnegative integers below it, and their sums are computed modulo it.
 KEY_SPAN = 1 << 32
 
 
@@ -46,11 +45,13 @@ class CellKeyParameters:
     def __post_init__(self) -> None:
         if self.k < 2 or self.largest < self.k:
             raise InvalidParameter(
-                f"cell keys need k >= 2 and a largest noise of at least k, found {self.k} and {self.largest}"
+                f"cell keys: expected k >= 2 and a largest noise of at least k, found {self.k} and "
+                f"{self.largest}"
             )
         if not 0 < self.variance < self.largest**2:
             raise InvalidParameter(
-                f"the variance of the noise lies between 0 and {self.largest**2}, found {self.variance}"
+                f"variance of the noise: expected a number between 0 and {self.largest**2}, found "
+                f"{self.variance}"
             )
 
     @classmethod
@@ -119,49 +120,57 @@ class NoiseTable:
         counts, published = np.asarray(counts, np.int64), np.asarray(published, np.int64)
         lines, last = len(counts), int(counts.max(initial=-1))
         if not lines or not len(published) == len(probabilities) == lines:
-            raise InvalidParameter("a p-table needs one count, published count and probability a line")
+            raise InvalidParameter(
+                "p-table: expected a count, a published count and a probability in each line"
+            )
         if counts.min() < 0 or published.min() < 0 or not (np.asarray(probabilities) >= 0).all():
-            raise InvalidParameter("a p-table has no negative count, published count or probability")
+            raise InvalidParameter(
+                "p-table: expected counts and probabilities of at least 0, found a negative one"
+            )
         largest = int(np.abs(published - counts).max())
         odds = np.zeros((last + 1, 2 * largest + 1))
         np.add.at(odds, (counts, published - counts + largest), probabilities)
         wrong = np.abs(odds.sum(axis=1) - 1) > PROBABILITY_ERROR
         if wrong.any():
             raise InvalidParameter(
-                f"probabilities of count {int(np.argmax(wrong))} of a p-table: expected a sum of 1, found "
+                f"count {int(np.argmax(wrong))} of a p-table: expected probabilities with the sum 1, found "
                 f"{odds.sum(axis=1)[np.argmax(wrong)]:.6g}"
             )
         noise = np.arange(-largest, largest + 1)
         biased = np.abs(odds @ noise) > MEAN_ERROR
         if biased.any():
             raise InvalidParameter(
-                f"noise of count {int(np.argmax(biased))} of a p-table: expected mean 0, found "
+                f"count {int(np.argmax(biased))} of a p-table: expected noise with mean 0, found "
                 f"{(odds @ noise)[np.argmax(biased)]:.4g}"
             )
         positive = published[(published > 0) & (np.asarray(probabilities) > 0)]
         if odds[0, largest] < 1 - PROBABILITY_ERROR or not len(positive):
-            raise InvalidParameter("a p-table publishes 0 for 0, and a count above 0 for others")
+            raise InvalidParameter(
+                "p-table: expected that 0 is published as 0, and that other counts are published above 0"
+            )
         least = int(positive.min())
         if (odds[-1, last + noise < least] > 0).any():
             raise InvalidParameter(
-                f"the last count of a p-table, {last}: expected published counts of at least {least}, as all "
-                "larger counts have its noise, found smaller ones; add lines of larger counts"
+                f"last count of a p-table, {last}: expected published counts of at least {least}, because "
+                "its noise is used for all larger counts; found smaller ones. Add lines for larger counts"
             )
         variance = float(odds[-1] @ noise**2 - (odds[-1] @ noise) ** 2)
         return cls(CellKeyParameters(least, largest, variance), odds)
 
     @property
     def noise(self) -> np.ndarray:
-        """Return the values of the noise, (2 D + 1,) int64, -D ... D."""
+        """Return the possible values of the noise, -D to D, (2 D + 1,) int64."""
         return np.arange(-self.parameters.largest, self.parameters.largest + 1)
 
     def rows(self, counts: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the noise of cells with these counts, (cells, 2 D + 1)."""
+        """Return the probabilities of the noise for these counts, (cells, 2 D + 1)."""
         return np.asarray(self.odds[np.minimum(np.asarray(counts, np.int64), len(self.odds) - 1)])
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """Return the smallest integer key beyond each value of the noise, (D + k + 1, 2 D + 1)."""
+        """Return the upper limit of the integer keys that draw each value of the noise, (D + k + 1, 2
+        D + 1).
+        """
         steps = np.rint(np.cumsum(self.odds, axis=1) * KEY_SPAN).astype(np.uint64)
         steps[:, -1] = KEY_SPAN
         return steps

@@ -1,4 +1,4 @@
-"""Compute the posterior of true counts published with cell-key noise, for an attacker who knows all but the
+"""Compute the posterior of true counts after cell-key noise, for an attacker who knows everything but the
 keys.
 
 The first step computes the posterior of each cell alone, by Bayes' rule. The second step adds all other
@@ -26,7 +26,7 @@ from scipy.sparse.linalg import splu
 _LEAST_VARIANCE = 1e-6
 #: Relative ridge term of each constraint, so that the equations remain solvable if constraints are redundant.
 _REDUNDANT = 1e-9
-#: Number of right-hand sides solved at once, so that they use less than some hundred megabytes of memory.
+#: Number of right-hand sides that are solved together; it limits memory to a few hundred megabytes.
 _TOGETHER = 256
 #: Maximum number of equations. With fill-in, their factorisation takes up to half a gigabyte of memory.
 MOST_EQUATIONS = 8000
@@ -49,38 +49,38 @@ class Candidates:
 
     @property
     def counts(self) -> np.ndarray:
-        """Return the (cells, 2 D + 1) counts."""
+        """Return the possible counts of each cell, (cells, 2 D + 1)."""
         return np.asarray(self.first[:, None] + np.arange(self.odds.shape[1]))
 
     @property
     def mean(self) -> np.ndarray:
-        """Return the (cells,) expected counts."""
+        """Return the expected counts, (cells,)."""
         return np.asarray((self.odds * self.counts).sum(axis=1))
 
     @property
     def variance(self) -> np.ndarray:
-        """Return the (cells,) variances."""
+        """Return the variances of the counts, (cells,)."""
         return np.asarray((self.odds * (self.counts - self.mean[:, None]) ** 2).sum(axis=1))
 
     @property
     def lower(self) -> np.ndarray:
-        """Return the (cells,) smallest possible count."""
+        """Return the smallest possible counts, (cells,)."""
         return np.asarray(self.first + np.argmax(self.odds > 0, axis=1))
 
     @property
     def upper(self) -> np.ndarray:
-        """Return the (cells,) largest possible count."""
+        """Return the largest possible counts, (cells,)."""
         last = self.odds.shape[1] - 1
         return np.asarray(self.first + last - np.argmax(self.odds[:, ::-1] > 0, axis=1))
 
     def surest(self, k: int) -> np.ndarray:
-        """Return the probability of the most probable true count from 1 to k - 1 of each cell, (cells,)."""
+        """Return for each cell the probability of its most probable true count among 1 to k - 1, (cells,)."""
         small = (self.counts > 0) & (self.counts < k)
         return np.asarray(np.where(small, self.odds, 0.0).max(axis=1))
 
 
 def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, alike: np.ndarray) -> Candidates:
-    """Return the posterior of each cell given its own published value.
+    """Compute the posterior of each cell, given only its own published value.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, ali
         per count. About large counts he knows nothing.
     """
     if not counts.shape == published.shape == alike.shape:
-        raise ShapeMismatch("one count, one published count and one family a cell are needed")
+        raise ShapeMismatch("counts, published counts and families: expected one of each per cell")
     largest = table.parameters.largest
     first = np.asarray(published, np.int64) - largest
     possible = first[:, None] + np.arange(2 * largest + 1)
@@ -107,7 +107,7 @@ def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, ali
 
 
 def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray) -> Candidates:
-    """Return the posterior of some cells given all published values.
+    """Compute the posterior of some cells, given all published values.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
 def linked_estimates(
     mean: np.ndarray, spread: np.ndarray, relations: sparse.csr_matrix, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate some cells from all of them by weighted least squares, given that true totals add up.
+    """Estimate some cells by weighted least squares over all cells, using the additivity of the true counts.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def linked_estimates(
     parts = len(mean) if summation is None else len(summation.internal)
     if min(parts, relations.shape[0]) > MOST_EQUATIONS:
         raise InvalidParameter(
-            f"the table has {parts} cells that are no totals and {relations.shape[0]} constraints: expected "
-            f"at most {MOST_EQUATIONS} of one of them, to compute the joint posterior"
+            f"joint posterior: the table has {parts} cells that are no totals and {relations.shape[0]} "
+            f"constraints, expected at most {MOST_EQUATIONS} of one of them. Use a smaller table"
         )
     if summation is not None and parts <= relations.shape[0]:
         return _by_parts(mean, spread, summation.matrix, cells)

@@ -1,4 +1,4 @@
-"""Controlled rounding by simulated annealing, for tables on which an integer program takes too long.
+"""Controlled rounding by simulated annealing, for tables whose integer program takes too long.
 
 Each internal cell is rounded to one of its two adjacent multiples of the base, and totals are their sums.
 Annealing chooses which internal cells to round up. It minimises the distances of the totals from their own
@@ -18,13 +18,14 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.kernels.random import integer_below, new_stream, uniform
 from scipy import sparse
 
-#: Number of proposed moves by effort. Ten million moves take two seconds.
+#: Number of proposed moves for each effort. Ten million moves take two seconds.
 _MOVES = {"fast": 10_000_000, "standard": 50_000_000, "thorough": 200_000_000, "exact": 200_000_000}
 #: Maximum number of moves per cell; more moves gain nothing.
 _MOVES_PER_CELL = 50_000
-#: First and last temperature, in bases. A last temperature of half this leaves up to three times the cost.
+#: First and last temperature, in bases. If the last temperature is half of this, the cost is up to three
+#: times as high.
 _HOT, _COLD = 1.0, 0.2
-#: Cost of a cell that differs from its draw, in bases.
+#: Cost, in bases, of a cell whose value differs from its draw.
 _DIFFERENCE_COST = 0.02
 
 
@@ -36,7 +37,7 @@ class _Totals(NamedTuple):
 def annealed_multiples(
     summation: Summation, targets: np.ndarray, box: Box, order: np.ndarray, seed: int, effort: str
 ) -> np.ndarray:
-    """Return additive whole numbers (cells,): internal cells within the box, totals near it.
+    """Return additive multiples of the base (cells,): internal cells within the box, totals near it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A simplex basis of the constraints of a table, extended and changed cell by cell.
+"""Simplex basis of the constraints of a table; cells enter and leave it one by one.
 
 The basic cells compensate a change of a nonbasic cell so that all constraints still hold. The basis starts
 empty; each linearly independent constraint gets one basic cell. The inverse is stored in product form with
@@ -14,7 +14,8 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
 
-#: Entries of a direction below this are treated as zero: rounding errors of a few thousand sums are smaller.
+#: Entries of a direction below this are treated as zero. Rounding errors of sums of a few thousand terms are
+#: smaller.
 ENTRY_TOLERANCE = 1e-9
 #: Smallest pivot element; smaller ones make the basis ill-conditioned.
 PIVOT = 1e-6
@@ -38,7 +39,7 @@ class _Etas(NamedTuple):
 
 
 class Basis:
-    """Basic cells, which compensate a change of another cell.
+    """Basic cells: each constraint has one, which compensates the changes of other cells.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ class Basis:
         self._size = self._filled = self._initial = self.work = 0
 
     def ftran(self, cell: int) -> int:
-        """Compute the direction of a cell.
+        """Compute the changes of the basic cells that compensate a change of a cell (FTRAN of the simplex
+        method).
 
         Returns
         -------
@@ -87,7 +89,7 @@ class Basis:
         return self._direction(cell)
 
     def pivot(self, row: int, cell: int) -> None:
-        """Make the cell last passed to `ftran` the basic cell of a constraint."""
+        """Exchange the basic cell of a constraint for the cell last passed to `ftran`."""
         self.cells[row] = cell
         etas, needed = self._etas, self._filled + self.count
         if self._size + 1 >= len(etas.rows) or needed > len(etas.places):
@@ -120,7 +122,8 @@ class Basis:
         self._size = self._filled = 0
         for cell in entered:
             row = self._direction(int(cell))
-            if row != NONE:  # a cell that depends on the others within the tolerance leaves the basis
+            # a cell that is linearly dependent on the others, within the tolerance, leaves the basis
+            if row != NONE:
                 self.pivot(row, int(cell))
             self._clear()
         self._initial = self._filled

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Adjacent multiples of each cell.
+    """Two adjacent multiples of the base for each cell.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ def controlled_rounding(
 
 
 def with_adjacent_multiples(table: CellTable, base: int) -> CellTable:
-    """Set the capacities of a table to the distances to the adjacent multiples of the base."""
+    """Set the capacities of a table so that each cell can reach only the adjacent multiples of the base."""
     return replace(table, lower_capacity=table.values % base, upper_capacity=-table.values % base)
 
 
@@ -96,26 +96,28 @@ def _check_arguments(
     table: CellTable, base: int, identities: Sequence[str], held: np.ndarray, effort: str
 ) -> None:
     if base < 2:
-        raise InvalidParameter(f"the rounding base must be 2 or more, found {base}")
+        raise InvalidParameter(f"rounding base: expected at least 2, found {base}")
     if effort not in EFFORTS:
-        raise InvalidParameter(f"unknown effort {effort!r}; expected one of {', '.join(EFFORTS)}")
+        raise InvalidParameter(f"effort: found {effort!r}, expected one of {', '.join(EFFORTS)}")
     if len(identities) != table.cells or held.shape != (table.cells,):
         raise ShapeMismatch(
-            f"expected one name and one held value for each of {table.cells} cells, found "
-            f"{len(identities)} names and held values of shape {held.shape}"
+            f"names and fixed values: expected one of each for the {table.cells} cells, found "
+            f"{len(identities)} names and fixed values of shape {held.shape}"
         )
     if len(set(identities)) < len(identities):
-        raise InvalidParameter("the names of the cells are not distinct; give each cell a name of its own")
+        raise InvalidParameter("names of the cells: expected distinct names, found repeated ones")
     if table.quality is not None:
-        raise InvalidParameter("controlled rounding preserves only totals; remove the kept statistics")
+        raise InvalidParameter(
+            "controlled rounding preserves only totals; remove the other preserved statistics"
+        )
     counts = table.values
     if np.any(counts < 0) or np.any(counts != np.rint(counts)):
-        raise InvalidParameter("a value is not a count; controlled rounding needs whole numbers of 0 or more")
+        raise InvalidParameter("values: expected whole numbers of at least 0 (counts), found others")
     odd = np.isfinite(held) & ((held < 0) | (held % base != 0))
     if odd.any():
         raise InvalidParameter(
-            f"{int(odd.sum())} cell(s) were published before with values that are not multiples of the base "
-            f"{base}; use the base of that release, or another method",
+            f"{int(odd.sum())} cell(s) were published before with values that are not multiples of the "
+            f"base {base}; use the base of that release, or another method",
             variable=int(np.argmax(odd)),
         )
 
@@ -125,7 +127,7 @@ def _result(table: CellTable, base: int, rounded: Rounded, held: np.ndarray) -> 
     deviations = values - table.values
     relaxed = room_beyond(table, deviations)
     if np.any(values % base) or not check(table if relaxed is None else relaxed.apply(table), values).sound:
-        raise SolverFailed("the rounded table failed its independent check; nothing is returned")
+        raise SolverFailed("the rounded table failed its independent check, so no result is returned")
     rest = table.values % base
     nearest = np.where(np.isfinite(held), np.abs(held - table.values), np.minimum(rest, -table.values % base))
     directions = np.where(table.sensitive, np.sign(deviations), 0).astype(np.int8)

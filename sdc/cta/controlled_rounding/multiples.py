@@ -1,4 +1,6 @@
-"""Compute additive multiples of the base: an unbiased draw, or a keyed random walk and a program."""
+"""Compute additive multiples of the base by an unbiased draw, or by a keyed random walk followed by a
+program.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +24,22 @@ from microguard.sdc.solver import Solution, Status
 
 #: Numbers of bases by which bounds are widened, tried in this order, if the caller allows it.
 WIDENINGS = (1, 3)
-#: Distance to a multiple, in bases, below which a value counts as a multiple: the tolerance of solver and
-#: walk.
+#: Distance to a multiple, in bases, below which a value counts as equal to it. It is the tolerance of the
+#: solver and of the random walk.
 WHOLE_TOLERANCE = 1e-6
-#: Share of unrounded cells after the walk above which an integer program takes hours; annealing is tried
-#: first, if cells may exceed their adjacent multiples.
+#: Maximum share of cells left unrounded by the random walk for which an integer program is tried first; with
+#: more cells it takes hours. Above it, annealing is tried first if cells may exceed their adjacent multiples.
 MOST_UNROUNDED = 1 / 3
 #: Maximum number of cells for which the integer program takes at most a second.
 FEW_CELLS = 400
-#: `Adjustment.algorithm` if the walk alone rounded all cells, and if a rounding was drawn from an unbiased
-#: distribution. In both cases the expectation of every cell over all keys is its value.
+#: Names of the steps (`Adjustment.algorithm`): the walk alone rounded all cells, and a rounding was drawn
+#: from an unbiased distribution. For both, the expectation of every cell over all keys is its original value.
 WALK_ALONE, DRAWN = "unbiased walk", "unbiased draw"
 UNBIASED = (WALK_ALONE, DRAWN)
-#: `Adjustment.algorithm` if a rounding was drawn, but no distribution over the additive roundings is
-#: unbiased.
+#: Name of the step (`Adjustment.algorithm`) if a rounding was drawn but no unbiased distribution over the
+#: additive roundings exists.
 _LEAST_BIASED = "draw of least bias"
-_FROM_NEAREST = "walk from the nearest values that agree with cells published before"
+_FROM_NEAREST = "random walk from the nearest values that agree with cells published before"
 _MOVES, _UNROUNDED = b"microguard/cta/rounding-walk", b"microguard/cta/rounding-left"
 _SEED, _DRAW = b"microguard/cta/rounding-seed", b"microguard/cta/rounding-draw"
 
@@ -77,14 +79,16 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """Rounded values in units of the base, the names of the steps that produced them, and their work."""
+    """Rounded values in units of the base, the names of the steps that computed them, and the work of these
+    steps.
+    """
 
     multiples: np.ndarray
     algorithm: str
     work: Work
 
     def then(self, multiples: np.ndarray, step: str, programs: int = 0, nodes: int = 0) -> Rounded:
-        """Return the result of a further step."""
+        """Return the result of a further step, with the steps and the work of both added up."""
         work = replace(self.work, programs=self.work.programs + programs, nodes=nodes)
         return Rounded(multiples, f"{self.algorithm}, {step}", work)
 
@@ -109,7 +113,7 @@ class Rounding:
     effort: str
 
     def round(self, relax: bool) -> Rounded:
-        """Return additive multiples; with `relax`, widen the bounds until some exist."""
+        """Return additive multiples of the base; with `relax`, widen the bounds until a solution exists."""
         drawn = self._drawn()
         if drawn is not None:
             return drawn
@@ -117,7 +121,7 @@ class Rounding:
         walk: Rounded | None = None
         for bases in steps:
             try:
-                if walk is None or walk.work.programs:  # otherwise `bases` has no effect
+                if walk is None or walk.work.programs:  # without widened bounds, `bases` has no effect
                     walk = self._walk(bases)
                 return self._finished(walk, bases, relax)
             except (ImpossibleProtection, NoSolutionFound):
@@ -126,7 +130,8 @@ class Rounding:
         raise AssertionError("the last step returns or raises")
 
     def _drawn(self) -> Rounded | None:
-        """Draw a rounding if the table is small and the walk may end between multiples.
+        """Draw a rounding if the table is small and the random walk may end between multiples; otherwise
+        return None.
 
         Return None if these conditions do not hold, if there is no additive rounding, or if the work limit
         was reached.
@@ -154,8 +159,8 @@ class Rounding:
         return Rounded(multiples, name, Work(programs=drawn.programs))
 
     def _walk(self, bases: int) -> Rounded:
-        """Return the end point of the walk, which starts at the true values or at the nearest consistent
-        ones.
+        """Return the end point of the random walk. It starts at the true values, or at the nearest values
+        that agree with published cells.
         """
         start, programs, name = self.shares, 0, WALK_ALONE
         if np.any(start < self.box.lower) or np.any(start > self.box.upper):
@@ -168,7 +173,7 @@ class Rounding:
         return Rounded(_near_whole(ends), name, Work(programs=programs, moves=len(order)))
 
     def _finished(self, walk: Rounded, bases: int, relax: bool) -> Rounded:
-        """Round the cells that the walk left unrounded, if there are any."""
+        """Round the cells that are still unrounded after the random walk."""
         ends, relations = walk.multiples, self.table.relations
         unrounded = ends != np.rint(ends)
         if not unrounded.any() and not np.any(relations @ ends):
@@ -185,7 +190,7 @@ class Rounding:
         return walk.then(multiples, "integer program", 1, solution.nodes)
 
     def _annealed(self, targets: np.ndarray) -> np.ndarray | None:
-        """Return multiples by annealing.
+        """Return multiples of the base by annealing.
 
         Return None if internal cells cannot take any values independently, or if a total exceeds its bounds
         by more than the last of `WIDENINGS`.
@@ -206,15 +211,19 @@ def _near_whole(values: np.ndarray) -> np.ndarray:
 
 
 def _checked_values(solution: Solution, bases: int) -> np.ndarray:
-    within = "adjacent multiples" if bases == 0 else f"multiples within {bases} base(s) of the adjacent ones"
+    within = (
+        "adjacent multiples"
+        if bases == 0
+        else (f"multiples within {bases} base(s) of the adjacent multiples")
+    )
     if solution.status is Status.INFEASIBLE:
         raise ImpossibleProtection(
-            f"no {within} of the rounding base add up together with the cells published before; allow "
-            "relaxation, or use another base"
+            f"no {within} of the rounding base are additive and agree with the cells published before; "
+            "allow relaxation, or use another base"
         )
     if solution.values is None:
         raise NoSolutionFound(
-            f"no {within} of the rounding base that add up were found within the allowed work, nor a proof "
-            "that none exist; use fewer or coarser dimensions, or protect the table by adjustment"
+            f"found neither additive {within} of the rounding base within the allowed work nor a proof that "
+            "none exist; use fewer or coarser dimensions, or protect the table by adjustment"
         )
     return solution.values

@@ -1,4 +1,4 @@
-"""Programs before and after the random walk of controlled rounding.
+"""Optimisation programs that run before and after the random walk of controlled rounding.
 
 In three dimensions, or with two hierarchies, the walk need not end at multiples. An integer program then
 rounds the remaining cells, with as few differences from their keyed draws as possible.
@@ -14,21 +14,22 @@ from microguard.sdc.cta.controlled_rounding.box import Box
 from microguard.sdc.solver import Limits, Program, Solution, solve
 from scipy import sparse
 
-#: Branch-and-bound nodes; solutions are nearly always found at the root.
+#: Node limit of branch and bound; solutions are nearly always found at the root.
 NODES = 200
-#: Relative gap of the number of cells that differ from their draws.
+#: Relative gap of the objective, which is the number of cells that differ from their draws.
 GAP = 0.5
-#: Number of improving solutions after which the program stops, by effort. On 4,136 cells in three dimensions,
-#: two of them hierarchical, the first number takes 1 s and leaves 42 % of the cells different from their
-#: draws; the third takes 40 s and leaves 24 %.
+#: Number of improved solutions after which the program stops, for each effort. Measured on 4,136 cells in
+#: three dimensions, two of them hierarchical: with the first number, 1 s and 42 % of the cells differ from
+#: their draws; with the third, 40 s and 24 %.
 _SOLUTIONS = {"fast": 1, "standard": 3, "thorough": 8, "exact": 8}
-#: Limit of the work of branch and bound by effort: solver steps (`Limits.steps`) times the nonzero entries of
-#: the program; and the smallest limit of steps, however large the program is.
+#: Work limits of branch and bound: for each effort, solver steps (`Limits.steps`) times nonzero entries of
+#: the program; and the minimum number of steps, which applies to large programs.
 _STEP_ENTRIES = {"fast": 2e6, "standard": 1e7, "thorough": 4e7, "exact": 4e7}
 _LEAST_STEPS = 100
-#: Number of cells above which the program stops at its first solution, whatever the effort.
+#: Maximum number of cells for which the effort is used; with more cells the program stops at its first
+#: solution.
 MANY_CELLS = 6000
-#: Cost per base outside the bounds of a cell; a cell that differs from its draw costs 1.
+#: Cost per base by which a cell exceeds its bounds; a cell that differs from its draw costs 1.
 VIOLATION_COST = 5.0
 
 

@@ -12,7 +12,7 @@ def rounding_odds(base: int) -> np.ndarray:
     A count that exceeds a multiple by a is rounded up with probability a / base, which keeps the expectation.
     """
     if base < 2:
-        raise InvalidParameter(f"the rounding base must be 2 or more, found {base}")
+        raise InvalidParameter(f"rounding base: expected at least 2, found {base}")
     counts = np.arange(2 * base)
     excess = (counts % base) / base
     odds = np.zeros((2 * base, 3))

@@ -23,12 +23,13 @@ from microguard.sdc.solver import INFINITY, Limits, Master, Program, Solution, S
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Largest bias, in bases, that counts as unbiased: the tolerance of the solver.
+#: Maximum bias, in bases, of a distribution that counts as unbiased: the tolerance of the solver.
 NO_BIAS = 1e-6
-#: Number of keyed roundings at the start, and maximum number of roundings that are added. At 4x4x3, a draw
-#: takes 0.09 s with 8 to 48 keyed roundings, 0.12 s with 2 and 0.16 s with 96.
+#: Number of keyed roundings at the start, and maximum number of roundings that are added later. At 4x4x3 a
+#: draw takes 0.09 s with 8 to 48 initial roundings, 0.12 s with 2 and 0.16 s with 96.
 KEYED_ROUNDINGS, MOST_ROUNDINGS = 24, 400
-#: Branch-and-bound nodes of a rounding, and `Limits.steps` times the nonzero entries.
+#: Work limits of the integer program of one rounding: nodes, and solver steps (`Limits.steps`) times nonzero
+#: entries.
 NODES, STEP_ENTRIES = 500, 1e6
 #: Distance to a whole number below which a value of the solver counts as one.
 WHOLE_TOLERANCE = 1e-6
@@ -36,7 +37,7 @@ WHOLE_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """A rounding, and the distribution that it was drawn from.
+    """A drawn rounding, and the distribution from which it was drawn.
 
     Attributes
     ----------
@@ -54,7 +55,7 @@ class Draw:
 
 
 def walk_ends_whole(summation: Summation) -> bool:
-    """Return whether the random walk always ends at multiples of the rounding base.
+    """Return whether the random walk is certain to end at multiples of the rounding base.
 
     Every total is a set of internal cells. If the sets split into two laminar families, their matrix is
     totally unimodular (Edmonds 1970), so that every vertex is whole. That is the case in two dimensions, at
@@ -65,7 +66,7 @@ def walk_ends_whole(summation: Summation) -> bool:
     sizes = np.diff(sets.indptr)
     crossing = (common.data > 0) & (common.data < np.minimum(sizes[common.row], sizes[common.col]))
     count = sets.shape[0]
-    # two colours exist if no set is connected with its own copy in the bipartite double cover
+    # a two-colouring exists if no component contains a node and its copy in the bipartite double cover
     first, second = common.row[crossing], common.col[crossing]
     cover = sparse.coo_matrix((np.ones(len(first)), (first, second + count)), shape=(2 * count, 2 * count))
     _, labels = connected_components(cover, directed=False)
@@ -124,7 +125,9 @@ def draw_rounding(
 
 
 def _canonical(relations: sparse.csr_matrix, rests: np.ndarray) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Drop empty and repeated constraints, and sort the others, so that the draw ignores their order."""
+    """Drop empty and repeated constraints and sort the others, so that the draw does not depend on their
+    order.
+    """
     rows = sparse.csr_matrix(relations)
     rows.sort_indices()
     distinct = set()
@@ -143,8 +146,8 @@ def _canonical(relations: sparse.csr_matrix, rests: np.ndarray) -> tuple[sparse.
 
 
 class _Pricing:
-    """Finds the additive rounding with the least price: by the linear relaxation, or by an integer program if
-    the relaxed solution is not whole.
+    """Pricing problem: the additive rounding with the least price. It is solved by the linear relaxation, or
+    by an integer program if the relaxed solution is not whole.
 
     Parameters
     ----------
@@ -168,7 +171,7 @@ class _Pricing:
             lower=np.zeros(count),
             upper=np.ones(count),
         )
-        # primal simplex: only the costs change, so the last solution remains feasible
+        # primal simplex: only the costs change, so the previous solution remains feasible
         limits = Limits(options={"solver": "simplex", "simplex_strategy": 4, "presolve": "off"})
         self._relaxation = Master(self._program, limits)
 
@@ -210,7 +213,7 @@ def _whole(solution: Solution) -> np.ndarray | None:
 
 
 def _master(shares: np.ndarray, roundings: list[np.ndarray]) -> Master:
-    """Return the program that minimises the largest bias over the weights of the roundings.
+    """Return the linear program that chooses the weights of the roundings with the smallest largest bias.
 
     The first column of the program is the bias, and its first row is the sum of the weights. The other rows
     bound the bias of each cell from above and below.
@@ -238,7 +241,7 @@ def _add(master: Master, roundings: list[np.ndarray]) -> None:
 
 
 def _prices(solution: Solution) -> tuple[np.ndarray, float]:
-    """Return the price of each cell, and the dual of the sum of the weights."""
+    """Return the price of each cell, and the dual value of the constraint on the sum of weights."""
     duals = solution.row_duals
     assert duals is not None
     count = (len(duals) - 1) // 2

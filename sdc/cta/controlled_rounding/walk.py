@@ -22,7 +22,7 @@ from scipy import sparse
 #: Tolerance of the bounds, in bases. The walk may exceed a bound by this much; the result is clipped.
 BOUND_TOLERANCE = 1e-9
 
-#: The walk stops after this number of eta entries read; 1e9 entries take about five seconds. A table of two
+#: Maximum number of eta-file entries that the walk reads; 1e9 entries take about five seconds. A table of two
 #: hierarchies and 24,000 cells needs 5e9; tables of three dimensions need more.
 MOST_WORK = 10_000_000_000
 

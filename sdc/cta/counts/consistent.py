@@ -12,10 +12,10 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.solver import INFINITY, Limits, Program, solve
 from scipy import sparse
 
-#: Branch-and-bound nodes. Any solution is acceptable: a smaller number of changed draws is not worth more
-#: work.
+#: Node limit of branch and bound. Any feasible solution is accepted, because reducing the number of changed
+#: draws is not worth more work.
 NODES = 200
-#: Cost of a changed draw, in units of the deviation of other counts.
+#: Cost of a changed draw, relative to that of changing a count that is not drawn by one.
 CHANGE_COST = 100.0
 
 
@@ -27,7 +27,8 @@ def consistent_draws(
     is_total: np.ndarray,
     held: np.ndarray,
 ) -> np.ndarray:
-    """Return consistent multiples of the base for the small counts, as near to the draws as possible.
+    """Return multiples of the base for the small counts that agree with all linked tables and are near to the
+    draws.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ def consistent_draws(
     small = (counts > 0) & (counts < 2 * base) & ~is_total & ~fixed
     zero = (counts == 0) & ~fixed
     scale = np.where(small, float(base), 1.0)
-    # columns: value in units of `scale`, then its positive and its negative difference from the draw
+    # columns: the value in units of `scale`, then the positive and the negative part of its difference from
+    # the draw
     one = sparse.eye_array(cells)
     differences = sparse.hstack([sparse.diags_array(scale), -one, one])
     constraints = sparse.hstack(
@@ -73,8 +75,8 @@ def consistent_draws(
     solution = solve(program, Limits(nodes=NODES, relative_gap=0.01))
     if solution.values is None:
         raise NoSolutionFound(
-            "no draws of the small counts were found that agree with the linked tables and the cells "
-            "published before; protect fewer tables together, or merge categories"
+            "found no draws of the small counts that agree with the linked tables and the cells published "
+            "before; protect fewer tables together, or merge categories"
         )
     consistent = np.where(fixed, held, drawn)
     consistent[small] = base * np.rint(solution.values[:cells][small])

@@ -1,4 +1,6 @@
-"""Convert counts to a table for adjustment: small counts move to their draws, other cells at least cost."""
+"""Convert counts to a table for adjustment: small counts must equal their draws, other cells change at least
+cost.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: int) -> CellTable:
-    """Make each small count a sensitive cell that must move exactly to its draw.
+    """Make each small count a sensitive cell whose only allowed published value is its draw.
 
     Parameters
     ----------

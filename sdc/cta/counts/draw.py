@@ -21,11 +21,11 @@ import numpy as np
 from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
 from microguard.sdc.errors import InvalidParameter
 
-#: Share of the counts of at least the base that are first drawn to the base and then published at 0 or at
-#: twice the base. An unbiased draw publishes a count of 1 as 0 with a probability of at least 1 - 1/base.
-#: With base 3 on the business survey (a88 by nuts3, no true zeros) a published 0 is a true 1 with probability
-#: 0.67. To reduce this to 0.60, three quarters of all draws to the base must change to 0 or twice the base,
-#: at 2.1 times the chi-square.
+#: Share of draws to the base, among counts of at least the base, that are published as 0 or as twice the base
+#: instead. This protects zeros: an unbiased draw publishes a count of 1 as 0 with probability at least 1 -
+#: 1/base. On the business survey (a88 by nuts3, base 3, no true zeros) a published 0 is a true 1 with
+#: probability 0.67. A probability of 0.60 requires that three quarters of all draws to the base change, at
+#: 2.1 times the chi-square.
 MOVING_ON = 0.5
 _CONTEXT = b"microguard/cta/small-count"
 
@@ -33,7 +33,7 @@ _CONTEXT = b"microguard/cta/small-count"
 def transition(base: int) -> np.ndarray:
     """Return the probabilities (2 base, 3) of 0, base and 2 base for the counts 0 to 2 base - 1."""
     if base < 2:
-        raise InvalidParameter(f"the base of small counts must be 2 or more, found {base}")
+        raise InvalidParameter(f"base of small counts: expected at least 2, found {base}")
     odds = np.zeros((2 * base, 3))
     counts = np.arange(2 * base)
     few = counts < base

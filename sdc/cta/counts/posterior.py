@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Pseudo-count of each true count in the prior: an attacker knows the distribution of counts in similar
-#: tables, but not exactly the distribution in this table.
+#: Pseudo-count of each true count in the prior. It represents an attacker who knows the distribution of
+#: counts in similar tables, but not exactly in this one.
 PRIOR_CELLS = 1.0
-#: Weight, in cells, of the method's transition probabilities relative to the frequencies observed in the
-#: table.
+#: Weight of the method's transition probabilities, in cells, relative to the transition frequencies observed
+#: in the table.
 METHOD_CELLS = 20.0
 
 
@@ -41,7 +41,8 @@ def count_posterior(
     least: int,
     as_moved: bool = False,
 ) -> CountPosterior:
-    """Compute the posterior of true counts by Bayes' rule; the prior is the table's frequencies of counts.
+    """Compute the posterior of true counts by Bayes' rule; the prior is the table's own distribution of
+    counts.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Ordering with alternate assignment, the simplest heuristic of Cox 2005."""
+"""Alternating directions over the sensitive cells in descending order of value, the simplest heuristic of Cox
+2005.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of sensitive cells that share one direction: by size, improved by swaps."""
+"""Groups of sensitive cells that share one direction: formed by size, then improved by swaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 
 
 def groups_by_size(problem: Problem, count: int) -> np.ndarray:
-    """Assign the sensitive cells to groups in turn, in descending order of value, (p,).
+    """Assign the sensitive cells in descending order of value to the groups in turn, (p,).
 
     A sensitive cell that equals one of its sensitive totals is in the group of the total.
 
@@ -24,7 +24,7 @@ def groups_by_size(problem: Problem, count: int) -> np.ndarray:
 
 
 def swapped(problem: Problem, groups: np.ndarray) -> np.ndarray:
-    """Swap cells between groups until no swap reduces the number of totals shared within groups.
+    """Swap cells between groups until no swap reduces the number of totals shared by cells of one group.
 
     The score of a group is the number of common totals, summed over its pairs of cells. The first improving
     swap in the order of cells is taken.
@@ -38,7 +38,7 @@ def swapped(problem: Problem, groups: np.ndarray) -> np.ndarray:
 
 
 def _equal_totals(problem: Problem) -> list[tuple[int, int]]:
-    """Return the pairs of a sensitive cell and its sensitive total that have equal values."""
+    """Return the pairs of a sensitive cell and one of its sensitive totals whose values are equal."""
     rows = sparse.csr_matrix(problem.incidence)
     values = problem.table.values[problem.sensitive]
     pairs = []

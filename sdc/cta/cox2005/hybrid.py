@@ -16,7 +16,8 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class HybridParams:
-    """Numbers of groups in the order tried, limits of each integer program, and whether cells are swapped.
+    """Parameters of the hybrid heuristic: numbers of groups in the order tried, program limits, and whether
+    cells are swapped.
 
     A program ends after `nodes`, or after `minutes` of `step_limit`, which counts work.
 
@@ -32,7 +33,7 @@ class HybridParams:
 
 
 def hybrid(search: Search, params: HybridParams) -> int:
-    """Solve the program for each number of groups; the search keeps the best. Return the nodes used.
+    """Solve the program for each number of groups; `search` keeps the best solution. Return the nodes used.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def hybrid(search: Search, params: HybridParams) -> int:
 
 
 def grouped(model: Model, groups: np.ndarray) -> tuple[Program, sparse.csr_array]:
-    """Return the program with one binary per group, and the (p, groups) membership matrix.
+    """Return the program with one binary variable per group, and the (p, groups) membership matrix.
 
     A cell with only one admissible direction has a separate binary.
     """

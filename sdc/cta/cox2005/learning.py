@@ -29,7 +29,8 @@ from microguard.sdc.solver import Limits, Master, Status, solve
 
 @dataclass(frozen=True)
 class LearningParams:
-    """Passes, goal vectors per pass, variables left free in the first pass, limits of an integer program.
+    """Parameters: passes, goal vectors per pass, variables left free in the first pass, limits of an integer
+    program.
 
     An integer program ends after `nodes`, or after `minutes` of `step_limit`, which counts work.
     """
@@ -42,7 +43,8 @@ class LearningParams:
 
 
 def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> int:
-    """Run the passes: learn preferences, fix variables with strong ones, solve for the others.
+    """In each pass, learn the preferred directions, fix the strong ones, and solve the program for the
+    others.
 
     Return the nodes used.
 

@@ -8,7 +8,7 @@ from microguard.sdc.cta.program.search import Search
 
 
 def best_of_random(search: Search, repetitions: int, rng: np.random.Generator) -> None:
-    """Evaluate random directions (Cox 2005, section 3: 100 and 1000); the search keeps the best.
+    """Evaluate random directions (Cox 2005, section 3: 100 and 1000); `search` keeps the best solution.
 
     Raises
     ------

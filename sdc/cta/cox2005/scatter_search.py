@@ -1,4 +1,5 @@
-"""Scatter search over directions of cells, or of groups of cells (Cox 2005, section 4; Laguna, Marti 2003).
+"""Scatter search over directions of cells, or of groups of cells (Cox 2005, section 4; Laguna and Marti
+2003).
 
 The paper used proprietary software. Choices made here: A point is a 0/1 vector over cells or groups. Two
 reference points are combined to ``better + weight (worse - better)``; fractional entries are rounded at
@@ -17,8 +18,9 @@ from microguard.sdc.cta.program.search import Search
 
 @dataclass(frozen=True)
 class ScatterParams:
-    """Number of linear programs, size of the reference set, its elite, candidates per new point, and points
-    from the best pair."""
+    """Parameters: linear programs, size and elite of the reference set, candidates per new point, points from
+    the best pair.
+    """
 
     programs: int = 300
     reference: int = 10
@@ -36,7 +38,7 @@ class _Point:
 def scatter_search(
     search: Search, params: ScatterParams, rng: np.random.Generator, groups: np.ndarray | None = None
 ) -> None:
-    """Search until the number of programs is reached; the search keeps the best.
+    """Search until the allowed number of programs was solved; `search` keeps the best solution.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def _diversify(points, params, length, rng, evaluate) -> list[_Point]:
 
 def _combinations(points: list[_Point], params: ScatterParams, rng: np.random.Generator) -> list[np.ndarray]:
     vectors = []
-    last = 2 * len(points) - 3  # sum of the ranks of the worst pair of solutions
+    last = 2 * len(points) - 3  # worst rank sum of a pair of solutions
     for one in range(len(points)):
         for two in range(one + 1, len(points)):
             share = 1 - (one + two - 1) / max(1, last - 1)
@@ -102,7 +104,9 @@ def _combinations(points: list[_Point], params: ScatterParams, rng: np.random.Ge
 
 
 def _join(points: list[_Point], point: _Point) -> bool:
-    """Insert a point into the reference set, sorted by cost, if it is cheap and new. Return whether it is."""
+    """Insert a point into the reference set (sorted by cost) if it is new and cheap enough. Return whether it
+    was inserted.
+    """
     if point.cost >= points[-1].cost or any(np.array_equal(point.vector, p.vector) for p in points):
         return False
     points[-1] = point

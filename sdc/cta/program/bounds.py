@@ -17,27 +17,28 @@ from microguard.sdc.cta.result import BoundKind
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
 from microguard.sdc.stop import Deadline
 
-#: Relative gain of a round of cell cuts below which the next width of neighbourhoods is tried. Second value:
-#: if the first round of the next width gains at least this much, the first width is not used again.
+#: Minimum relative gain of a round of cell cuts; after a smaller gain the next width of neighbourhoods is
+#: tried. Second value: if the first round of the next width gains at least this much, the first width is no
+#: longer used.
 LEAST_FIRST_GAIN, LEAST_WIDENING_GAIN = 1e-2, 2e-2
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A scaled lower bound and the kind of its proof."""
+    """A lower bound of the scaled objective and the kind of proof that supports it."""
 
     value: float
     kind: BoundKind
 
 
 def unavoidable_bound(problem: Problem) -> LowerBound:
-    """Return the cost of all sensitive cells at their smaller levels."""
+    """Return the unavoidable cost: that of all sensitive cells at their smaller levels."""
     return LowerBound(problem.unavoidable, "unavoidable part")
 
 
 def disjoint_constraints_bound(problem: Problem) -> LowerBound:
-    """Return the unavoidable part plus the cuts of disjoint constraints, each multiplied by the cost of its
-    cheapest cell.
+    """Return a lower bound: the unavoidable cost plus the cuts of disjoint constraints, each times the cost
+    of its cheapest cell.
     """
     cuts = constraint_cuts(problem)
     if len(cuts.constraints) == 0:
@@ -90,7 +91,7 @@ def relaxation_bound(
             best = LowerBound(covering.bound, _kind(covering.binding_cells, None))
         if plane_work:
             programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
-            # the second step needs half of the remaining time
+            # half of the remaining time is reserved for the second step
             share = 1.0 if problem.mirrored else 0.5
             left = max(share * deadline.remaining, LEAST_SECONDS)
             covering.add_plane_cuts(programs, plane_work, Deadline.after(left if np.isfinite(left) else None))
@@ -157,12 +158,12 @@ def _kind(cells: CellCuts | None, planes: CellCuts | None) -> BoundKind:
 
 
 def better_bound(one: LowerBound, other: LowerBound) -> LowerBound:
-    """Return the larger of two bounds, the first if they are equal."""
+    """Return the larger of two bounds; the first if they are equal."""
     return one if one.value >= other.value else other
 
 
 def _relaxed(master: Master, constraints: int, deadline: Deadline) -> Solution:
-    """Solve by the simplex method; if it reaches its iteration limit, by the interior point method.
+    """Solve by the simplex method; if it reaches its iteration limit, solve by the interior point method.
 
     The simplex method is fast on hierarchies. The limit applies to the crossover of the interior point method
     too, which can take longer than the method itself.

@@ -26,25 +26,28 @@ from microguard.sdc.stop import Deadline
 from scipy import sparse
 
 #: Numbers of constraints of a neighbourhood, tried in this order while work remains. Small neighbourhoods
-#: give weak cuts; large neighbourhoods give slow programs. In two dimensions 150 give 99.9 % of the bound of
-#: 1000 in a tenth of the time. In a hierarchical table of 2,766 cells in three dimensions, 400 give an 11 %
-#: higher bound and 1200 14 %.
+#: give weak cuts, large ones slow programs. In two dimensions, 150 constraints give 99.9 % of the bound of
+#: 1000 in a tenth of the time. In a hierarchical table of 2,766 cells in three dimensions, 400 raise the
+#: bound by 11 % and 1200 by 14 %.
 MOST_CONSTRAINTS = (150, 450, 1350)
-#: Maximum number of cuts of a cell in a round. Each is separated after the cells of the earlier cuts got
-#: their full capacity (nested cuts: Koch, Martin 1998).
+#: Maximum number of cuts of a cell in a round. Each further cut assumes full capacity for the cells of the
+#: earlier cuts (nested cuts: Koch and Martin 1998).
 MOST_NESTED = 10
-#: Share of the constraints of a neighbourhood, nearest to its first cell, whose sensitive cells belong to it.
+#: Core of a neighbourhood: share of its constraints that are nearest to its first cell. Their sensitive cells
+#: belong to the neighbourhood.
 CORE = 0.2
 #: Perturbations added to the adjustments in separation, relative to the mean level, tried in this order.
-#: Without one, cells with adjustment 0 could have any weight, which gives weak cuts. Large values find the
-#: strongest cuts; the three smaller ones raise the bound by another 1 to 2.5 %.
+#: Without a perturbation, cells with adjustment 0 could have any weight, which gives weak cuts. Large values
+#: find the strongest cuts; the three smaller values raise the bound by another 1 to 2.5 %.
 PERTURBATIONS = (0.1, 0.03, 0.01, 0.003)
-#: Coefficients below this are numerical errors. They are dropped, and the right side is corrected for them.
+#: Coefficients below this are numerical errors. They are dropped, and the right-hand side is corrected for
+#: them.
 NUMERICAL_ZERO = 1e-9
-#: After this number of cells, separation stops if a smaller share of them had a violated cut. If a third of
-#: the cells is sensitive, the others compensate nearly every change, and one cell in fifty has a cut.
+#: Number of tried cells after which separation may stop, and minimum share of these cells with a violated
+#: cut. If a third of the cells is sensitive, other cells compensate nearly every change, and one cell in
+#: fifty has a violated cut.
 TRIALS, LEAST_SHARE = 40, 0.05
-#: Minimum violation of a cut, relative to its right side.
+#: Minimum violation of a cut, relative to its right-hand side.
 LEAST_VIOLATION = 1e-3
 
 
@@ -115,7 +118,7 @@ class CellCutSeparation:
         return self.tried < TRIALS or self.violated >= LEAST_SHARE * self.tried
 
     def restart(self, perturbation: float) -> None:
-        """Start again with all cells and another perturbation."""
+        """Restart the separation with all cells and another perturbation."""
         self.perturbation = perturbation
         self._skipped_rounds[:] = self._failures[:] = 0
 
@@ -150,13 +153,15 @@ class CellCutSeparation:
         )
 
     def _members(self, largest: np.ndarray) -> Iterator[tuple[_Neighbourhood, int]]:
-        """Yield each sensitive cell with its neighbourhood; `largest` (cells,) bounds the changes in it."""
+        """Yield each sensitive cell with its neighbourhood; `largest` (cells,) bounds the changes of the
+        cells.
+        """
         for near in self._neighbourhoods():
             self._set_bounds(near, near.cells, largest)
             yield from ((near, int(cell)) for cell in near.members)
 
     def _neighbourhoods(self) -> Iterator[_Neighbourhood]:
-        """Yield all neighbourhoods; each is built when it is first needed.
+        """Yield all neighbourhoods; build each one when it is first needed.
 
         In tables with long constraints, all neighbourhoods together would not fit into memory, and the first
         few already show that cuts are not worthwhile.
@@ -169,7 +174,9 @@ class CellCutSeparation:
     def _nested(
         self, near: _Neighbourhood, cell: int, adjustments: np.ndarray, largest: np.ndarray
     ) -> list[tuple[sparse.csr_matrix, float]]:
-        """Return nested cuts of a cell: after each, the adjustments in it are raised to their capacity."""
+        """Return nested cuts of a cell: each further cut assumes full capacity for the adjustments of the
+        earlier cuts.
+        """
         cuts: list[tuple[sparse.csr_matrix, float]] = []
         raised = adjustments.copy()
         while len(cuts) < MOST_NESTED:
@@ -203,8 +210,8 @@ class CellCutSeparation:
         least = float(weights[place] * self._least[cell] - weights @ self._levels[cells])
         least += float(weights[place] * self._levels[cell])
         weights[place] = 0.0
-        # tiny weights, and cells that the relaxation moves up and down at once, count with their full
-        # capacity
+        # cells with tiny weights, and cells that the relaxation moves up and down at once, count with their
+        # full capacity
         saturated = (weights <= NUMERICAL_ZERO) | (adjustments[cells] > self._capacity[cells])
         least -= float(weights[saturated] @ self._capacity[cells[saturated]])
         compensating = np.flatnonzero(~saturated & (self._capacity[cells] > 0))
@@ -217,7 +224,7 @@ class CellCutSeparation:
 
 
 def _neighbourhoods(problem: Problem, most_constraints: int) -> Iterator[_Neighbourhood]:
-    """Yield neighbourhoods of `count` constraints; a small table is a single neighbourhood.
+    """Yield neighbourhoods of `count` constraints; a small table is one neighbourhood.
 
     Each sensitive cell that occurs in a constraint is a member of one neighbourhood. The change of other
     cells needs no compensation.
@@ -254,6 +261,6 @@ def _neighbourhood(constraints: sparse.csr_matrix, members: np.ndarray) -> _Neig
         lower=np.zeros(len(cells)),
         upper=np.zeros(len(cells)),
     )
-    # primal simplex: only the objective changes from cell to cell, so the last solution remains feasible
+    # primal simplex: only the objective changes from cell to cell, so the previous solution remains feasible
     limits = Limits(options={"solver": "simplex", "simplex_strategy": 4, "presolve": "off"})
     return _Neighbourhood(members, inside, cells, Master(program, limits))

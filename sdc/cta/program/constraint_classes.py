@@ -1,4 +1,6 @@
-"""Partition constraints into classes of disjoint constraints: the rows of a table, its columns, and so on."""
+"""Partition constraints into classes without common cells: for example, all rows of a table form a class, all
+columns another.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ def disjoint_classes(problem: Problem) -> np.ndarray:
     rows = sparse.csr_matrix(problem.constraints)
     touched = np.unique(problem.incidence.indices)
     classes = np.full(rows.shape[0], -1, dtype=np.int64)
-    classes_of_cell = np.zeros(rows.shape[1], dtype=np.int64)  # bit set
+    classes_of_cell = np.zeros(rows.shape[1], dtype=np.int64)  # set of classes as the bits of an integer
     for constraint in touched:
         cells = rows.indices[rows.indptr[constraint] : rows.indptr[constraint + 1]]
         taken = int(np.bitwise_or.reduce(classes_of_cell[cells]))

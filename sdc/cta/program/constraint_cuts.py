@@ -1,4 +1,4 @@
-"""Constraint cuts: lower bounds on the adjustments within one constraint.
+"""Cuts of single constraints: lower bounds on the sum of adjustments within each constraint.
 
 Let the sensitive cells of a constraint have base deviations b_i in {-down_i, up_i}. The other adjustments in
 the constraint sum to at least min |sum of entry_i b_i|, the smallest imbalance. It is computed by meet in the
@@ -15,12 +15,13 @@ import numpy as np
 from microguard.sdc.cta.program.problem import Problem
 from scipy import sparse
 
-#: Maximum number of sensitive cells of a constraint. Meet in the middle sorts 2^(half of it) sums, and with
-#: more cells the smallest imbalance is nearly zero.
+#: Maximum number of sensitive cells of a constraint. Meet in the middle sorts 2^(half of it) sums. With more
+#: cells the smallest imbalance is nearly zero.
 MAX_CELLS = 24
-#: Maximum number of sensitive cells of a constraint for which the integer program enumerates all directions.
+#: Maximum number of sensitive cells of a constraint whose direction vectors are all enumerated in the integer
+#: program.
 MAX_PATTERN_CELLS = 10
-#: Scaled imbalance below which a cut is omitted; protection levels are about 64.
+#: Minimum scaled imbalance of a cut; protection levels are about 64.
 NEGLIGIBLE = 1e-6
 
 
@@ -39,7 +40,7 @@ class ConstraintCuts:
 
 
 def constraint_cuts(problem: Problem) -> ConstraintCuts:
-    """Return the cut of each constraint with 1 to `MAX_CELLS` sensitive cells, unless it is negligible."""
+    """Return the cut of each constraint with 1 to `MAX_CELLS` sensitive cells, without negligible cuts."""
     incidence = sparse.csr_matrix(problem.incidence)
     constraints, least = [], []
     for constraint in range(incidence.shape[0]):
@@ -55,7 +56,9 @@ def constraint_cuts(problem: Problem) -> ConstraintCuts:
 def signed_levels(
     problem: Problem, incidence: sparse.csr_matrix, constraint: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the signed base deviations of the sensitive cells of a constraint: down (k,) and up (k,)."""
+    """Return the signed base deviations of a constraint's sensitive cells: downwards (k,) and upwards
+    (k,).
+    """
     start, end = incidence.indptr[constraint], incidence.indptr[constraint + 1]
     cells, entries = incidence.indices[start:end], incidence.data[start:end]
     down = np.where(problem.forced[cells] == 1, problem.up[cells], -problem.down[cells])
@@ -76,7 +79,9 @@ def smallest_sum(first: np.ndarray, second: np.ndarray, around: float = 0.0) -> 
 
 
 def patterns(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Enumerate the directions of k cells of a constraint: (2^k, k) of 0 and 1, and imbalances (2^k,)."""
+    """Enumerate all direction vectors of the k cells of a constraint: (2^k, k) of 0 and 1, and their
+    imbalances (2^k,).
+    """
     choices = np.array(list(itertools.product((0, 1), repeat=len(first))), dtype=np.int8)
     sums = np.where(choices == 1, second, first).sum(axis=1)
     return choices, np.abs(sums)

@@ -7,7 +7,7 @@ from scipy import sparse
 
 
 class ConstraintGraph:
-    """Finds the neighbourhood of a constraint by breadth-first search.
+    """Adjacency of constraints, with breadth-first search of the neighbourhood of a constraint.
 
     Parameters
     ----------

@@ -14,13 +14,13 @@ from microguard.sdc.cta.program.plane_cuts import PlaneProgram
 from microguard.sdc.solver import INFINITY, Limits, Master, Program, Status
 from scipy import sparse
 
-#: Half width of the trust region (box) relative to the cost of a cell: in the first round, its factor per
-#: round, and its minimum.
+#: Trust region (box): half width relative to the cost of a cell in the first round, its factor per round, and
+#: its minimum.
 WIDTH, SHRINKING, LEAST_WIDTH = 0.05, 0.85, 0.012
 
 
 class CostSplitting:
-    """Cutting-plane model of the values of the planes as functions of their costs.
+    """Cutting-plane model: upper bounds on the values of the planes as functions of their cost shares.
 
     A split is a vector (shares,) with one cost for each pair of a plane and one of its cells.
 
@@ -54,16 +54,16 @@ class CostSplitting:
         self._unbounded = np.ones(planes, dtype=bool)
 
     def of_plane(self, number: int) -> slice:
-        """Return the positions of the shares of a plane."""
+        """Return the positions of the cost shares of a plane."""
         return slice(self.first[number], self.first[number + 1])
 
     def equal_split(self) -> np.ndarray:
-        """Split the cost of each cell equally, (shares,)."""
+        """Split the cost of each cell equally among its planes, (shares,)."""
         planes = np.bincount(self.cells, minlength=len(self._costs))
         return (self._costs / np.maximum(planes, 1))[self.cells]
 
     def completed(self, shares: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Add to shares (shares,) an equal split of the remaining cost of each cell, `rest` (cells,).
+        """Add the remaining cost of each cell, `rest` (cells,), in equal parts to the shares (shares,).
 
         If the rest is negative, the shares are scaled down instead.
         """
@@ -83,7 +83,7 @@ class CostSplitting:
         self._unbounded[number] = False
 
     def next_split(self, centre: np.ndarray, seconds: float) -> np.ndarray | None:
-        """Return the best split (shares,) of the model in the box around `centre`.
+        """Return the best split (shares,) of the model within the box around `centre`.
 
         Return None if a plane has no solution yet, or if the model was not solved.
         """

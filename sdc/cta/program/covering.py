@@ -1,4 +1,5 @@
-"""Covering relaxation: minimise the cost of adjustments subject to cuts, without directions and constraints.
+"""Covering relaxation: minimise the cost of adjustments subject to cuts only, without directions and
+constraints.
 
 Constraint cuts, cell cuts and plane cuts are lower bounds on weighted sums of adjustments. If the levels up
 and down are equal, the linear relaxation with directions is not stronger: in the relaxed solution halfway
@@ -19,16 +20,16 @@ from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Limits, Maste
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Cell cuts end after this number of successive rounds with a smaller relative gain.
+#: Stopping rule of cell cuts: number of successive rounds, and the relative gain that all of them miss.
 PATIENCE, LEAST_GAIN = 3, 3e-4
-#: The number of successive rounds after which plane cuts end. They take more work than cell cuts.
+#: Number of such rounds after which plane cuts end. It is smaller because plane cuts take more work.
 PLANE_PATIENCE, LEAST_PLANE_GAIN = 4, 1e-3
-#: Time limit of a program after the deadline, because every result needs a bound.
+#: Time limit of a linear program after the deadline, because every result needs a bound.
 LEAST_SECONDS = 0.1
 
 
 class Covering:
-    """The covering relaxation of a problem, to which cuts are added.
+    """The covering relaxation of a problem, extended by cuts.
 
     The adjustment of a cell is its absolute deviation; the adjustment of a sensitive cell is its deviation
     beyond its smaller level. Constraint cuts and cell cuts are derived for deviations beyond the level of the
@@ -54,7 +55,7 @@ class Covering:
         cuts = constraint_cuts(problem)
         self._constraint_numbers = cuts.constraints
         self._cuts = [CellCuts(sparse.csr_matrix(abs(problem.constraints[cuts.constraints])), cuts.least)]
-        # plane of each cut, -1 if it has none
+        # plane of each cut, -1 for a cut without a plane
         self._plane_of = [np.full(len(cuts.constraints), -1)]
         program = Program(
             costs=self._costs,
@@ -76,7 +77,7 @@ class Covering:
         deadline: Deadline,
         least_gain: float = LEAST_GAIN,
     ) -> float:
-        """Add cell cuts in rounds, up to an amount of work or while they gain; return the first gain."""
+        """Add cell cuts in rounds until the work is used up or gains are small; return the first gain."""
         patience = 1 if least_gain > LEAST_GAIN else PATIENCE
         gains = [np.inf] * patience
         while self._solved and max(gains[-patience:]) > least_gain and separation.work < most_work:
@@ -93,7 +94,8 @@ class Covering:
         return gains[patience] if len(gains) > patience else 0.0
 
     def add_plane_cuts(self, programs: list[PlaneProgram], most_work: float, deadline: Deadline) -> None:
-        """Add plane cuts at successively better splits of the costs while they gain and work remains.
+        """Add plane cuts at successively better splits of the costs until the work is used up or gains are
+        small.
 
         The cuts at the full costs are added last, because a splitting that starts with them is a local
         optimum.
@@ -172,7 +174,7 @@ class Covering:
         return tighter.objective / max(before, 1e-9) - 1, work
 
     def _others(self, in_plane: sparse.csr_matrix) -> CellCuts:
-        """Return the binding cuts that are not part of a plane: cell cuts, and cuts of other constraints."""
+        """Return the binding cuts outside of planes: cell cuts, and constraint cuts of other constraints."""
         in_no_plane = np.asarray(in_plane.sum(axis=0)).ravel() == 0
         binding = np.concatenate([in_no_plane, np.ones(len(self._rows.least) - len(in_no_plane), dtype=bool)])
         binding &= self._cut_duals > 0
@@ -207,7 +209,7 @@ class Covering:
 
     @property
     def bound(self) -> float:
-        """See the class docstring."""
+        """Return the lower bound on the objective, see the class docstring."""
         if not self._solved:
             return self._unavoidable
         cuts, weights = self._rows, self._cut_duals
@@ -216,13 +218,13 @@ class Covering:
 
     @property
     def binding_cells(self) -> CellCuts | None:
-        """See the class docstring."""
+        """Return whether cell cuts are binding, see the class docstring."""
         beyond_constraints = np.arange(len(self._rows.least)) >= len(self._constraint_numbers)
         return self._binding(beyond_constraints & (np.concatenate(self._plane_of) < 0))
 
     @property
     def binding_planes(self) -> CellCuts | None:
-        """See the class docstring."""
+        """Return whether plane cuts are binding, see the class docstring."""
         return self._binding(np.concatenate(self._plane_of) >= 0)
 
     def _binding(self, which: np.ndarray) -> CellCuts | None:

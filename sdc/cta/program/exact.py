@@ -1,4 +1,4 @@
-"""Branch and bound on the integer program, started from the best known directions."""
+"""Branch and bound on the integer program; the start solution is the best known one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from microguard.sdc.cta.program.search import Search
 from microguard.sdc.cta.program.work import step_limit
 from microguard.sdc.solver import Limits, Status, solve
 
-#: Gap at which branch and bound stops, below `OPTIMALITY_TOLERANCE`.
+#: Gap at which branch and bound stops; it is smaller than `OPTIMALITY_TOLERANCE`.
 RELATIVE_GAP = 5e-7
-#: Work limit if there is no node limit, in the minutes that `step_limit` converts to solver steps.
+#: Work limit if there is no node limit: a number of minutes that `step_limit` converts to solver steps.
 MINUTES = 60.0
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Result of branch and bound: lower bound, number of nodes, and whether the time limit was reached."""
+    """Result of branch and bound: lower bound, number of nodes, and whether it stopped at the time limit."""
 
     bound: LowerBound
     nodes: int
@@ -28,7 +28,7 @@ class Proof:
 
 
 def branch_and_bound(search: Search, nodes: int | None, seconds: float) -> Proof:
-    """Solve the integer program to optimality, or up to a limit; the search keeps the best solution.
+    """Solve the integer program to optimality or up to a limit; `search` keeps the best solution.
 
     Parameters
     ----------

@@ -16,15 +16,14 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import INFINITY, NO_LIMIT, Limits, Master, Solution, Status, solve
 from scipy import sparse
 
-#: Cost of a unit of violation, in units of the most expensive cell. The cost exceeds that of any chain of
-#: adjustments which avoids the violation.
+#: Cost per unit of violation, in units of the most expensive cell. It exceeds the cost of any chain of
+#: adjustments that avoids the violation.
 VIOLATION_COST = 200.0
-#: Scaled violation up to which a solution is feasible: the solver's tolerance, summed over a constraint.
+#: Maximum scaled violation of a feasible solution: the solver's tolerance, summed over a constraint.
 VIOLATION_TOLERANCE = 1e-5
-#: The interior point method is used from this number of constraints and this average number of free cells in
-#: a constraint. It takes 0.24 s at 20x20x20, where the simplex method takes 3.9 s. Both take equally long at
-#: 10x10x10. On two hierarchies of 4,268 constraints with 9.6 cells it takes 0.98 s, the simplex method 0.35
-#: s.
+#: Minimum number of constraints, and minimum average number of free cells in a constraint, for the interior
+#: point method. It takes 0.24 s at 20x20x20 (simplex method: 3.9 s). At 10x10x10 both take equally long. On
+#: two hierarchies (4,268 constraints, 9.6 cells each) it takes 0.98 s (simplex method: 0.35 s).
 INTERIOR_POINT_CONSTRAINTS, INTERIOR_POINT_CELLS = 300, 10
 #: Expected simplex iterations per changed direction after a warm start; 15 to 60 were measured.
 ITERATIONS_PER_CHANGE = 50
@@ -110,8 +109,8 @@ class FixedDirectionsProgram:
         return from_basis <= work_from_nothing(self._columns, self._constraints)
 
     def _from_basis(self, directions: np.ndarray, seconds: float) -> tuple[Solution | None, float]:
-        """Solve from the last basis; return the solution and the work, or None if the solver fails or needs
-        more iterations than expected.
+        """Solve from the last basis; return the solution and the work. Return None if the solver fails or
+        needs more iterations than expected.
         """
         work = 0.0
         if self._master is None:
@@ -137,7 +136,10 @@ class FixedDirectionsProgram:
         if solution.timed_out:
             return None
         if solution.status is not Status.OPTIMAL or solution.values is None:
-            raise SolverFailed(f"the linear program for fixed directions ended as {solution.status.value}")
+            raise SolverFailed(
+                "linear program for fixed directions: expected an optimal solution, found status "
+                f"{solution.status.value}"
+            )
         assert solution.reduced_costs is not None
         assert solution.objective is not None
         violation = float(np.sum(solution.values[self._first_violation :]))
@@ -152,7 +154,7 @@ class FixedDirectionsProgram:
 
 
 def _elastic(problem: Problem) -> tuple[Model, int]:
-    """Add two violation columns per constraint and kept statistic.
+    """Add two violation columns for each constraint and for each preserved statistic.
 
     Returns the model and the position of the first of these columns.
     """

@@ -9,22 +9,25 @@ from microguard.sdc.errors import ImpossibleProtection, SdcError
 from microguard.sdc.solver import Limits, Status, solve
 from scipy import sparse
 
-#: Scaled shortage of capacity that is attributed to the tolerance of the solver.
+#: Scaled shortage of capacity up to which the tolerance of the solver may be its cause.
 CAPACITY_TOLERANCE = 1e-6
-#: Maximum number of sensitive cells of a constraint for which all directions are tried.
+#: Maximum number of sensitive cells of a constraint for which all direction vectors are tried.
 MAX_CHECKED_CELLS = 12
-#: Maximum number of solves that reduce an infeasible subset of constraints.
+#: Maximum number of programs solved to reduce an infeasible subset of constraints.
 MAX_FILTER_SOLVES = 200
-#: Node limit of each of these solves. If a solve proves nothing, the constraint stays in the subset.
+#: Node limit of each of these programs. If a program proves nothing within it, the tested constraint stays in
+#: the subset.
 REDUCTION_NODES = 200
 
 
 class NoSolutionFound(SdcError):
-    """Neither a protected table nor a proof that none exists was found within the allowed work."""
+    """Raised if the allowed work gave neither a protected table nor a proof that none exists."""
 
 
 class ImpossibleConstraints(ImpossibleProtection):
-    """No protected table exists; ``constraints`` are positions of relations that are infeasible together."""
+    """Raised if no protected table exists; ``constraints`` are positions of relations that are jointly
+    infeasible.
+    """
 
     def __init__(self, message: str, constraints: np.ndarray) -> None:
         super().__init__(message, variable=int(constraints[0]) if len(constraints) else None)
@@ -32,7 +35,7 @@ class ImpossibleConstraints(ImpossibleProtection):
 
 
 def check_constraints(problem: Problem) -> None:
-    """Check for each constraint alone that some directions of its sensitive cells satisfy it.
+    """Check each constraint separately: at least one direction vector of its sensitive cells must satisfy it.
 
     The capacity depends on the direction: a cell that rises may rise further, but may not fall.
 
@@ -61,9 +64,9 @@ def check_constraints(problem: Problem) -> None:
     if culprit >= 0:
         number = int(problem.constraint_numbers[culprit])
         raise ImpossibleConstraints(
-            f"no directions of the sensitive cells protect this table: in constraint {number} the "
-            "capacities of the other cells are too small for any of them; widen capacities or lower "
-            "protection levels",
+            f"no directions of the sensitive cells protect this table: in constraint {number}, the "
+            "capacities of the other cells are too small for every choice of directions; widen capacities "
+            "or lower protection levels",
             np.array([number]),
         )
 
@@ -71,14 +74,16 @@ def check_constraints(problem: Problem) -> None:
 def _reached(
     problem: Problem, incidence: sparse.csr_matrix, constraint: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and greatest sum of the sensitive cells of a constraint, for all their directions."""
+    """Return the least and greatest sum of a constraint's sensitive cells over all their direction
+    vectors.
+    """
     start, end = incidence.indptr[constraint], incidence.indptr[constraint + 1]
     least, most = np.zeros(1), np.zeros(1)
     for cell, entry in zip(incidence.indices[start:end], incidence.data[start:end], strict=True):
         ends = []
-        if problem.forced[cell] != 0:  # the cell may rise
+        if problem.forced[cell] != 0:  # the cell may increase
             ends.append((problem.up[cell], problem.up[cell] + problem.rise_slack[cell]))
-        if problem.forced[cell] != 1:  # the cell may fall
+        if problem.forced[cell] != 1:  # the cell may decrease
             ends.append((-problem.down[cell] - problem.fall_slack[cell], -problem.down[cell]))
         signed = [sorted((entry * low, entry * high)) for low, high in ends]
         least = np.concatenate([least + low for low, _ in signed])
@@ -108,7 +113,7 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
         return model.directions(solution.values)
     if solution.status is not Status.INFEASIBLE:
         raise NoSolutionFound(
-            "no protected table was found within the allowed work, nor a proof that none exists; use a "
+            "found neither a protected table within the allowed work nor a proof that none exists; use a "
             "higher effort, widen capacities or lower protection levels"
         )
     constraints = problem.constraint_numbers[_infeasible_subset(problem)]
@@ -127,8 +132,8 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
 
 
 def _infeasible_subset(problem: Problem) -> np.ndarray:
-    """Return constraints that are infeasible together: a deletion filter drops constraints that are not
-    needed for the infeasibility.
+    """Return a jointly infeasible subset of constraints: a deletion filter drops each constraint without
+    which the rest is still infeasible.
 
     Halves are tried before quarters, down to single constraints, so that a few constraints among many are
     found with few solves; see Chinneck 2008, Feasibility and Infeasibility in Optimization, chapter 6.

@@ -27,7 +27,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class Model:
-    """A program and the interpretation of its columns.
+    """A mixed-integer program and the meaning of its columns.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Model:
 
     @property
     def binaries(self) -> slice:
-        """Return the columns of B."""
+        """Return the columns of the binary variables B."""
         start = 2 * len(self.problem.free)
         return slice(start, start + self.problem.size)
 
@@ -51,7 +51,7 @@ class Model:
         return replace(self.program, integer=None)
 
     def with_directions(self, directions: np.ndarray) -> Program:
-        """Return the linear program for fixed directions (p,) of 0 and 1."""
+        """Return the linear program in which the directions (p,) of 0 and 1 are fixed."""
         lower, upper = self.program.lower.copy(), self.program.upper.copy()
         lower[self.binaries] = upper[self.binaries] = directions
         return replace(self.program, lower=lower, upper=upper, integer=None)
@@ -77,7 +77,7 @@ class Model:
 
 
 def base_model(problem: Problem) -> Model:
-    """Build the program (1)-(4), (7)-(8) with the rows of kept statistics."""
+    """Build the program (1)-(4), (7)-(8) of Cox 2005 with the rows of preserved statistics."""
     free, swing = problem.constraints[:, problem.free], problem.swing
     incidence = problem.incidence
     blocks = [free, -free, incidence @ sparse.diags_array(swing)]
@@ -128,7 +128,7 @@ def constraint_cut_model(problem: Problem) -> Model:
 
 
 def enumeration_model(problem: Problem, cuts: ConstraintCuts | None = None) -> Model:
-    """Build the base model with one column for each vector of directions of a short constraint.
+    """Build the base model with one column for each direction vector of a short constraint.
 
     The columns of a constraint sum to one and are linked to its binaries. The adjustments of the constraint
     must reach the imbalance of the chosen column. This is the convex hull of a single constraint (the set
@@ -152,7 +152,9 @@ def enumeration_model(problem: Problem, cuts: ConstraintCuts | None = None) -> M
 
 
 def adjustment_columns(model: Model) -> sparse.csr_array:
-    """Return the (cells, columns) indicator of the adjustments of each cell, without base deviations."""
+    """Return the (cells, columns) indicator of each cell's adjustment columns, which exclude base
+    deviations.
+    """
     problem = model.problem
     free, size = len(problem.free), problem.size
     cells = [problem.free, problem.free]
@@ -166,7 +168,7 @@ def adjustment_columns(model: Model) -> sparse.csr_array:
 
 
 def beyond_cheaper_levels(model: Model) -> tuple[sparse.csr_array, np.ndarray]:
-    """Express the absolute deviation of each cell; for a sensitive cell, its deviation beyond the smaller
+    """Express the absolute deviation of each cell; for a sensitive cell, only the part beyond its smaller
     level.
 
     The deviation is ``matrix @ columns + constant`` for the returned (cells, columns) matrix and (cells,)

@@ -1,5 +1,5 @@
-"""Plane cuts: the cost of the adjustments in a two-dimensional part of a table is at least the optimum of
-that part alone.
+"""Plane cuts: a two-dimensional part of a table bounds the cost of its adjustments by the optimum of that
+part alone.
 
 Two classes of disjoint constraints (`constraint_classes`) decompose into planes: the two-dimensional tables
 of a table with three or more dimensions or with hierarchies. Dropping all other constraints relaxes the
@@ -22,16 +22,15 @@ from microguard.sdc.stop import Deadline
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Minimum and maximum number of sensitive cells of a plane. A plane with one cell only gives a constraint
-#: cut; larger planes give large programs.
+#: Minimum and maximum number of sensitive cells of a plane. A plane with one cell yields only a constraint
+#: cut; larger planes yield large programs.
 FEWEST_CELLS, MOST_CELLS = 2, 45
-#: Maximum number of nonzero entries of a plane, and maximum number of planes. The planes with most sensitive
-#: cells are chosen.
+#: Maximum number of nonzero entries of a plane, and maximum number of planes, chosen by their number of
+#: sensitive cells.
 MOST_ENTRIES, MOST_PLANES = 1500, 64
-#: Node limit and relative gap of the program of a plane; the bound is lower than the optimum by up to this
-#: gap.
+#: Node limit and relative gap of the program of a plane; the bound may be below the optimum by this gap.
 NODES, GAP = 600, 1e-3
-#: Work per simplex iteration in such a small program, including the solver's cuts and heuristics.
+#: Work per simplex iteration of such a small program; it includes the solver's cuts and heuristics.
 ITERATION_WORK = 5.0
 
 
@@ -52,7 +51,7 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class PlaneCut:
-    """Lower bound of a plane at given costs, and the adjustments of its best solution.
+    """Lower bound of a plane at given costs, and the adjustments in the plane's best solution.
 
     Attributes
     ----------
@@ -127,7 +126,9 @@ class PlaneProgram:
         self._program = replace(program, upper=upper)
 
     def cut(self, prices: np.ndarray, deadline: Deadline) -> tuple[PlaneCut | None, float]:
-        """Return the cut at costs (cells,) per unit of adjustment (None if there is no cut), and the work."""
+        """Return the cut for costs (cells,) per unit of adjustment, or None if there is no cut, and
+        the work.
+        """
         program: Program = replace(
             self._program, costs=self._adjustments @ prices, offset=float(self._constant @ prices)
         )

@@ -1,4 +1,4 @@
-"""A table in the form that the methods use: positions of cells, scaled protection levels and capacities."""
+"""A table in the form used by the methods: positions of cells, scaled protection levels and capacities."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from microguard.sdc.errors import InvalidParameter
 from scipy import sparse
 
 Mode = Literal["at-least", "exact"]
-#: Protection levels are scaled to about this size, so that the solver's absolute tolerances are small.
+#: Protection levels are scaled to about this size, so that the solver's absolute tolerances are relatively
+#: small.
 TYPICAL_LEVEL = 64.0
-#: Maximum deviation of a free cell, relative to the sum of all protection levels. No solution needs more.
+#: Maximum deviation of a free cell, relative to the sum of all protection levels. No solution needs a larger
+#: one.
 _LARGEST_DEVIATION = 2.0
 
 
@@ -76,7 +78,7 @@ class Problem:
             For another mode.
         """
         if mode not in ("at-least", "exact"):
-            raise InvalidParameter(f"unknown mode {mode!r}; expected 'at-least' or 'exact'")
+            raise InvalidParameter(f"mode: expected 'at-least' or 'exact', found {mode!r}")
         exact = mode == "exact"
         lower, upper = table.lower_protection, table.upper_protection
         directed, movable = moving_cells(table, exact)
@@ -147,8 +149,8 @@ class Problem:
 
     @cached_property
     def summation(self) -> Summation | None:
-        """Return the margins as sums of internal cells; None if internal cells cannot take any values
-        independently.
+        """Return the margins as sums of internal cells; None if internal cells cannot take arbitrary
+        values.
         """
         return Summation.from_relations(self.table.relations)
 
@@ -176,7 +178,7 @@ class Problem:
 
     @property
     def cheaper_levels(self) -> np.ndarray:
-        """Return the smaller admissible protection level of each sensitive cell, (p,)."""
+        """Return the smaller of the allowed protection levels of each sensitive cell, (p,)."""
         return np.where(
             self.forced == 1, self.up, np.where(self.forced == 0, self.down, np.minimum(self.up, self.down))
         )
@@ -193,7 +195,7 @@ class Problem:
         return np.where(directions > 0, self.up, -self.down)
 
     def admissible(self, directions: np.ndarray) -> np.ndarray:
-        """Correct the directions of forced cells; (p,) int8."""
+        """Set forced cells to their only possible direction; (p,) int8."""
         return np.where(self.forced >= 0, self.forced, directions).astype(np.int8)
 
     def cost(self, deviations: np.ndarray) -> float:
@@ -202,12 +204,14 @@ class Problem:
 
     @property
     def objective_unit(self) -> float:
-        """Return the original objective per scaled objective."""
+        """Return the factor that converts scaled objectives to original units."""
         return self.unit * self.cost_unit
 
 
 def moving_cells(table: CellTable, exact: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether each cell needs a direction and whether it may move without one, (cells,) each."""
+    """Return for each cell whether it needs a direction and whether it may change without one,
+    (cells,) each.
+    """
     directed = table.sensitive & ((table.lower_protection > 0) | (table.upper_protection > 0))
     free = ~table.sensitive if exact else ~directed
     return directed, free & ((table.lower_capacity > 0) | (table.upper_capacity > 0))
@@ -218,7 +222,7 @@ def _power_of_two(number: float) -> float:
 
 
 def _distinct_constraints(relations: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Drop empty constraints and repeated ones (the same entries up to a common sign).
+    """Drop empty constraints and repeated constraints (equal entries up to a common sign).
 
     Returns the remaining constraints and their positions.
     """

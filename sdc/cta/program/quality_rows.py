@@ -1,4 +1,4 @@
-"""Rows of the program for the kept statistics of a table (`sdc.cta.table.quality`)."""
+"""Rows of the integer program for the preserved statistics of a table (`sdc.cta.table.quality`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 
 def with_quality(program: Program, problem: Problem) -> Program:
-    """Add one row per kept statistic to the base program of `sdc.cta.program.model`.
+    """Add one row per preserved statistic to the base program of `sdc.cta.program.model`.
 
     A subproblem, such as a plane, gets only the statistics whose movable cells are all in it. Without the
     other rows the lower bound of the subproblem remains valid.

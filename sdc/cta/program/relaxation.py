@@ -1,4 +1,5 @@
-"""Widen capacities by the least amount that makes a table feasible, in a given order of steps.
+"""Widen capacities by the least amount that makes a table feasible; the steps specify which cells are widened
+first.
 
 Only capacities of cells that are not sensitive are widened. Protection levels, zeros, signs and held cells do
 not change. In an elastic program (Chinneck 2008, Feasibility and Infeasibility in Optimization, section 4)
@@ -21,14 +22,14 @@ from microguard.sdc.solver import Limits, Program, Status, solve
 from scipy import sparse
 
 Step = Literal["capacities", "fixed"]
-#: Nodes of each elastic program; the best solution is used, even without a proof that it is minimal. Proofs
-#: in two dimensions need few nodes (4 s at 50x50). A table of 10x10x10 reaches the limit after 76 s.
+#: Node limit of each elastic program; its best solution is used even without a proof that it is minimal. In
+#: two dimensions a proof needs few nodes (4 s at 50x50). A table of 10x10x10 reaches the limit after 76 s.
 NODES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Widened capacities of a table that is infeasible without them.
+    """Widened capacities of a table that is infeasible with its original capacities.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class Relaxation:
     least: bool
 
     def apply(self, table: CellTable) -> CellTable:
-        """Return a table of the same cells with at least these capacities."""
+        """Return the table with capacities of at least these sizes."""
         return replace(
             table,
             lower_capacity=np.maximum(table.lower_capacity, self.lower_capacity),
@@ -137,8 +138,8 @@ def _extra_capacity(
         if solution.status is Status.INFEASIBLE:
             return None
         raise NoSolutionFound(
-            "neither capacities that make the table feasible nor a proof that none exist were found within "
-            "the allowed work; widen capacities in the specification"
+            "capacities: found neither sizes that make the table feasible within the allowed work nor a "
+            "proof that none exist; widen capacities in the specification"
         )
     excess = solution.values[-len(beyond) :] * problem.unit
     tolerance = CAPACITY_TOLERANCE * problem.unit
@@ -150,7 +151,7 @@ def _extra_capacity(
 
 
 def _elastic(program: Program, within: np.ndarray, beyond: np.ndarray) -> Program:
-    """Add columns for deviations beyond the capacities `within` of the free cells; only these columns have a
+    """Add columns for deviations of the free cells beyond the capacities `within`; only these columns have a
     cost.
     """
     count = len(within)

@@ -1,4 +1,4 @@
-"""State of a search over directions: best solution, all evaluations, and the work done."""
+"""State of a search over directions: best solution, all evaluations, and the work done so far."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from microguard.sdc.cta.program.fixed_directions import Evaluation, FixedDirecti
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.stop import Deadline
 
-#: Relative difference below which two costs count as equal: the accuracy of the solver.
+#: Maximum relative difference of equal costs: the accuracy of the solver.
 COST_TOLERANCE = 1e-9
 
 
 class TimeUp(Exception):
-    """The deadline has passed; the `Search` holds the best solution."""
+    """Raised if the deadline has passed; the `Search` contains the best solution."""
 
 
 class Search:
-    """Evaluates directions by linear programs, keeps the best solution and counts the work.
+    """Search state that evaluates directions by linear programs, keeps the best solution and counts the work.
 
     Attributes
     ----------
@@ -48,7 +48,8 @@ class Search:
     def evaluate(
         self, directions: np.ndarray, ignore_deadline: bool = False, similar_follow: bool = False
     ) -> Evaluation:
-        """Evaluate directions (p,) by a linear program; the result of directions evaluated before is reused.
+        """Evaluate directions (p,) by a linear program, or return the stored result if they were evaluated
+        before.
 
         Parameters
         ----------
@@ -89,12 +90,12 @@ class Search:
             raise TimeUp
 
     def count_programs(self, programs: int, work: float) -> None:
-        """Count linear programs of subproblems."""
+        """Add the linear programs of subproblems to the work."""
         self.programs += programs
         self.work += work
 
     def count_moves(self, moves: int) -> None:
-        """Count the moves of an annealing run."""
+        """Add the moves of an annealing run to the work."""
         self.moves += moves
 
 

@@ -1,4 +1,4 @@
-"""Merge identical cells into one variable: a total with a single part that can move equals that part.
+"""Merge identical cells into one variable: a total equals its part if it has only one part that can change.
 
 Sparse hierarchical tables have many identical cells. One variable has one direction, one level and one secret
 factor, so the search does not have to discover that these must be equal.
@@ -18,7 +18,8 @@ from scipy.sparse.csgraph import connected_components
 
 
 def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.ndarray:
-    """Return the (cells,) number of each cell's variable, numbered in the order of their first cells.
+    """Return the number of each cell's variable, (cells,); variables are numbered in the order of their first
+    cells.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.nda
 
 
 def table_of_variables(table: CellTable, variables: np.ndarray) -> CellTable:
-    """Return the table of variables: costs are summed, the largest levels and smallest capacities kept.
+    """Return the table of variables: each has the summed costs, the largest levels and the smallest
+    capacities of its cells.
 
     An adjustment of the table of variables is an adjustment of the whole table at the same cost: every cell
     takes the value of its variable.
@@ -86,7 +88,8 @@ def table_of_variables(table: CellTable, variables: np.ndarray) -> CellTable:
 
 
 def with_variables(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] | None:
-    """Return the table of variables and the variable of each cell; None if it cannot replace the whole table.
+    """Return the table of variables and the variable of each cell; None if variables cannot replace all
+    cells.
 
     The table of variables cannot replace the whole table if all cells differ, or if mode "exact" requires
     identical cells to move by different levels. The same holds if its levels exceed its capacities, because
@@ -108,7 +111,7 @@ def with_variables(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] 
 
 
 def of_all_cells(answer: Adjustment, table: CellTable, variables: np.ndarray, mode: str) -> Adjustment:
-    """Return the adjustment of all cells from that of the variables, at the same cost.
+    """Expand the adjustment of the variables to all cells, at the same cost.
 
     Raises
     ------
@@ -118,6 +121,6 @@ def of_all_cells(answer: Adjustment, table: CellTable, variables: np.ndarray, mo
     deviations = answer.deviations[variables]
     values = table.values + deviations
     if not check(table, values, mode).sound:
-        raise SolverFailed("the adjusted table failed its independent check; nothing is returned")
+        raise SolverFailed("the adjusted table failed its independent check, so no result is returned")
     directions = np.where(table.sensitive, answer.directions[variables], 0).astype(np.int8)
     return replace(answer, values=values, deviations=deviations, directions=directions)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from microguard.sdc.errors import InvalidParameter
 
-#: Minimum number of bytes of a key: an attacker could try all possible shorter keys.
+#: Minimum number of bytes of a key; an attacker could try all shorter keys.
 MIN_KEY_BYTES = 16
 
 
@@ -26,7 +26,7 @@ def keyed_numbers(key: bytes, context: bytes, identities: Sequence[str]) -> np.n
         If the key is too short.
     """
     if len(key) < MIN_KEY_BYTES:
-        raise InvalidParameter(f"the key has {len(key)} bytes, expected at least {MIN_KEY_BYTES}")
+        raise InvalidParameter(f"key: found {len(key)} bytes, expected at least {MIN_KEY_BYTES}")
     numbers = np.empty(len(identities))
     for position, identity in enumerate(identities):
         digest = hmac.new(key, context + b"\x00" + identity.encode(), hashlib.sha256).digest()

@@ -1,4 +1,4 @@
-"""Keep a table without negative values non-negative."""
+"""Prevent negative values in the adjustment of a table without negative values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def kept_non_negative(table: CellTable) -> CellTable:
-    """Return the table with lower capacities of at most the values; unchanged if any value is negative.
+    """Limit lower capacities to the values, so that no cell becomes negative; do nothing if any value is
+    negative.
 
     A lower level above the value (a small count times its secret factor) becomes the value: zero is the
     furthest the cell can move down, and protects it as well as any level. A sensitive zero keeps its lower
@@ -28,7 +29,7 @@ def kept_non_negative(table: CellTable) -> CellTable:
 
 
 def with_zeros_unknown(table: CellTable) -> CellTable:
-    """Return the table as an attacker knows it if he does not know which sensitive cells are zeros.
+    """Return the table from the point of view of an attacker who does not know which sensitive cells are 0.
 
     A sensitive zero gets lower capacity for its level, like a cell slightly above zero. A capacity of 0 would
     reveal that the cell rose.

@@ -1,4 +1,4 @@
-"""Protection levels multiplied by a secret factor per cell.
+"""Secret factors, one per cell, that multiply the protection levels.
 
 Optimal deviations lie exactly at a level, so an attacker who knows the rule has only two candidates for the
 original value. A factor drawn per cell from a secret key turns each candidate into a band. The bands are
@@ -23,29 +23,29 @@ from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
 from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Maximum share of the value of a cell for which its level determines the width of a band. A larger level
-#: protects the value without a band, and a wider band would exceed the capacities of any table.
+#: Maximum level, as a share of the cell's value, that determines the width of a band. A larger level protects
+#: the value without a band, and a wider band would exceed the capacities of any table.
 LARGEST_SHARE = 0.5
 #: Maximum decrease of a sensitive cell as a share of its value, unless its level is larger.
 LARGEST_FALL = 0.6
-#: Largest possible factor: upwards, at the largest share and a spread of 1.
+#: Largest possible upward factor: at the largest share and with a spread of 1.
 LARGEST_FACTOR = 7.0
-#: Largest drawn level as a multiple of the level of the rule, if the band is at least twice as wide. With a
-#: multiple of 1 the level would be known.
+#: Largest drawn level as a multiple of the rule's level, if the band is at least twice as wide. With a
+#: multiple of 1 an attacker would know the level.
 LARGEST_DRAWN_LEVEL = 1.5
 _FACTOR, _LEVEL = b"microguard/cta/protection-factor", b"microguard/cta/protection-level"
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Largest factor of each cell's lower and upper level, (cells,) each; the smallest is 1."""
+    """Maximum factor of each cell's lower and upper level, (cells,) each; the minimum factor is 1."""
 
     lower: np.ndarray
     upper: np.ndarray
 
 
 def largest_factors(table: CellTable, spread: float) -> Spread:
-    """Return the largest factors.
+    """Compute the largest factors.
 
     A band then extends from its middle to either side by `spread` times the protected share of the middle.
 
@@ -54,12 +54,12 @@ def largest_factors(table: CellTable, spread: float) -> Spread:
     s p if 1+pF = (1+p)(1+sp)/(1-sp). The formula for decreases is analogous.
     """
     if not 0 <= spread <= 1:
-        raise InvalidParameter("a spread is a number from 0 to 1")
+        raise InvalidParameter("spread: expected a number from 0 to 1")
     sizes = np.abs(table.values)
 
     def share(level: np.ndarray) -> np.ndarray:
         given = level > 0
-        of_value = level / np.where(given, np.maximum(sizes, level), 1.0)  # a balance of 0 has no limit
+        of_value = level / np.where(given, np.maximum(sizes, level), 1.0)  # avoids a division by 0
         return np.where(given, np.minimum(of_value, LARGEST_SHARE), 1e-9)
 
     p, q = share(table.lower_protection), share(table.upper_protection)
@@ -87,7 +87,7 @@ def secret_factors(key: bytes, identities: Sequence[str], largest: np.ndarray) -
 
 
 def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
-    """Return the table with capacities of sensitive cells that are wide enough for any factor.
+    """Widen the capacities of sensitive cells so that every possible factor is feasible.
 
     A direction without capacity for the level of the rule gets no capacity for the drawn level. A sensitive
     cell decreases by at most the share `LARGEST_FALL` of its value unless its factor requires more, because a
@@ -108,7 +108,8 @@ def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
 
 
 def with_secret_levels(table: CellTable, key: bytes, identities: Sequence[str], spread: float) -> CellTable:
-    """Return the table with the levels of each sensitive cell times its factor, rounded up in whole tables.
+    """Multiply the levels of each sensitive cell by its factor; in tables of whole numbers, round the
+    products up.
 
     A direction that has capacity for the level of the rule gets capacity for the drawn level.
     """

@@ -1,4 +1,4 @@
-"""Find sensitive cells by the disclosure rules, and compute their levels, capacities and costs.
+"""Find sensitive cells by disclosure rules, and compute their protection levels, capacities and costs.
 
 Rules and levels as in the handbook (Hundepool et al. 2012, chapter 4): the upper level is the smallest amount
 by which the published total must exceed the true one so that the rule no longer finds the cell sensitive; the
@@ -31,13 +31,13 @@ class Sensitivity:
     upper: np.ndarray
 
     def only(self, cells: np.ndarray) -> Sensitivity:
-        """Return the same sensitivity restricted to `cells`, a (cells,) boolean array."""
+        """Return the sensitivity restricted to `cells`, a (cells,) boolean array."""
         return Sensitivity(
             self.sensitive & cells, np.where(cells, self.lower, 0.0), np.where(cells, self.upper, 0.0)
         )
 
     def __or__(self, other: Sensitivity) -> Sensitivity:
-        """Return cells that either rule finds sensitive, with the larger level."""
+        """Return cells that at least one of two rules finds sensitive, with the larger of the levels."""
         return Sensitivity(
             self.sensitive | other.sensitive,
             np.maximum(self.lower, other.lower),
@@ -48,7 +48,9 @@ class Sensitivity:
 def largest_contributions(
     tabulation: Tabulation, codes: list[ArrayLike], amounts: ArrayLike, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the (cells, count) largest contributions, padded with zeros, and the (cells,) contributors."""
+    """Return the largest contributions (cells, count), padded with zeros, and the numbers of contributors
+    (cells,).
+    """
     magnitudes = np.abs(np.asarray(amounts, dtype=float))
     cells, records = tabulation.pairs(codes)
     order = np.lexsort((-magnitudes[records], cells))
@@ -63,7 +65,7 @@ def largest_contributions(
 
 
 def weighted_contributions(sizes: ArrayLike, weights: ArrayLike, count: int) -> np.ndarray:
-    """Return the (count,) largest contributions to a cell whose contributors represent several units
+    """Return the (count,) largest contributions to a cell in which a contributor represents several units
     (sampling weights).
 
     A contribution with weight w counts as w equal contributions, so that the rules are applied to the
@@ -93,11 +95,13 @@ def weighted_contributions(sizes: ArrayLike, weights: ArrayLike, count: int) -> 
 
 
 def minimum_frequency(counts: ArrayLike, least: int) -> Sensitivity:
-    """Apply the minimum frequency rule: counts above 0 and below `least` are sensitive; the levels reach up
-    to `least` and down to 0.
+    """Apply the minimum frequency rule: counts above 0 and below `least` are sensitive. Their levels extend
+    up to `least` and down to 0.
     """
     if least < 2:
-        raise InvalidParameter("a minimum frequency below 2 finds no cell sensitive")
+        raise InvalidParameter(
+            "minimum frequency: expected at least 2, because a smaller one finds no cell sensitive"
+        )
     frequencies = _amounts("counts", counts)
     sensitive = (frequencies > 0) & (frequencies < least)
     return Sensitivity(
@@ -113,14 +117,14 @@ def minimum_contributors(
     gross: ArrayLike | None = None,
 ) -> Sensitivity:
     """Apply the minimum frequency rule to magnitudes: cells with fewer than `least` contributors are
-    sensitive; levels are a percentage of the total.
+    sensitive. Their levels are a percentage of the total.
 
     If contributions have both signs, levels are a percentage of their `gross` sum. If two contributions
     nearly cancel, each contributor could infer the other's amount from the balance, even if a small
     percentage of the balance is added.
     """
     if least < 2 or not percent > 0:
-        raise InvalidParameter("needs a minimum of 2 contributors or more and a positive percentage")
+        raise InvalidParameter("minimum frequency: expected at least 2 contributors and a percentage above 0")
     numbers, sizes = _amounts("contributors", contributors), np.abs(_amounts("totals", totals))
     if gross is not None:
         sizes = np.maximum(np.abs(_amounts("gross", gross)), sizes)
@@ -139,8 +143,10 @@ def dominance(
     contributions, needed if contributions have both signs, or the absolute total if `gross` is not given.
     """
     if n < 1 or not 0 < k < 100:
-        raise InvalidParameter("dominance needs n of at least 1 and k strictly between 0 and 100 percent")
-    missing = f"dominance needs the {n} largest contributions of each cell"
+        raise InvalidParameter(
+            "dominance rule: expected n of at least 1, and k above 0 and below 100 percent"
+        )
+    missing = f"dominance rule: expected the {n} largest contributions of each cell, found fewer"
     top, sizes = _sizes(largest, totals, gross, n, missing)
     return _by_level(top[:, :n].sum(axis=1) * 100 / k - sizes, sizes)
 
@@ -164,8 +170,8 @@ def p_percent(
     than the largest contribution of all, the rule assumes that the largest contributor estimates it.
     """
     if not p > 0 or not 0 < q <= 100:
-        raise InvalidParameter("the p-percent rule needs a positive p, and q up to 100 percent")
-    missing = "the p-percent rule needs the two largest contributions of each cell"
+        raise InvalidParameter("p-percent rule: expected p above 0, and q of at most 100 percent")
+    missing = "p-percent rule: expected the two largest contributions of each cell, found fewer"
     top, sizes = _sizes(largest, totals, gross, 2, missing)
     target, other = top[:, 0], top[:, 1]
     if protected is not None:
@@ -177,7 +183,7 @@ def p_percent(
 
 
 def requested(largest: ArrayLike, totals: ArrayLike, shares: ArrayLike, percent: float) -> Sensitivity:
-    """Apply the request rule: a cell is sensitive if the largest contributor requested protection and exceeds
+    """Apply the request rule: a cell is sensitive if its largest contributor requested protection and exceeds
     a share of the total.
 
     Parameters
@@ -193,7 +199,7 @@ def requested(largest: ArrayLike, totals: ArrayLike, shares: ArrayLike, percent:
     de Wolf et al. 2014, tau-ARGUS User's Manual 4.1, section 4.4.4.
     """
     top, sizes = _sizes(
-        largest, totals, None, 1, "the request rule needs the largest contribution of each cell"
+        largest, totals, None, 1, "request rule: expected the largest contribution of each cell, found none"
     )
     above = top[:, 0] * 100 > np.nan_to_num(np.asarray(shares, dtype=float), nan=np.inf) * sizes
     return _by_level(np.where(above, sizes * percent / 100, 0.0), sizes)
@@ -202,7 +208,7 @@ def requested(largest: ArrayLike, totals: ArrayLike, shares: ArrayLike, percent:
 def _sizes(
     largest: ArrayLike, totals: ArrayLike, gross: ArrayLike | None, least: int, missing: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the absolute largest contributions and the sum with which they are compared."""
+    """Return the absolute largest contributions, and the sum that they are compared with."""
     top, sums = np.abs(np.asarray(largest, dtype=float)), np.abs(_amounts("totals", totals))
     if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < least:
         raise ShapeMismatch(missing)
@@ -210,15 +216,19 @@ def _sizes(
 
 
 def capacities(values: ArrayLike, percent: float, protection: ArrayLike | None = None) -> np.ndarray:
-    """Return (cells,) capacities: a percentage of |value|, and at least the protection level if given."""
+    """Return the capacities (cells,): a percentage of |value|, and at least the protection level if one is
+    given.
+    """
     if not percent >= 0:
-        raise InvalidParameter("a capacity is a percentage of 0 or more")
+        raise InvalidParameter("capacity: expected a percentage of at least 0, found a negative one")
     room = np.abs(_amounts("values", values)) * percent / 100
     return room if protection is None else np.maximum(room, np.asarray(protection, dtype=float))
 
 
 def inverse_costs(values: ArrayLike) -> np.ndarray:
-    """Return (cells,) costs 1/|x| (Cox 2005, section 2); zeros cost as much as the most expensive cell."""
+    """Return the costs 1/|x| (Cox 2005, section 2), (cells,); the cost of a zero is the largest cost of other
+    cells.
+    """
     sizes = np.abs(_amounts("values", values))
     smallest = np.min(sizes[sizes > 0], initial=np.inf)
     return 1.0 / np.where(sizes > 0, sizes, smallest) if np.isfinite(smallest) else np.ones(len(sizes))
@@ -233,5 +243,11 @@ def _by_level(level: np.ndarray, totals: np.ndarray) -> Sensitivity:
 def _amounts(name: str, amounts: ArrayLike) -> np.ndarray:
     array = np.asarray(amounts, dtype=float)
     if not np.all(np.isfinite(array)):
-        raise NotFinite(f"{name} of cell {int(np.argmax(~np.isfinite(array)))} is not finite", variable=name)
+        raise NotFinite(
+            (
+                f"{name}: expected finite numbers, found another one for cell "
+                f"{int(np.argmax(~np.isfinite(array)))}"
+            ),
+            variable=name,
+        )
     return array

@@ -1,4 +1,6 @@
-"""Reduce the capacities of cells whose direction was revealed, so that the next adjustment hides it."""
+"""Reduce the capacities of cells whose direction an attacker can infer, so that the next adjustment
+hides it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def tighten_bounds(table: CellTable, deviations: np.ndarray, cells: np.ndarray) -> CellTable | None:
-    """Return the table in which `cells` may move at most half as far as before, or only in the other
+    """Return the table in which `cells` may change at most half as much as before, or only in the opposite
     direction.
 
     Return None if no capacity can be reduced.

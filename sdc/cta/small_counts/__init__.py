@@ -1,1 +1,1 @@
-"""Small count rounding: only small counts are rounded, and totals are the sums of their parts."""
+"""Small count rounding: only small counts are rounded, and every total is the sum of its parts."""

@@ -29,11 +29,12 @@ from scipy import sparse
 
 ALGORITHM = "small count rounding"
 _CONTEXT, _ORDER = b"small counts", b"order of small counts"
-#: Maximum number of small counts for which pairs are tried: a square matrix of this size is stored.
+#: Maximum number of small counts for which pairs are changed together: a square matrix of this size is
+#: stored.
 MOST_PAIRED = 3000
-#: Number of draws from which the search starts if pairs are tried.
+#: Number of draws that start a search if pairs are tried.
 STARTS = 8
-#: Smaller gains are rounding errors of floating-point sums.
+#: Minimum gain of a change; smaller gains are rounding errors of floating-point sums.
 _LEAST_GAIN = 1e-9
 
 
@@ -69,13 +70,14 @@ def small_count_rounding(
         If values that were published before cannot be kept.
     """
     if base < 2:
-        raise InvalidParameter(f"the rounding base must be 2 or more, found {base}")
+        raise InvalidParameter(f"rounding base: expected at least 2, found {base}")
     if len(identities) != table.cells:
-        raise ShapeMismatch(f"expected {table.cells} names of cells, found {len(identities)}")
+        raise ShapeMismatch(f"names of cells: expected {table.cells}, found {len(identities)}")
     counts = table.values
     if np.any(counts < 0) or np.any(counts != np.rint(counts)):
         raise InvalidParameter(
-            "a value is not a count; small count rounding needs whole numbers of 0 or more"
+            "values: expected whole numbers of at least 0 (counts), found others; small count rounding "
+            "needs counts"
         )
     summation = _summation(table)
     held = np.full(table.cells, np.nan) if held is None else np.asarray(held, dtype=float)
@@ -87,12 +89,12 @@ def small_count_rounding(
     lost = np.isfinite(held) & (held != values)
     if lost.any():
         raise ImpossibleProtection(
-            f"{int(lost.sum())} cell(s) were published before with values that no rounding of small counts "
-            "gives them together; publish both tables as one, or leave out what both have",
+            f"{int(lost.sum())} cell(s) were published before with values that no joint rounding of the "
+            "small counts can reproduce; publish both tables as one, or exclude their common cells",
             variable=int(np.argmax(lost)),
         )
     if not check(table, values).sound:
-        raise SolverFailed("the rounded table failed its independent check; nothing is returned")
+        raise SolverFailed("the rounded table failed its independent check, so no result is returned")
     nearest = np.zeros(table.cells)
     nearest[small] = np.minimum(counts[small], base - counts[small])
     deviations = values - counts
@@ -113,7 +115,7 @@ def small_count_rounding(
 
 
 def with_room_for_small_counts(table: CellTable, base: int) -> CellTable:
-    """Return the table with capacities for small counts to become 0 or the base, and for totals to change
+    """Return the table with capacities that allow small counts to become 0 or the base, and totals to change
     accordingly.
 
     Raises
@@ -132,7 +134,7 @@ def with_room_for_small_counts(table: CellTable, base: int) -> CellTable:
 
 
 def as_known_to_readers(table: CellTable, published: np.ndarray, base: int) -> CellTable:
-    """Describe the counts that an attacker who knows the method considers possible.
+    """Describe the counts that are possible for an attacker who knows the method.
 
     A published 0 was less than the base. A published base was 1 to the base. A larger count that is not a
     total is the true count.
@@ -177,8 +179,8 @@ def _summation(table: CellTable) -> Summation:
     summation = Summation.from_relations(table.relations)
     if summation is None:
         raise InvalidParameter(
-            "two breakdowns share a total, so that the cells which are no totals do not determine it; small "
-            "count rounding needs one table, with any hierarchies: name it alone"
+            "two breakdowns have a common total, so the cells that are no totals do not determine it; "
+            "small count rounding needs one table, with any hierarchies: name only one breakdown"
         )
     return summation
 
@@ -197,12 +199,13 @@ def _chosen(
     identities: Sequence[str],
     held: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Return which small counts are rounded up, and the number of changes that the search made."""
+    """Return which small counts are rounded up to the base, and the number of changes made by the search."""
     names = [identities[cell] for cell in small.tolist()]
     fixed = np.isfinite(held[small])
     sums = sparse.csr_matrix(summation.matrix[:, np.searchsorted(summation.internal, small)])
     kept = np.isfinite(held)
-    weights = 1.0 / np.maximum(counts, 1.0) + np.where(kept, 1e6, 0.0)  # published totals first
+    # totals published before have priority
+    weights = 1.0 / np.maximum(counts, 1.0) + np.where(kept, 1e6, 0.0)
     goal = np.where(kept, held - counts, 0.0)
     order = np.lexsort((names, keyed_numbers(key, _ORDER, names)))
     order = order[~fixed[order]]
@@ -227,7 +230,7 @@ def _search(
     base: int,
     order: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Change single small counts, and pairs of them, while the weighted sum of squares over all cells
+    """Change single small counts and pairs of them as long as the weighted sum of squares over all cells
     decreases.
     """
     up, moves = up.copy(), 0
@@ -254,7 +257,7 @@ def _search(
         improved = False
         for position in order.tolist():
             step = np.where(up, -base, base).astype(float)
-            gain = 2 * step * slope + step**2 * own  # change of the objective by each single cell
+            gain = 2 * step * slope + step**2 * own  # change of the objective for each single cell
             if gain[position] < -_LEAST_GAIN:
                 flip(position)
                 improved = True

@@ -1,4 +1,6 @@
-"""A statistical table: cell values, additive constraints, and the protection and capacity of each cell."""
+"""A statistical table: cell values, additive constraints, and the protection levels and capacities of each
+cell.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,18 @@ from microguard.sdc.errors import (
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-#: Tolerance relative to the sum of absolute values of a constraint. Rounding errors of float sums of a
-#: million cells are far below it.
+#: Tolerance of constraints, relative to the sum of absolute values in the constraint. It is far above the
+#: rounding errors of float sums of a million cells.
 ADDITIVITY_TOLERANCE = 1e-9
-#: Tolerance for tables of whole numbers, which must add up exactly.
+#: Tolerance of constraints in tables of whole numbers, whose sums must be exact.
 WHOLE_NUMBER_TOLERANCE = 0.5
 _QUANTITIES = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity", "costs")
 
 
 @dataclass(frozen=True, eq=False)
 class CellTable:
-    """Cells x with constraints M x = 0, and the sensitivity, protection, capacity and cost of each cell.
+    """Cells x with constraints M x = 0; each cell has a sensitivity, protection levels, capacities and a
+    cost.
 
     The constructor checks all arguments. Errors name a cell or constraint by its position (``.variable``),
     never by its value. Arrays are copied and made read-only. All quantities except costs are in the unit of
@@ -87,7 +90,7 @@ class CellTable:
         _check_finite("values", values)
         cells = len(values)
         if cells == 0:
-            raise ShapeMismatch("the table has 0 cells, expected at least 1")
+            raise ShapeMismatch("cells: expected at least 1, found 0")
         _set(self, "values", values)
         _set(self, "relations", _relations(self.relations, cells))
         _set(self, "sensitive", _flags(self.sensitive, cells))
@@ -101,7 +104,7 @@ class CellTable:
                 if missing.any():
                     cell = int(np.argmax(missing))
                     raise InvalidParameter(
-                        f"sensitive cell {cell} has no {name}; give every sensitive cell both levels",
+                        f"sensitive cell {cell}: expected both protection levels, found no {name}",
                         variable=cell,
                     )
                 array = np.where(sensitive, array, 0.0)
@@ -109,40 +112,48 @@ class CellTable:
             if np.any(array < 0):
                 cell = int(np.argmax(array < 0))
                 raise InvalidParameter(
-                    f"{name} of cell {cell} is negative; expected 0 or more", variable=cell
+                    f"{name} of cell {cell}: expected a number of at least 0, found a negative one",
+                    variable=cell,
                 )
             array.setflags(write=False)
             _set(self, name, array)
         values.setflags(write=False)
         if self.quality is not None and self.quality.weights.shape[1] != cells:
             weighed = self.quality.weights.shape[1]
-            raise ShapeMismatch(f"the kept statistics weigh {weighed} cells, the table has {cells}")
+            raise ShapeMismatch(
+                f"weights of preserved statistics: found {weighed}, expected one for each of the {cells} "
+                "cells"
+            )
         self._check_additivity()
         self._check_levels()
 
     @property
     def cells(self) -> int:
-        """Return the number of cells, margins included."""
+        """Return the number of cells, including margins."""
         return len(self.values)
 
     @property
     def constraints(self) -> int:
-        """Return the number of constraints, redundant ones included."""
+        """Return the number of constraints, including redundant ones."""
         return int(self.relations.shape[0])
 
     @property
     def can_rise(self) -> np.ndarray:
-        """Return whether the upper capacity is at least the upper protection level, (cells,)."""
+        """Return for each cell whether its upper capacity is at least its upper protection level,
+        (cells,).
+        """
         return self.upper_capacity >= self.upper_protection
 
     @property
     def can_fall(self) -> np.ndarray:
-        """Return whether the lower capacity is at least the lower protection level, (cells,)."""
+        """Return for each cell whether its lower capacity is at least its lower protection level,
+        (cells,).
+        """
         return self.lower_capacity >= self.lower_protection
 
     @property
     def whole(self) -> bool:
-        """Return whether values, protection levels and finite capacities are whole numbers."""
+        """Return whether all values, protection levels and finite capacities are whole numbers."""
         arrays = (self.values, self.lower_protection, self.upper_protection)
         capacities = (self.lower_capacity, self.upper_capacity)
         return all(_is_whole(a) for a in arrays) and all(_is_whole(a[np.isfinite(a)]) for a in capacities)
@@ -156,8 +167,9 @@ class CellTable:
         if broken.any():
             constraint = int(np.argmax(broken))
             raise NotAdditive(
-                f"constraint {constraint} does not add up ({int(broken.sum())} of {len(broken)} do not); "
-                "its total must equal the sum of its parts",
+                f"constraint {constraint}: expected a total equal to the sum of its parts, found a "
+                f"difference ({int(broken.sum())} of {len(broken)} constraints have one); correct the "
+                "values",
                 variable=constraint,
             )
 
@@ -168,16 +180,16 @@ class CellTable:
         if missing.any():
             cell = int(np.argmax(missing))
             raise InvalidParameter(
-                f"sensitive cell {cell} has a protection level of zero; both levels must be positive "
-                "(to exclude a direction, set its capacity to 0 instead)",
+                f"sensitive cell {cell}: expected positive protection levels, found zero. To exclude a "
+                "direction, set its capacity to 0 instead",
                 variable=cell,
             )
         stuck = self.sensitive & ~self.can_rise & ~self.can_fall
         if stuck.any():
             cell = int(np.argmax(stuck))
             raise ImpossibleProtection(
-                f"sensitive cell {cell} can move in no direction: both capacities are below its protection "
-                f"levels ({int(stuck.sum())} such cells); widen a capacity or lower a level",
+                f"sensitive cell {cell} cannot change in either direction: both capacities are below its "
+                f"protection levels ({int(stuck.sum())} such cells); widen a capacity or lower a level",
                 variable=cell,
             )
 
@@ -192,7 +204,7 @@ def _is_whole(array: np.ndarray) -> bool:
 
 def _numbers(name: str, numbers: ArrayLike | None, cells: int | None) -> np.ndarray:
     if np.ma.is_masked(numbers):
-        raise NotFinite(f"{name} has masked cells; give each a number", variable=name)
+        raise NotFinite(f"{name}: expected a number for each cell, found masked cells", variable=name)
     try:
         given = np.asarray(numbers)
         if given.dtype.kind not in "biufO":
@@ -202,7 +214,7 @@ def _numbers(name: str, numbers: ArrayLike | None, cells: int | None) -> np.ndar
         raise NotNumeric(f"{name} must be numeric (64-bit floats)", variable=name) from None
     if array.ndim != 1 or (cells is not None and len(array) != cells):
         expected = "one dimension" if cells is None else f"({cells},)"
-        raise ShapeMismatch(f"{name} has shape {array.shape}, expected {expected}", variable=name)
+        raise ShapeMismatch(f"{name}: found shape {array.shape}, expected {expected}", variable=name)
     return array
 
 
@@ -218,9 +230,11 @@ def _check_finite(name: str, array: np.ndarray, infinite: bool = False) -> None:
 def _flags(sensitive: ArrayLike, cells: int) -> np.ndarray:
     array = np.asarray(sensitive)
     if array.shape != (cells,):
-        raise ShapeMismatch(f"sensitive has shape {array.shape}, expected ({cells},)", variable="sensitive")
+        raise ShapeMismatch(
+            (f"sensitive: found shape {array.shape}, expected ({cells},)"), variable="sensitive"
+        )
     if array.dtype != bool:
-        raise NotNumeric("sensitive must be a boolean array", variable="sensitive")
+        raise NotNumeric("sensitive: expected a boolean array", variable="sensitive")
     flags = array.copy()
     flags.setflags(write=False)
     return flags
@@ -228,19 +242,22 @@ def _flags(sensitive: ArrayLike, cells: int) -> np.ndarray:
 
 def _relations(relations: ArrayLike | sparse.spmatrix, cells: int) -> sparse.csr_matrix:
     try:
-        matrix = sparse.csr_matrix(relations, dtype=float, copy=True)  # changed in place below
+        # a copy, because it is changed in place below
+        matrix = sparse.csr_matrix(relations, dtype=float, copy=True)
     except (TypeError, ValueError):
         raise NotNumeric("relations must be a numeric matrix", variable="relations") from None
     if matrix.shape[1] != cells:
-        raise ShapeMismatch(f"relations have {matrix.shape[1]} columns, the table has {cells} cells")
+        raise ShapeMismatch(
+            f"relations: found {matrix.shape[1]} columns, expected one for each of the {cells} cells"
+        )
     matrix.sum_duplicates()
     entries = matrix.data
     wrong = ~np.isin(entries, (-1.0, 0.0, 1.0))
     if wrong.any():
         constraint = int(np.searchsorted(matrix.indptr, np.argmax(wrong), side="right") - 1)
         raise InvalidParameter(
-            f"constraint {constraint} has an entry other than -1, 0 and 1; relations hold -1 for a total "
-            "and 1 for each of its parts",
+            f"constraint {constraint}: expected entries -1 for the total, 1 for each part and 0 elsewhere; "
+            "found another number",
             variable=constraint,
         )
     matrix.eliminate_zeros()

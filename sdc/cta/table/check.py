@@ -11,16 +11,16 @@ import numpy as np
 from microguard.sdc.cta.table.cell_table import CellTable
 
 #: Rounding error of floating-point sums, relative to the change of a cell and to the values of a constraint.
-#: Tables of whole numbers are compared exactly.
+#: In tables of whole numbers, comparisons are exact.
 FLOAT_TOLERANCE = 1e-9
-#: Share of `FLOAT_TOLERANCE` that applies to the value of a cell: a change is the difference of two values,
-#: each with a relative error of 1e-16.
+#: Part of `FLOAT_TOLERANCE` that is relative to the value of a cell, because a change is the difference of
+#: two values with a relative error of 1e-16 each.
 FLOAT_DIGITS = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Positions of violations; all arrays are empty if the table is sound.
+    """Positions of violations; all arrays are empty if the adjusted table passed the check.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Check:
 
     @property
     def sound(self) -> bool:
-        """Return whether there is no violation."""
+        """Return whether the check found no violation."""
         return not any(
             len(faults)
             for faults in (
@@ -53,7 +53,7 @@ class Check:
 
 
 def check(table: CellTable, adjusted: np.ndarray, mode: str = "at-least") -> Check:
-    """Check additivity, protection, capacities and kept statistics of adjusted values.
+    """Check additivity, protection, capacities and preserved statistics of adjusted values.
 
     Tolerances are relative to each cell and constraint, not to the largest change of the table. If the table
     and the adjusted values are whole numbers, the tolerance is zero.

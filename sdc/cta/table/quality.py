@@ -25,7 +25,7 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Bounds on weighted sums of deviations.
+    """Bounds on weighted sums of deviations, one for each preserved statistic.
 
     Attributes
     ----------
@@ -62,17 +62,19 @@ class Quality:
         for name in ("least", "most"):
             bounds = np.array(getattr(self, name), dtype=float)
             if bounds.shape != (weights.shape[0],):
-                raise ShapeMismatch(f"{name} has shape {bounds.shape}, expected ({weights.shape[0]},)")
+                raise ShapeMismatch(f"{name}: found shape {bounds.shape}, expected ({weights.shape[0]},)")
             bounds.setflags(write=False)
             object.__setattr__(self, name, bounds)
         if not np.all(np.isfinite(weights.data)) or np.any(np.isnan(self.least) | np.isnan(self.most)):
-            raise NotFinite("a weight or bound of a kept statistic is not a finite number")
+            raise NotFinite(
+                "weights and bounds of preserved statistics: expected finite numbers, found another one"
+            )
         if np.any(self.least > 0) or np.any(self.most < 0):
-            raise InvalidParameter("the bounds of a kept statistic must contain 0: least <= 0 <= most")
+            raise InvalidParameter("bounds of a preserved statistic: expected least <= 0 <= most")
 
     @classmethod
     def combine(cls, statistics: Sequence[Quality]) -> Quality:
-        """Combine several statistics of the same cells."""
+        """Combine several preserved statistics of the same cells."""
         return cls(
             sparse.vstack([each.weights for each in statistics]).tocsr(),
             np.concatenate([each.least for each in statistics]),
@@ -80,16 +82,18 @@ class Quality:
         )
 
     def missed(self, deviations: np.ndarray) -> np.ndarray:
-        """Return by how much each statistic exceeds its bounds, (statistics,); 0 if it is preserved."""
+        """Return the amount by which each statistic exceeds its bounds, (statistics,); 0 if it is
+        preserved.
+        """
         sums = self.weights @ deviations
         return np.maximum(np.maximum(self.least - sums, sums - self.most), 0.0)
 
     def in_units(self, factor: float) -> Quality:
-        """Convert to deviations in a unit that is smaller by a factor."""
+        """Convert the bounds to deviations in a unit that is smaller by a factor."""
         return Quality(self.weights, self.least * factor, self.most * factor)
 
     def of_variables(self, place: sparse.csr_matrix) -> Quality:
-        """Convert from cells to variables; `place` is the (cells, variables) indicator matrix."""
+        """Convert the weights from cells to variables; `place` is the (cells, variables) indicator matrix."""
         return Quality(sparse.csr_matrix(self.weights @ place), self.least, self.most)
 
 
@@ -131,7 +135,7 @@ def kept_slope(
     x, positions = _checked(values, cells, tolerance)
     regressor = x[positions] if on is None else np.asarray(on, dtype=float)
     if regressor.shape != positions.shape:
-        raise ShapeMismatch(f"on has shape {regressor.shape}, expected ({len(positions)},)")
+        raise ShapeMismatch(f"on: found shape {regressor.shape}, expected ({len(positions)},)")
     centred = regressor - regressor.mean()
     typical = float(np.mean(np.abs(centred)))
     if not typical > 0:
@@ -144,9 +148,11 @@ def kept_slope(
 def _checked(values: ArrayLike, cells: ArrayLike, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
     positions = np.asarray(cells, dtype=np.int64)
     if positions.ndim != 1 or len(positions) == 0 or len(np.unique(positions)) < len(positions):
-        raise InvalidParameter("expected at least one cell position, each position once")
+        raise InvalidParameter("cell positions: expected at least one, and each only once")
     if not tolerance >= 0:
-        raise InvalidParameter("the tolerance of a kept statistic must be 0 or more")
+        raise InvalidParameter(
+            "tolerance of a preserved statistic: expected at least 0, found a negative number"
+        )
     return np.asarray(values, dtype=float), positions
 
 
@@ -159,7 +165,7 @@ def _statistic(cells: int, positions: np.ndarray, weights: np.ndarray, most: flo
 
 @dataclass(frozen=True)
 class Fit:
-    """Regression of adjusted cells on original ones.
+    """Regression of adjusted values on original values.
 
     Attributes
     ----------
@@ -183,7 +189,7 @@ class Fit:
 
 
 def fit(original: np.ndarray, adjusted: np.ndarray) -> Fit:
-    """Regress adjusted cells on original ones, both (k,), k at least 1."""
+    """Regress adjusted values on original values, both (k,), with k at least 1."""
     x, t = np.asarray(original, dtype=float), np.asarray(adjusted, dtype=float)
     before, after = float(x.mean()), float(t.mean())
     dx, dt = x - before, t - after

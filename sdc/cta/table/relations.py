@@ -33,12 +33,15 @@ class Dimension:
 
     def __post_init__(self) -> None:
         if len(set(self.codes)) != len(self.codes):
-            raise InvalidParameter(f"the codes of dimension {self.name} are not distinct", variable=self.name)
+            raise InvalidParameter(
+                (f"dimension {self.name}: expected distinct codes, found repeated ones"), variable=self.name
+            )
         parents = np.asarray(self.parents, dtype=np.int64)
         inner = parents[1:]
         if len(parents) != len(self.codes) or parents[0] != -1 or np.any(inner >= np.arange(1, len(parents))):
             raise InvalidParameter(
-                f"the hierarchy of {self.name} is not a tree with its total as root", variable=self.name
+                f"hierarchy of {self.name}: expected a tree whose root is the total, found another structure",
+                variable=self.name,
             )
         object.__setattr__(self, "parents", parents)
 
@@ -66,8 +69,8 @@ class Dimension:
                 pairs = np.unique(np.char.add(np.char.add(texts, "\x00"), coarser))
                 if len(pairs) != len(distinct):
                     raise InvalidParameter(
-                        f"level {depth} of {name} is not nested in the coarser level: "
-                        f"{len(pairs) - len(distinct)} codes have more than one parent",
+                        f"level {depth} of {name}: expected codes nested in the coarser level, found "
+                        f"{len(pairs) - len(distinct)} codes with more than one parent",
                         variable=name,
                     )
             nodes: dict[str, int] = {}
@@ -96,11 +99,18 @@ class Dimension:
                 parents.append(position)
             if len(codes) > 1 + sum(len(c) for c in children.values()):
                 raise InvalidParameter(
-                    f"the hierarchy of {name} is not a tree with its total as root", variable=name
+                    f"hierarchy of {name}: expected a tree whose root is the total, found another structure",
+                    variable=name,
                 )
             position += 1
         if len(codes) != 1 + sum(len(c) for c in children.values()):
-            raise InvalidParameter(f"some codes of {name} have no path to its total", variable=name)
+            raise InvalidParameter(
+                (
+                    f"hierarchy of {name}: expected a path from each code to the total, found "
+                    "codes without one"
+                ),
+                variable=name,
+            )
         return cls(name, tuple(codes), np.array(parents))
 
     @property
@@ -117,7 +127,7 @@ class Dimension:
         return np.asarray(names, dtype=object)[place]
 
     def nodes(self, codes: ArrayLike) -> np.ndarray:
-        """Look up the node of each code.
+        """Return the node of each code.
 
         Raises
         ------
@@ -138,7 +148,9 @@ class Dimension:
         return order[place]
 
     def ancestors(self, nodes: np.ndarray) -> list[np.ndarray]:
-        """Return the nodes, their parents and so on up to the root; shorter branches repeat the root."""
+        """Return the nodes, their parents and so on up to the root; shorter branches are padded with the
+        root.
+        """
         steps = [nodes]
         while np.any(steps[-1] > 0):
             steps.append(np.maximum(self.parents[steps[-1]], 0))
@@ -170,7 +182,7 @@ class Tabulation:
         return np.asarray(self.dimensions[dimension].codes, dtype=object)[self.nodes[:, dimension]]
 
     def identities(self) -> list[str]:
-        """Return a name for each cell: its joined codes. The name does not depend on other cells."""
+        """Return a name for each cell: its joined codes, which do not depend on other cells."""
         columns = [self.codes(d) for d in range(len(self.dimensions))]
         return ["\x1f".join(map(str, codes)) for codes in zip(*columns, strict=True)]
 
@@ -193,8 +205,8 @@ class Tabulation:
         numbers = np.asarray(amounts, dtype=float)
         if not np.all(np.isfinite(numbers)):
             raise NotFinite(
-                f"amounts: expected finite numbers, found another one at position "
-                f"{int(np.argmax(~np.isfinite(numbers)))}. Correct it, or leave the record out"
+                "amounts: expected finite numbers, found another one at position "
+                f"{int(np.argmax(~np.isfinite(numbers)))}. Correct it, or exclude the record"
             )
         cells, records = self.pairs(codes)
         return np.bincount(cells, weights=numbers[records], minlength=self.cells)
@@ -235,7 +247,7 @@ def tabulate(
         for name in table:
             if name not in names:
                 raise UnknownVariable(
-                    "a linked table uses a name that is not among the dimensions", variable=name
+                    "linked table: expected names of dimensions, found another name", variable=name
                 )
         summed_nodes = [
             n if d.name in table else np.zeros_like(n) for d, n in zip(dimensions, nodes, strict=True)
@@ -245,7 +257,7 @@ def tabulate(
 
 
 def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> tuple[Tabulation, np.ndarray]:
-    """Build the constraints of a list of cells, margins included.
+    """Build the constraints of a given list of cells that includes margins.
 
     A constraint contains a cell and its listed children; children that are not listed are treated as
     structural zeros.
@@ -269,7 +281,8 @@ def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> t
     if len(unique) != len(keys):
         repeated = np.setdiff1d(np.arange(len(keys)), first)
         raise InvalidParameter(
-            f"entry {int(repeated[0])} is the same cell as an earlier entry ({len(repeated)} such entries)",
+            f"entry {int(repeated[0])}: expected each cell only once, found the same cell in an earlier "
+            f"entry ({len(repeated)} such entries)",
             variable=int(repeated[0]),
         )
     return _tabulation(tuple(dimensions), unique, radix), places
@@ -278,16 +291,18 @@ def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> t
 def _checked_nodes(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> list[np.ndarray]:
     if len(dimensions) == 0 or len(dimensions) != len(codes):
         raise ShapeMismatch(
-            f"found {len(codes)} arrays of codes, expected one for each of {len(dimensions)} dimensions"
+            f"arrays of codes: found {len(codes)}, expected one for each of the {len(dimensions)} dimensions"
         )
     nodes = [d.nodes(c) for d, c in zip(dimensions, codes, strict=True)]
     if len({len(n) for n in nodes}) != 1 or len(nodes[0]) == 0:
-        raise ShapeMismatch("the arrays of codes must have one common length of at least 1")
+        raise ShapeMismatch("arrays of codes: expected one common length of at least 1")
     return nodes
 
 
 def _tabulation(dimensions: tuple[Dimension, ...], keys: np.ndarray, radix: np.ndarray) -> Tabulation:
-    """Build one constraint per cell and dimension in which it has children; keys are sorted and distinct."""
+    """Build one constraint for each cell and each dimension in which the cell has children; keys are sorted
+    and distinct.
+    """
     nodes = (keys[:, None] // radix[None, :]) % np.array([len(d.codes) for d in dimensions])
     rows, columns, entries = [], [], []
     count = 0
@@ -313,7 +328,8 @@ def _radix(dimensions: Sequence[Dimension]) -> np.ndarray:
     sizes = [len(d.codes) for d in dimensions]
     if float(np.prod(np.array(sizes, dtype=float))) >= 2.0**62:
         raise InvalidParameter(
-            "the dimensions have more than 2^62 combinations of codes; use fewer or coarser ones"
+            "dimensions: expected at most 2^62 combinations of codes, found more; use fewer or coarser "
+            "dimensions"
         )
     return np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]]).astype(np.int64)
 
@@ -325,7 +341,9 @@ def _keys(nodes: np.ndarray, radix: np.ndarray) -> np.ndarray:
 def _ancestor_keys(
     dimensions: Sequence[Dimension], nodes: Sequence[np.ndarray], radix: np.ndarray
 ) -> list[np.ndarray]:
-    """Return the keys of all combinations of ancestors, one array per combination of tree levels."""
+    """Return the keys of all combinations of a record's ancestors, one array per combination of tree
+    levels.
+    """
     keys = [np.zeros(len(nodes[0]), dtype=np.int64)]
     for d, (dimension, finest) in enumerate(zip(dimensions, nodes, strict=True)):
         keys = [key + step * radix[d] for key in keys for step in dimension.ancestors(finest)]

@@ -1,4 +1,4 @@
-"""Linear constraints on the deviations of a table: its additive constraints and its kept statistics."""
+"""Linear constraints on the deviations of a table: its additive constraints and its preserved statistics."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ class Rows:
     most: np.ndarray
 
     def remaining(self, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bounds (rows,) on the row sums of a further change of these deviations."""
+        """Return the bounds (rows,) that remain for a further change after these deviations."""
         sums = self.matrix @ deviations
         return self.least - sums, self.most - sums
 
 
 def kept_rows(table: CellTable) -> Rows:
-    """Return the additive constraints of a table, with right side zero, and its kept statistics."""
+    """Return the additive constraints of a table (right-hand side zero) and the rows of its preserved
+    statistics.
+    """
     zeros = np.zeros(table.constraints)
     quality = table.quality
     if quality is None:

@@ -69,7 +69,7 @@ class Summation:
 
 
 def _totals(relations: sparse.csr_matrix) -> np.ndarray | None:
-    """Return the total of each constraint, (constraints,), or None if a constraint has no unique total."""
+    """Return the total cell of each constraint, (constraints,); None if a constraint has no unique total."""
     count = relations.shape[0]
     rows = np.repeat(np.arange(count), np.diff(relations.indptr))
     negative = np.bincount(rows, weights=relations.data < 0, minlength=count)

@@ -47,17 +47,17 @@ from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
-#: A thorough local search is tried if the gap is larger than this. It takes 3 seconds for 100 records and 8
-#: for 200, and reduced the loss by 0.1 to 1.2 % if the gap was 0.7 to 1.6 %. For at least THOROUGH_FROM
-#: records it follows the cuts; smaller files are mostly proved without it.
+#: Minimum gap for a thorough local search. The search takes 3 seconds for 100 records and 8 for 200, and
+#: reduced the loss by 0.1 to 1.2 % at gaps of 0.7 to 1.6 %. For at least THOROUGH_FROM records it runs after
+#: the cuts; smaller files are mostly proved without it.
 THOROUGH_GAP, THOROUGH_FROM = 0.001, 400
-#: Numbers of columns per record of the successive programs that improve the incumbent.
+#: Numbers of columns per record in the successive programs that improve the incumbent.
 POOLS = (1.5, 2.0, 2.5)
 
 
 @dataclass(frozen=True)
 class Work:
-    """Work limits of certified solving, counted so that the result does not depend on the machine.
+    """Work limits of certified solving. They count work, so that the result does not depend on the machine.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Work:
 
     @classmethod
     def quick(cls, n: int) -> Work:
-        """Return the limits of effort standard for n records: tenths of a second for 100 records.
+        """Return the limits of effort standard for n records: a few tenths of a second for 100 records.
 
         With these limits, another clustering is given as the start.
         """
@@ -101,7 +101,7 @@ class Work:
 
     @classmethod
     def for_records(cls, n: int) -> Work:
-        """Return the limits for n records: about ten minutes of a core for 1,000 records, seconds for 200.
+        """Return the limits for n records: about ten minutes of one core for 1,000 records, seconds for 200.
 
         Most of the time is spent on pricing (1e8 evaluations per second), the master problem (2e7 pivots
         times rows per second) and the integer programs. The required work grows with k. If the allowance does
@@ -128,7 +128,7 @@ def solve(
     work: Work | None = None,
     start: Clustering | None = None,
 ) -> Clustering:
-    """Cluster records of equal weight near-optimally and prove a lower bound.
+    """Cluster records of equal weight near-optimally, and prove a lower bound on the SSE.
 
     The work limits are those of `Work.for_records` by default. `start` is a further initial clustering.
     """
@@ -190,7 +190,7 @@ def _weaker_bound(
     deadline: Deadline,
     seed: int,
 ) -> tuple[str, float]:
-    """Return kind and value of a weaker lower bound, for the case that column generation found none."""
+    """Return kind and value of a weaker lower bound, if column generation found none."""
     nearest = nearest_neighbour_bound(records.values, k)
     t = min(SMALLER, k - 1)
     if t < 2 or deadline.passed:
@@ -205,7 +205,7 @@ def _weaker_bound(
 
 
 class _Certifier:
-    """State of certified solving; costs are in units of the mean loss per record."""
+    """State of certified solving; the unit of costs is the mean loss per record."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class _Certifier:
 
     @property
     def cost(self) -> float:
-        """Return the cost of the incumbent."""
+        """Return the cost of the incumbent (the best known clustering)."""
         return float(self.columns.costs[self.incumbent].sum())
 
     @property
@@ -257,7 +257,7 @@ class _Certifier:
         self._improve()
 
     def take_in(self, labels: np.ndarray) -> bool:
-        """Add another partition, improve the incumbent, and return whether it is cheaper than before."""
+        """Add another partition as columns, improve the incumbent, and return whether its cost decreased."""
         before = self.cost
         partition = self.columns.positions(as_members(clusters_of(labels), self.columns.k))
         if self.columns.costs[partition].sum() < self.cost:
@@ -266,7 +266,7 @@ class _Certifier:
         return self.cost < before
 
     def close(self) -> None:
-        """Raise the bound by enumerating all clusters that permit an improvement, level by level."""
+        """Raise the bound by enumerating, level by level, all clusters that could improve the incumbent."""
         if not np.isfinite(self.lower_bound):
             return
         work = self._work
@@ -316,14 +316,14 @@ class _Certifier:
         self.incumbent = solved.chosen
 
     def _promising(self, most: int) -> np.ndarray:
-        """Return at most `most` columns with the smallest reduced costs below the gap."""
+        """Return at most `most` columns: those with the smallest reduced costs, all below the gap."""
         reduced = self.relaxation.reduced_costs()
         order = np.argsort(reduced, kind="stable")[:most]
         return order[reduced[order] < self.cost - self.relaxation.lower_bound]
 
 
 def nearest_clusters(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return the clusters of each record and its k - 1 nearest others, as initial columns."""
+    """Return the clusters of each record with its k - 1 nearest other records, as initial columns."""
     others = distances - np.diag(
         np.full(len(distances), np.inf)
     )  # each record is the first of its own neighbours

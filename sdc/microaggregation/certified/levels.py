@@ -1,5 +1,5 @@
-"""Close the gap between incumbent and bound level by level: enumerate clusters in descending order of their
-roots' duals.
+"""Close the gap between incumbent and bound level by level: enumerate clusters in descending order of the
+duals of their roots.
 
 Every partition costs at least ``bound + sum over its clusters of max(0, reduced cost)``. Every cluster has
 one root, its record with the largest dual. Let v be the least such sum over the clusters with roots among the
@@ -31,19 +31,21 @@ from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Shares of the largest program that limit the clusters up to each level, ascending, and shares of the gap
-#: that are tried as thresholds if a list is too long, descending: each doubles or halves this many times. The
-#: first programs are small and determine most of the gap, so that the enumerations of later roots are short.
+#: Limits on enumerated clusters. First: shares of the largest program that limit the clusters up to each
+#: level, ascending. Second: shares of the gap that are tried as thresholds if a list is too long, descending.
+#: Successive shares differ by a factor of two, this many times. The first programs are small and determine
+#: most of the gap, so that the enumerations of later roots are short.
 HALVINGS = 3
-#: A file with at most this many records has one level, whose programs prove most optima.
+#: Maximum number of records of a file with one level, whose programs prove most optima.
 ONE_LEVEL = 200
-#: Limit on the total number of columns of all nodes of branching, per column of the largest program.
+#: Limit on the total number of columns in all nodes of branching, as a multiple of the columns of the largest
+#: program.
 LOOKS = 40
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Limits on the enumerated clusters per root and in total, and on the nodes of an integer program."""
+    """Limits: enumerated clusters per root and in total, and nodes of an integer program."""
 
     per_root: int
     largest_program: int
@@ -52,7 +54,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Closed:
-    """Result of the levels.
+    """Result of closing the gap over all levels.
 
     Attributes
     ----------
@@ -87,7 +89,7 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
     if n <= ONE_LEVEL:
         return _close_at_once(relaxation, incumbent, listing, deadline)
     place = np.empty(n + 1, dtype=np.int64)
-    place[order], place[n] = np.arange(n), n  # the padding -1 is last
+    place[order], place[n] = np.arange(n), n  # the padding -1 is sorted last
     pool = np.empty(0, dtype=np.int64)
     incumbent, guessed, nodes = _guess(relaxation, incumbent, listing, deadline)
     settled, first, level = 0.0, 0, 0
@@ -111,7 +113,7 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
         nodes += more
         if last == n and columns.costs[chosen].sum() < cost:
             incumbent = chosen
-        if threshold < left:  # a better partition may contain a cluster that was not enumerated
+        if threshold < left:  # a cheaper partition may contain a cluster that was not enumerated
             settled = max(settled, min(value, settled + threshold))
             break
         settled = max(settled, value)
@@ -123,7 +125,7 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
 def _close_at_once(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> Closed:
-    """Branch within the largest possible enumeration; repeat while it finds a cheaper partition.
+    """Branch within the largest possible enumeration; repeat while a cheaper partition is found.
 
     A cheaper incumbent has a smaller gap, and thus fewer clusters to enumerate.
     """
@@ -151,7 +153,8 @@ def _close_at_once(
             deadline=deadline,
         )
         nodes += solved.nodes
-        proved = max(proved, solved.lower_bound)  # capped at the threshold for other partitions
+        # limited to the threshold, which bounds all partitions with clusters outside the list
+        proved = max(proved, solved.lower_bound)
         before, incumbent = cost, solved.chosen
         cost = float(columns.costs[incumbent].sum())
         if cost >= before:
@@ -162,7 +165,8 @@ def _close_at_once(
 def _guess(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> tuple[np.ndarray, float, int]:
-    """Solve the program over clusters below half of the gap; return incumbent, bound increase and nodes.
+    """Solve the program over clusters whose reduced cost is below half of the gap; return incumbent, bound
+    increase and nodes.
 
     Often the incumbent is far from optimal, and this much smaller program contains the optimum. Every
     partition consists of enumerated clusters only, or contains a cluster whose reduced cost is at least the
@@ -185,7 +189,8 @@ def _guess(
 def _list(
     relaxation: Relaxation, left: float, first: int, share: float, listing: Listing, there: int
 ) -> tuple[np.ndarray, int, float]:
-    """Enumerate the clusters of the next roots; return them, the place of the next root, and the threshold.
+    """Enumerate the clusters of the next roots; return the clusters, the position of the next root, and the
+    threshold.
 
     The threshold is the remaining gap, for as many roots as possible. If no root fits at the last level, all
     roots are enumerated with a smaller threshold.
@@ -221,7 +226,7 @@ def _solve_level(
     n = len(columns.distances)
     incidence = columns.incidence(level)
     cuts = cut_entries(relaxation.binding, incidence)
-    last_level = len(exactly) == n  # then the original costs are used, which are exact
+    last_level = len(exactly) == n  # then the exact original costs are used
     at_least = np.zeros(n)
     at_least[exactly] = 1.0
     program = Program(

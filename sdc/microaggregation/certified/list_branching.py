@@ -1,4 +1,5 @@
-"""Branching on pairs within an enumerated list of clusters: the cheapest partition into listed clusters.
+"""Branch and bound on pairs of records within an enumerated list of clusters: the cheapest partition into
+listed clusters.
 
 If every relevant cluster is listed, no pricing is needed. A node is a subset of the list. Its bound is the
 linear program over this subset with subset-row cuts, and each node adds one round of cuts. Clusters whose
@@ -29,7 +30,7 @@ from scipy import sparse
 
 
 class InList(NamedTuple):
-    """Result of branching within a list.
+    """Result of branching within a list of clusters.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class InList(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """Node of the search: partitions into a subset of the list.
+    """Node of the search tree: partitions into a subset of the listed clusters.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ def branch_in_list(
 
 
 class _Tree:
-    """Search tree over the list, with the best partition so far."""
+    """Search tree over the list of clusters, with the best partition so far."""
 
     def __init__(
         self,
@@ -129,12 +130,14 @@ class _Tree:
 
     @property
     def closed(self) -> float:
-        """Return the bound from which on a node is pruned, reduced by the solver's tolerance per cluster."""
+        """Return the bound at which a node is pruned: the incumbent's cost minus the solver's tolerance per
+        cluster.
+        """
         return (1.0 - CLOSED) * self._least - self.most_clusters * FEASIBILITY_TOLERANCE
 
     def search(self, cuts: np.ndarray, most_nodes: int, most_looks: int) -> float:
-        """Split the node with the least bound until a limit is reached or no node remains; return the lower
-        bound.
+        """Branch on the node with the least bound until a limit is reached or no node remains; return the
+        lower bound.
         """
         looks = 0
         open_nodes = [_Node(0.0, 0, np.arange(len(self._listed)), cuts, None)]
@@ -152,7 +155,7 @@ class _Tree:
         return min([self._least, *(node.bound for node in open_nodes if node.bound < self.closed)])
 
     def _halves(self, node: _Node) -> list[_Node] | None:
-        """Solve a node; return its children that are not pruned, or None if it cannot be completed.
+        """Solve a node and return the children that are not pruned; None if a limit was reached.
 
         A node cannot be completed at the time limit, or if it has no fractional pair but is not pruned by its
         own partition.
@@ -182,13 +185,13 @@ class _Tree:
         return halves
 
     def _node(self, part: _Part, parent: _Node, bound: float, inside: np.ndarray, basis: Basis) -> _Node:
-        """Build a child with the columns `inside` of its parent."""
+        """Build a child node with the columns `inside` of its parent."""
         self._made += 1
         begin = basis.of_columns(np.append(inside, True))
         return _Node(bound, self._made, parent.kept[inside], part.cuts, begin)
 
     def _take_in(self, kept: np.ndarray) -> None:
-        """Replace the incumbent if this partition is cheaper."""
+        """Replace the incumbent if this partition has a lower cost."""
         cost = float(self.costs[kept].sum())
         held = np.asarray(self.incidence[:, kept].sum(axis=1))
         if cost < self._least and np.all(held == 1.0):
@@ -220,7 +223,7 @@ class _Part:
         self._out = np.zeros(len(node.kept), dtype=bool)
 
     def solve_with_cuts(self) -> Solution | None:
-        """Solve, and once more with violated cuts; return None at the time limit."""
+        """Solve the linear program, and once more with violated cuts; return None at the time limit."""
         solution = self.solve(self._out)
         if solution is None or solution.bound >= self._tree.closed:
             return solution
@@ -232,7 +235,7 @@ class _Part:
         return self.solve(self._out)
 
     def solve(self, out: np.ndarray) -> Solution | None:
-        """Solve without the columns `out`; return None at the time limit."""
+        """Solve the linear program without the columns `out`; return None at the time limit."""
         changed = np.flatnonzero(out != self._out)
         upper = np.where(out[changed], 0.0, INFINITY)
         self.master.change_bounds(changed, np.zeros(len(changed)), upper)
@@ -242,8 +245,8 @@ class _Part:
             return None
         if solution.status is not Status.OPTIMAL:
             raise SolverFailed(
-                f"program of a node: expected an optimal solution, found status {solution.status.value}. "
-                "Choose a lower effort"
+                "linear program of a node: expected an optimal solution, found status "
+                f"{solution.status.value}. Choose a lower effort"
             )
         return solution
 
@@ -265,7 +268,7 @@ class _Part:
         return np.asarray(solution.row_duals)[: self._n]
 
     def holding(self, record: int) -> np.ndarray:
-        """Return which columns contain a record, (columns,) bool."""
+        """Return for each column whether it contains a record, (columns,) bool."""
         held = np.zeros(len(self._kept), dtype=bool)
         held[self._of_record[record].indices] = True
         return held
@@ -278,12 +281,13 @@ class _Part:
 
 
 def _with_no_partition(entries: sparse.spmatrix) -> sparse.csc_matrix:
-    """Append a zero column, for the artificial column, to the rows of cuts."""
+    """Append a zero column for the artificial column to the rows of the cuts."""
     return sparse.hstack([entries, sparse.csc_matrix((entries.shape[0], 1))]).tocsc()
 
 
 def _undecided_pair(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarray) -> tuple[int, int] | None:
-    """Return the most fractional pair of records with the largest duals; None if every pair is decided.
+    """Return the most fractional pair of records, among ties the pair with the largest duals; None if every
+    pair is decided.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Subset-row cuts on five and seven records.
+"""Subset-row cuts on odd sets of five and seven records.
 
 For a set T of odd size, half the sum of its rows of the master problem is rounded down on both sides:
 
@@ -26,12 +26,12 @@ from microguard.sdc.microaggregation.certified.subset_row_cuts import (
 )
 from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
-#: Gains that differ by less than this are equal; ties go to the record with the smaller number.
+#: Maximum difference of equal gains; ties are resolved by the smaller record number.
 _EQUAL = 1e-9
 
 
 class OddSet(NamedTuple):
-    """Growing set of records, and the fractional columns.
+    """Growing set of records of a cut, and the fractional columns.
 
     Attributes
     ----------
@@ -106,11 +106,11 @@ def _empty_set(
 
 @kernel
 def _violated(odd_set, least):
-    """Return sets whose left side exceeds `least`, with the left side; a set may occur twice."""
+    """Return sets whose left-hand side exceeds `least`, with the left-hand side; a set may occur twice."""
     n, size = len(odd_set.inside), len(odd_set.records)
     rows = []
     values = []
-    last_met = np.full(n, -1, dtype=np.int64)  # first record of the last pair that contained each record
+    last_met = np.full(n, -1, dtype=np.int64)  # first record of the last pair that was tried with each record
     for first in range(n):
         for c in range(odd_set.start[first], odd_set.start[first + 1]):
             column = odd_set.of_record[c]
@@ -135,7 +135,7 @@ def _violated(odd_set, least):
 
 @kernel
 def _grow(odd_set, first, second):
-    """Grow the set from two records, each time by the record with the largest gain; return its size."""
+    """Extend a pair to a larger set, in each step by the record with the largest gain; return the size."""
     odd_set.records[0], odd_set.records[1] = first, second
     _enter(odd_set, first)
     _enter(odd_set, second)
@@ -150,7 +150,7 @@ def _grow(odd_set, first, second):
 
 @kernel
 def _exchange(odd_set):
-    """Exchange records of a complete set for better records, one at a time."""
+    """Exchange records of a complete set, one at a time, for records with a larger gain."""
     last = len(odd_set.records) - 1
     better = True
     while better:
@@ -158,7 +158,8 @@ def _exchange(odd_set):
         for place in range(last + 1):
             out = odd_set.records[place]
             _leave(odd_set, out)
-            odd_set.records[place] = odd_set.records[last]  # the other records are the first `last` entries
+            # the other records are now the first `last` entries
+            odd_set.records[place] = odd_set.records[last]
             record, gain = _best(odd_set, odd_set.records[:last], out)
             if gain > _EQUAL:
                 better = True
@@ -170,7 +171,9 @@ def _exchange(odd_set):
 
 @kernel
 def _left_side(odd_set):
-    """Return the left side: the sum over the columns of floor(records of the set / 2) times the value."""
+    """Return the left-hand side: the sum over the columns of floor(records of the set / 2) times the
+    value.
+    """
     left = 0.0
     for record in odd_set.records:
         for c in range(odd_set.start[record], odd_set.start[record + 1]):
@@ -184,7 +187,9 @@ def _left_side(odd_set):
 
 @kernel
 def _best(odd_set, records, instead):
-    """Return the outside record that increases the left side most (-1: none), and its gain over `instead`."""
+    """Return the outside record that increases the left-hand side most (-1: none), and its gain over
+    `instead`.
+    """
     count = 0
     for record in records:
         for c in range(odd_set.start[record], odd_set.start[record + 1]):
@@ -227,7 +232,7 @@ def _leave(odd_set, record):
 
 @kernel
 def _forget(odd_set, records):
-    """Reset `seen` for the columns of these records."""
+    """Reset the marks `seen` of the columns of these records."""
     for record in records:
         for c in range(odd_set.start[record], odd_set.start[record + 1]):
             odd_set.seen[odd_set.of_record[c]] = False

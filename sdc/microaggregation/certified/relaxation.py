@@ -1,4 +1,4 @@
-"""The relaxed master problem over all clusters: column generation with dual smoothing, and cuts.
+"""Relaxed master problem over all clusters, solved by column generation with dual smoothing and cuts.
 
 Each iteration prices at duals between the best known ones (the *centre*) and those of the restricted master
 problem (Wentges 1997). A search with limited width is used first, and exact pricing if that finds few
@@ -31,22 +31,23 @@ from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, 
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
-#: Weight of the centre in the duals that are priced.
+#: Weight of the stability centre in the duals that are priced.
 _SMOOTHING = 0.6
-#: Searches with limited width, narrowest first: candidates per root, and evaluations per root and size.
+#: Pricing searches of limited width, narrowest first: candidates per root, and evaluations per root and size.
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
-#: A search that finds fewer new columns than n divided by this number is replaced by a wider search. A round
-#: with fewer cuts on three records than n divided by this number also separates cuts on larger sets.
+#: Divisor of n: a pricing search that finds fewer new columns than n / this number is replaced by a wider
+#: one. A round with fewer cuts on three records than n / this number also separates cuts on larger sets.
 FEW = 5
-#: Relative difference of bound and master problem at which column generation ends between rounds of cuts.
+#: Relative difference between bound and master problem at which column generation ends, between rounds of
+#: cuts.
 ROUND_TOLERANCE = 1e-4
-#: A smaller relative gap counts as closed.
+#: Relative gaps below this count as closed.
 CLOSED = 1e-9
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Work limits of the relaxation by kind; `Spent` counts the work.
+    """Work limits of the relaxation by kind of work; `Spent` counts it.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class DualValues:
     penalties: np.ndarray
 
     def towards(self, solution: MasterSolution, share: float) -> DualValues:
-        """Return `share` times these duals plus 1 - share times the duals of a solution."""
+        """Return `share` times these duals plus (1 - share) times the duals of a solution."""
         return DualValues(
             share * self.duals + (1 - share) * solution.duals,
             share * self.penalties + (1 - share) * solution.penalties,
@@ -77,7 +78,7 @@ class DualValues:
 
 @dataclass
 class Spent:
-    """Work done so far."""
+    """Work done so far, by kind."""
 
     evaluations: int = 0
     pivots: int = 0
@@ -124,13 +125,13 @@ class Relaxation:
         self.spent = Spent()
         self._allowance = allowance
         self._deadline = deadline
-        self._centre = DualValues(centre.astype(float), np.empty(0))  # centre of the smoothing
-        self._centre_bound = -np.inf  # bound since the last change of the rows
+        self._centre = DualValues(centre.astype(float), np.empty(0))  # stability centre of the smoothing
+        self._centre_bound = -np.inf  # lower bound since the last change of the rows
         self.dual_values = self._centre
 
     @property
     def exhausted(self) -> bool:
-        """Return whether the allowance is spent or the deadline has passed."""
+        """Return whether the allowed work is used up or the deadline has passed."""
         return (
             self.spent.evaluations >= self._allowance.evaluations
             or self.spent.pivots >= self._allowance.pivots
@@ -148,7 +149,8 @@ class Relaxation:
         self._centre_bound = -np.inf
 
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
-        """Generate columns until the relative difference of bound and master problem is at most `tolerance`.
+        """Generate columns until the relative difference between bound and master problem is at most
+        `tolerance`.
 
         The generation also ends if the bound reaches `enough`. Return False if the allowance is exhausted
         before.
@@ -166,7 +168,7 @@ class Relaxation:
             exact = stage == len(_NARROW)
             priced = self._price(dual_values, stage)
             added = self.master.add_columns(priced.members)
-            if exact and priced.complete:  # a search with limited width proves no bound
+            if exact and priced.complete:  # a search of limited width proves no bound
                 paid = float(dual_values.penalties @ cut_limits(self.master.cuts))
                 least = priced.least_sum(self._most_clusters)
                 bound = float(dual_values.duals.sum() - paid + least)
@@ -197,11 +199,13 @@ class Relaxation:
 
     @property
     def records_by_dual(self) -> np.ndarray:
-        """Positions in descending order of the duals of `lower_bound`, (n,); the root is first."""
+        """Return the records in descending order of the duals of `lower_bound`, (n,); the first one is the
+        first root.
+        """
         return np.lexsort((np.arange(self.master.n), -self.dual_values.duals))
 
     def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
-        """Enumerate all clusters of the next roots with a reduced cost below `threshold`.
+        """Enumerate all clusters of the next roots whose reduced cost is below `threshold`.
 
         The enumeration starts with the root at place `first` of `records_by_dual`. It ends at a root with
         `per_root` or more clusters, at about `most` clusters in total, or if the allowance is exhausted. The
@@ -245,15 +249,16 @@ class Relaxation:
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
         active = dual_values.penalties > 0
-        k = self.columns.k  # without cuts no larger cluster is needed, with cuts few are
+        k = self.columns.k  # without cuts no larger cluster is needed; with cuts few are
         largest = min(k + int(active.any()), 2 * k - 1) if stage < len(_NARROW) else None
         priced = price(
             self.columns.distances,
             k,
             dual_values.duals,
             Cuts(self.master.cuts[active], dual_values.penalties[active]),
-            # Duals of the master are feasible up to this tolerance, which lowers the bound by 1 / k of it per
-            # record: less than `OPTIMALITY_TOLERANCE`, so integral solutions are proved without a list.
+            # Duals of the master problem are feasible up to this tolerance, which lowers the bound by
+            # tolerance / k per record. That is less than `OPTIMALITY_TOLERANCE`, so integral solutions are
+            # proved without an enumerated list.
             threshold=-FEASIBILITY_TOLERANCE if threshold is None else threshold,
             largest=largest,
             keep=keep,

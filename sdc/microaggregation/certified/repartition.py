@@ -1,4 +1,4 @@
-"""The cheapest partition of some records into columns of a pool, by an integer program.
+"""Cheapest partition of some records into columns of a pool, by an integer program.
 
 The subset-row cuts of the relaxation are additional rows. They are valid for every clustering and only help
 to prove optimality.
@@ -18,7 +18,7 @@ from microguard.sdc.stop import Deadline
 
 @dataclass(frozen=True)
 class Repartition:
-    """Best partition into columns of a pool, and whether it is proved optimal.
+    """Best partition into columns of a pool, and whether it was proved optimal.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ def repartition(
     nodes: int,
     deadline: Deadline,
 ) -> Repartition:
-    """Find the cheapest partition of the records of `incumbent` into columns of `pool` and `incumbent`.
+    """Find the cheapest partition of the records of `incumbent` into columns of `pool` or `incumbent`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A lower bound from smaller clusters, for the case that clusters of k or more records cannot be priced.
+"""Lower bound from smaller clusters, used if clusters of k or more records are too large for pricing.
 
 Replace each cluster of s >= k records by all its subsets of t < k records, each with the value 1 / binom(s -
 1, t - 1). Then the values of the subsets that contain a record sum to 1. Each pair of records is in the same
@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from microguard.sdc.microaggregation.certified.relaxation import ROUND_TOLERANCE, Relaxation
 
-#: Maximum size of the smaller clusters. At this size, a whole file is priced in seconds.
+#: Maximum size of the smaller clusters; with it, pricing of a whole file takes seconds.
 SMALLER = 5
 
 
 def smaller_clusters_bound(relaxation: Relaxation, k: int) -> float:
-    """Return a lower bound on the cost of clusters of at least k, from a relaxation with smaller clusters.
+    """Return a lower bound on the cost of clusters of at least k records, from a relaxation with smaller
+    clusters.
 
     The relaxation must be `shared` and without cuts. The result is minus infinity if its allowance is
     exhausted before the first bound.

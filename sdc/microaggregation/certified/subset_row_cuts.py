@@ -1,4 +1,4 @@
-"""Subset-row cuts on three records: at most one cluster contains two or three of them.
+"""Subset-row cuts on three records: at most one cluster contains two or three of the records.
 
 The relaxed master problem may choose clusters with {a, b}, {b, c} and {a, c} with the value 1/2 each; no
 clustering can. Jepsen, Petersen, Spoorendonk and Pisinger (2008), "Subset-row inequalities applied to the
@@ -48,7 +48,7 @@ def separate(members: np.ndarray, x: np.ndarray, n: int, known: np.ndarray) -> n
 
 
 def take(sets: np.ndarray, excess: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Select new cuts in descending order of their violation, at most `IN_ALL`."""
+    """Select new cuts in descending order of violation, at most `IN_ALL` in total."""
     old = {row.tobytes() for row in np.ascontiguousarray(known)}
     order = np.lexsort((*sets.T[::-1], -np.round(excess, 9)))
     taken = [row for row in order if sets[row].tobytes() not in old][:IN_ALL]
@@ -56,7 +56,9 @@ def take(sets: np.ndarray, excess: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def columns_of_records(members: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of each record in compressed rows: (n + 1,) offsets and (entries,) columns."""
+    """Return the columns that contain each record, as compressed rows: (n + 1,) offsets and (entries,)
+    columns.
+    """
     columns, places = np.nonzero(members >= 0)
     records = members[columns, places]
     order = np.argsort(records, kind="stable")
@@ -67,7 +69,7 @@ def columns_of_records(members: np.ndarray, n: int) -> tuple[np.ndarray, np.ndar
 
 @kernel
 def _violated(members, x, start, of_record, least):
-    """Return the triples whose left side exceeds `least`, with the left side.
+    """Return the triples whose left-hand side exceeds `least`, with the left-hand side.
 
     Two of the three pairs of a violated triple share columns, so the record common to both pairs finds the
     triple. The triple is returned for the smallest such record only.
@@ -93,8 +95,8 @@ def _violated(members, x, start, of_record, least):
             j = neighbours[a]
             for b in range(count):
                 other[neighbours[b]] = 0.0
-            # In columns with j, a pair (j, m) counts once. A triple (i, j, m) must count once in total, not
-            # thrice.
+            # In columns that contain j, each pair (j, m) counts once. A triple (i, j, m) must count once in
+            # total, not three times.
             for c in range(start[j], start[j + 1]):
                 column = of_record[c]
                 holds_i = False
@@ -111,7 +113,7 @@ def _violated(members, x, start, of_record, least):
                     continue
                 left = shared[j] + shared[m] + other[m]
                 if left > least:
-                    # If all three pairs share columns, j and m find the triple too.
+                    # If all three pairs share columns, the search from j and m finds the triple, too.
                     smallest = i < j or not _share(members, start, of_record, j, m)
                     if smallest:
                         triple = np.sort(np.array([i, j, m]))

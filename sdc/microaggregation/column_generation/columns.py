@@ -56,7 +56,7 @@ class Columns:
         return np.arange(first, len(self))
 
     def positions(self, members: np.ndarray) -> np.ndarray:
-        """Return the positions of clusters; new clusters are added."""
+        """Return the positions of clusters in the list; add clusters that are new."""
         self.add(members)
         return np.array([self._place[row.tobytes()] for row in members], dtype=np.int64)
 
@@ -66,7 +66,7 @@ class Columns:
 
 
 def as_members(clusters: Iterable[Sequence[int] | np.ndarray], k: int) -> np.ndarray:
-    """Convert clusters of k to 2k - 1 records to rows of `Columns.members`."""
+    """Convert clusters of k to 2k - 1 records to rows in the format of `Columns.members`."""
     rows = [np.sort(np.asarray(cluster, dtype=np.int32)) for cluster in clusters]
     members = np.full((len(rows), 2 * k - 1), -1, dtype=np.int32)
     for row, cluster in enumerate(rows):
@@ -75,13 +75,13 @@ def as_members(clusters: Iterable[Sequence[int] | np.ndarray], k: int) -> np.nda
 
 
 def clusters_of(labels: np.ndarray) -> list[np.ndarray]:
-    """Return the members of each cluster, in order of the labels."""
+    """Return the members of each cluster, sorted by label."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
 def labels_of(members: np.ndarray, n: int) -> np.ndarray:
-    """Return the label of each record, given clusters that partition n records."""
+    """Return the label of each of n records, given the clusters that partition them."""
     labels = np.full(n, -1, dtype=np.int64)
     rows, places = np.nonzero(members >= 0)
     labels[members[rows, places]] = rows
@@ -107,7 +107,9 @@ def cluster_costs(distances, members):
 
 @kernel
 def squared_distances(values):
-    """Compute squared Euclidean distances, (n, n), from differences, so that equal records have exactly 0."""
+    """Compute squared Euclidean distances, (n, n), from differences, so that equal records have distance
+    exactly 0.
+    """
     n, p = values.shape
     distances = np.zeros((n, n))
     for i in range(n):

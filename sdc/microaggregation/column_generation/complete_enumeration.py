@@ -11,7 +11,9 @@ from microguard.sdc.kernels.compile import kernel
 
 
 def enumerate_completely(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:
-    """Return the cluster with the least reduced cost, (1, size); (0, size) if not below `threshold`."""
+    """Return the cluster with the least reduced cost, (1, size); (0, size) if its cost is not below
+    `threshold`.
+    """
     cluster, reduced = _least(distances, duals, size)
     return cluster[None, :] if reduced < threshold else np.empty((0, size), dtype=np.int32)
 

@@ -17,7 +17,8 @@ from scipy import sparse
 def solve_edge_model(
     distances: np.ndarray, duals: np.ndarray, size: int, threshold: float, *, triangles: bool = False
 ) -> np.ndarray:
-    """Return the cluster with the least reduced cost, (1, size); (0, size) if that is not below `threshold`.
+    """Return the cluster with the least reduced cost, (1, size); (0, size) if its cost is not below
+    `threshold`.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def solve_edge_model(
     solution = solve(edge_program(distances, duals, size, triangles=triangles))
     if solution.status is not Status.OPTIMAL or solution.values is None or solution.objective is None:
         raise SolverFailed(
-            f"edge model: expected an optimal solution, found status {solution.status.value}. Use "
+            f"edge model: expected an optimal solution, found status {solution.status.value}. Use pricing "
             "branch_and_bound"
         )
     if solution.objective >= threshold:
@@ -59,7 +60,7 @@ def edge_program(distances: np.ndarray, duals: np.ndarray, size: int, *, triangl
         (np.ones(2 * edges), (np.concatenate([first, second]), np.tile(np.arange(edges), 2))),
         shape=(n, edges),
     )
-    # (12) for each end i of every edge: the sum of the other edges at i, minus eta - 2 times the edge.
+    # (12) for each end i of every edge: the sum of the other edges at i, minus (eta - 2) times the edge.
     identity = sparse.identity(edges, format="csr")
     node_to_node = sparse.vstack([incident[end] - (size - 1) * identity for end in (first, second)])
     blocks = [sparse.csr_matrix(np.ones((1, edges))), node_to_node]

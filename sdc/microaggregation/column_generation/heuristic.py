@@ -40,18 +40,20 @@ from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
-#: Maximum cluster size that Table 2 of the paper enumerates.
+#: Maximum cluster size for which Table 2 of the paper uses enumeration.
 ENUMERATED_SIZE = 5
-#: Largest file for the edge model, which takes 0.3 s for 12 records, 1 s for 20 and 6 s for 30 (k = 3).
+#: Maximum number of records for the edge model, which takes 0.3 s for 12 records, 1 s for 20 and 6 s for 30
+#: (k = 3).
 EDGE_MODEL_RECORDS = 40
 
-#: Function that returns the cluster of one size with the least reduced cost, if that is below a threshold.
+#: Type of a pricing function: it returns the cluster of one size with the least reduced cost, if that is
+#: below a threshold.
 ExactPricing = Callable[[np.ndarray, np.ndarray, int, float], np.ndarray]
 
 
 @dataclass(frozen=True)
 class HeuristicResult:
-    """Clustering, bound and work of the heuristic.
+    """Result of the heuristic: clustering, bound and work.
 
     Attributes
     ----------
@@ -92,7 +94,7 @@ def solve(
     seed: int,
     parameters: ColumnGenerationParameters = ColumnGenerationParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """Run the algorithm "column-generation" for efforts below exact: the paper's heuristic.
+    """Run algorithm "column-generation" for all efforts below exact, which is the paper's heuristic.
 
     Raises
     ------
@@ -197,7 +199,7 @@ def microaggregation_heuristic_mp(
 def pricing_problem(
     distances: np.ndarray, duals: np.ndarray, k: int, choose: Callable[[int, int], ExactPricing]
 ) -> np.ndarray:
-    """Run `PricingProblem`: return clusters with negative reduced cost, of the first size that has any."""
+    """Run `PricingProblem`: return the clusters with negative reduced cost of the first size that has any."""
     n = len(duals)
     for size in range(k, min(2 * k - 1, n) + 1):
         clusters = price_heuristically(distances, duals, size, -FEASIBILITY_TOLERANCE)
@@ -209,13 +211,13 @@ def pricing_problem(
 
 
 def table_2(n: int, size: int) -> ExactPricing:
-    """Return the paper's choice of the exact pricing, by its Table 2."""
+    """Return the exact pricing method that the paper's Table 2 assigns to a cluster size."""
     complete = size <= ENUMERATED_SIZE or (size == 6 and n < 200)
     return enumerate_completely if complete else solve_edge_model
 
 
 def branch_and_bound(n: int, size: int) -> ExactPricing:
-    """Return `pricing.price`, which replaces the paper's exact pricings."""
+    """Return `pricing.price`, which replaces the exact pricing methods of the paper."""
     return _price_one_size
 
 
@@ -224,7 +226,7 @@ def _price_one_size(distances: np.ndarray, duals: np.ndarray, size: int, thresho
     return priced.members[:1, :size]
 
 
-#: Choice of the exact pricing by its name in the parameters.
+#: Exact pricing methods by their names in the parameters.
 _PRICINGS: dict[str, Callable[[int, int], ExactPricing]] = {
     "branch-and-bound": branch_and_bound,
     "table-2": table_2,
@@ -235,12 +237,12 @@ _PRICINGS: dict[str, Callable[[int, int], ExactPricing]] = {
 
 
 def _check_size(pricing: str, n: int, k: int) -> None:
-    """Refuse the edge model for many records; Table 2 needs it for clusters of more than five records."""
+    """Refuse the edge model for many records; Table 2 uses it for clusters of more than five records."""
     edges = pricing.startswith("edge-model") or (pricing == "table-2" and 2 * k - 1 > ENUMERATED_SIZE)
     if edges and n > EDGE_MODEL_RECORDS:
         raise UnsupportedCombination(
             f"pricing {pricing}: expected at most {EDGE_MODEL_RECORDS} records, found {n}. Choose "
-            "branch-and-bound, which finds the same bound, or lower blocking.max_records"
+            "branch-and-bound, which computes the same bound, or lower blocking.max_records"
         )
 
 
@@ -255,7 +257,9 @@ def _is_integer(solution: MasterSolution) -> bool:
 
 
 def _within_bounds(labels: np.ndarray, values: np.ndarray, k: int) -> list[np.ndarray]:
-    """Return the clusters of a clustering; clusters of 2k or more records (V-MDAV may have one) are split."""
+    """Return the clusters of a clustering. Clusters of 2k or more records, which V-MDAV may build,
+    are split.
+    """
     clusters = []
     for cluster in clusters_of(labels):
         while len(cluster) >= 2 * k:

@@ -12,7 +12,7 @@ from microguard.sdc.kernels.compile import kernel
 
 
 def price_heuristically(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:
-    """Find disjoint clusters of `size` records with a reduced cost below `threshold`, (clusters, size).
+    """Find disjoint clusters of `size` records whose reduced cost is below `threshold`, (clusters, size).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _grow(distances, duals, order, size, threshold):
                 to_cluster[j] += distances[last, j] / size
                 if not free[j]:
                     continue
-                # As in the edge model (14), each of the eta - 1 edges of a node has a share of its dual.
+                # As in the edge model (14), the dual of a node is divided equally among its eta - 1 edges.
                 contribution = to_cluster[j] - duals[j] / (size - 1)
                 if contribution < least:
                     least = contribution

@@ -1,4 +1,4 @@
-"""The restricted master problem: relaxed set partitioning over the current columns, with cuts.
+"""Restricted master problem: relaxed set partitioning over the current columns, with cuts.
 
 Equation (9) of Gentile et al. (2020) without integrality. The rows are the records, then the cuts.
 """
@@ -39,13 +39,13 @@ class MasterSolution:
     iterations: int
 
 
-#: Cost per record of the artificial column, which makes a restricted problem feasible. This cost is far above
+#: Cost per record of the artificial column, which makes every restricted problem feasible. It is far above
 #: the mean loss per record, which is scaled to 1.
 NO_PARTITION = 10.0
 
 
 class MasterProblem:
-    """The relaxed master problem over `columns`, which must contain a partition."""
+    """Relaxed master problem over `columns`, which must contain a partition of the records."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
@@ -78,7 +78,7 @@ class MasterProblem:
         self.cuts = np.concatenate([self.cuts, cuts]) if len(self.cuts) else cuts
 
     def solve(self, seconds: float = float("inf")) -> MasterSolution | None:
-        """Solve from the last basis; return None if the time limit ended it."""
+        """Solve the master problem from the last basis; return None if it stopped at the time limit."""
         solution = self._master.solve(seconds)
         if solution.timed_out:
             return None
@@ -97,7 +97,9 @@ class MasterProblem:
 
 
 def cut_entries(cuts: np.ndarray, incidence: sparse.spmatrix) -> sparse.csc_matrix:
-    """Return the cut coefficients, (cuts, columns): half the records of a cut in a column, rounded down."""
+    """Return the cut coefficients, (cuts, columns): half the number of a cut's records in a column, rounded
+    down.
+    """
     rows, places = np.nonzero(cuts >= 0)
     of_records = sparse.csr_matrix(
         (np.ones(len(rows)), (rows, cuts[rows, places])), shape=(len(cuts), incidence.shape[0])
@@ -109,5 +111,5 @@ def cut_entries(cuts: np.ndarray, incidence: sparse.spmatrix) -> sparse.csc_matr
 
 
 def cut_limits(cuts: np.ndarray) -> np.ndarray:
-    """Return the right-hand sides of cuts, (cuts,): half the records of each cut, rounded down."""
+    """Return the right-hand sides of cuts, (cuts,): half the number of records of each cut, rounded down."""
     return np.asarray((cuts >= 0).sum(axis=1) // 2, dtype=np.float64)

@@ -75,7 +75,7 @@ def _edges(members: np.ndarray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.n
             for j in cluster[a + 1 :]:
                 z[i * n + j] = z.get(i * n + j, 0.0) + float(x[column])
     codes = np.array(sorted(z), dtype=np.int64)
-    # Sums that differ only by rounding errors are ties.
+    # sums that differ only by rounding errors count as ties
     order = np.argsort(-np.round([z[int(code)] for code in codes], 9), kind="stable")
     return codes[order] // n, codes[order] % n
 

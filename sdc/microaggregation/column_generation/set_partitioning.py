@@ -1,4 +1,5 @@
-"""The set-partitioning program: choose candidate clusters of minimal cost that contain each record once.
+"""Set-partitioning program: choose candidate clusters of minimal cost such that each record is in exactly
+one.
 
 Equation (9) of Gentile et al. (2020) over given columns. Its linear relaxation is the master problem of
 column generation. As an integer program, it gives the best partition into these columns.
@@ -10,7 +11,7 @@ import numpy as np
 from microguard.sdc.solver import INFINITY, Program
 from scipy import sparse
 
-#: Smaller values of columns are rounding errors of the linear program.
+#: Column values below this are rounding errors of the linear program.
 PRESENT = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Candidate lists of the branch and bound: the records that may join a cluster, and lower bounds for a node.
+"""Candidate lists of the branch and bound: records that may join a cluster, and lower bounds for a node.
 
 A node has the members P of a cluster of size s, with the reduced cost `cost` so far, and needs m more members
 from its list. The *gain* of candidate j is the reduced cost that j adds to P,
@@ -77,7 +77,8 @@ def drop_hopeless(
     cost: float,
     limit: float,
 ) -> int:
-    """Drop the candidates that cannot be in a cluster below the limit; return the remaining number.
+    """Drop the candidates that cannot be in a cluster with a cost below the limit; return the remaining
+    number.
 
     `least` has the m smallest values.
     """
@@ -111,7 +112,9 @@ def tighten(
     half: np.ndarray,
     size: int,
 ) -> tuple[int, int]:
-    """Compute values from pair costs within the list and drop candidates; return number and work."""
+    """Compute lower bounds of the candidates from pair costs within the list and drop candidates; return
+    number and work.
+    """
     if count < m:
         return 0, 0
     records, gains, values = lists.records[depth], lists.gains[depth], lists.values[depth]
@@ -151,7 +154,7 @@ def tighten_root(
     half: np.ndarray,
     size: int,
 ) -> tuple[int, int]:
-    """Tighten the list of a root and sort it; return number and work."""
+    """Tighten the candidate list of a root and sort it; return number and work."""
     count, work = tighten(lists, 0, count, m, cost, limit, distances, pair, half, size)
     sort_by_value(lists, 0, count)
     return count, work
@@ -159,7 +162,7 @@ def tighten_root(
 
 @kernel
 def sort_by_value(lists: CandidateLists, depth: int, count: int) -> None:
-    """Sort a list stably by value (insertion sort, because lists are short and nearly sorted)."""
+    """Sort a list stably by value, by insertion sort because lists are short and nearly sorted."""
     records, gains, values = lists.records[depth], lists.gains[depth], lists.values[depth]
     for b in range(1, count):
         record = records[b]

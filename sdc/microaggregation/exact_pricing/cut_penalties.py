@@ -23,7 +23,7 @@ from microguard.sdc.kernels.compile import kernel
 
 @dataclass(frozen=True)
 class Cuts:
-    """Subset-row cuts in pricing.
+    """Subset-row cuts and their penalties in pricing.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class Cuts:
 
     @property
     def of_larger_sets(self) -> Cuts:
-        """Return the cuts on five or more records."""
+        """Return the cuts on sets of five or more records."""
         chosen = (self.sets >= 0).sum(axis=1) > 3
         return Cuts(self.sets[chosen], self.penalties[chosen])
 
 
 class CutState(NamedTuple):
-    """Look-up tables of the cuts, and the state for the current cluster.
+    """Look-up tables of the cuts, and the penalties for the current cluster.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class CutState(NamedTuple):
 
 
 def new_state(cuts: Cuts, n: int) -> CutState:
-    """Build the state of cuts on three of n records; call `clear` before its first use."""
+    """Build the cut state for cuts on three of n records; call `clear` before its first use."""
     records = cuts.sets.ravel()
     start = np.zeros(n + 1, dtype=np.int64)
     start[1:] = np.cumsum(np.bincount(records, minlength=n))
@@ -114,7 +114,7 @@ def _shared_penalties(cuts: Cuts, n: int) -> np.ndarray:
 
 @kernel
 def clear(cuts: CutState) -> None:
-    """Reset the pair costs to the pair costs of an empty cluster, which also removes accumulated rounding
+    """Reset the pair costs to their values for an empty cluster, which also removes accumulated rounding
     errors.
     """
     cuts.pair[:] = cuts.at_first
@@ -133,7 +133,7 @@ def enter(cuts: CutState, record: int) -> None:
 
 @kernel
 def leave(cuts: CutState, record: int) -> None:
-    """Undo `enter`."""
+    """Remove the last record from the cluster: undo `enter`."""
     triples, penalties, start, of_record, _, held, _, pair, _ = cuts
     for c in range(start[record], start[record + 1]):
         cut = of_record[c]
@@ -144,7 +144,7 @@ def leave(cuts: CutState, record: int) -> None:
 
 @kernel
 def _shift(pair: np.ndarray, triple: np.ndarray, record: int, change: float) -> None:
-    """Change the pair cost of the two other records of a cut."""
+    """Change the pair cost between the two other records of a cut."""
     for a in range(3):
         for b in range(3):
             if a != b and triple[a] != record and triple[b] != record:
@@ -153,7 +153,8 @@ def _shift(pair: np.ndarray, triple: np.ndarray, record: int, change: float) -> 
 
 @kernel
 def correct(cuts: CutState, record: int, factor: float) -> None:
-    """Write minus the penalties of the cuts of which `record` would be the second member, by third record.
+    """Write minus the penalty of each cut in which `record` would be the second member of the cluster, by
+    third record.
 
     A factor of 1 writes them into `correction`, a factor of 0 clears it.
     """

@@ -1,4 +1,4 @@
-"""Branch and bound over the members of a cluster that contains a given root.
+"""Branch and bound over the members of clusters that contain a given root record.
 
 `root_search` prices clusters of one size after the other for the certified solver, and
 `global_bound.column_pricing` prices columns for the bound of a whole file.
@@ -43,7 +43,7 @@ class RootColumns(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Current path of the depth-first search.
+    """Current path of the depth-first search: the chosen members of the cluster.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Path(NamedTuple):
 
 
 class Members(NamedTuple):
-    """Data of a root from which its clusters are built.
+    """Data of a root record from which its clusters are built.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Members(NamedTuple):
 
 
 def no_columns(n: int, keep: int, largest: int) -> RootColumns:
-    """Allocate columns, at most `keep` per root and of at most `largest` members."""
+    """Allocate an empty list of columns: at most `keep` per root, with at most `largest` members each."""
     return RootColumns(
         members=np.full((n, keep, largest), -1, dtype=np.int32),
         costs=np.full((n, keep), np.inf),
@@ -96,7 +96,7 @@ def no_columns(n: int, keep: int, largest: int) -> RootColumns:
 
 @kernel
 def new_path(largest: int) -> Path:
-    """Allocate the path of clusters of at most `largest` members."""
+    """Allocate the search path for clusters of at most `largest` members."""
     return Path(
         np.empty(largest, dtype=np.int64),
         np.empty(largest),
@@ -118,7 +118,7 @@ def search_members(
     most: int,
     listing: bool,
 ) -> tuple[float, int]:
-    """Search the clusters of one root and one size depth-first, and add them to `columns`.
+    """Search the clusters of one root and one size depth-first and add them to `columns`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def search_members(
     work : int
         Number of candidates evaluated.
     """
-    # Fields are read once, because each read inside the loop would count a reference.
+    # fields are copied to local variables, because each access in the loop would count a reference
     names, distances, cuts, sets, lists, path = members
     pair, shared, correction = cuts.pair, cuts.shared, cuts.correction
     records, gains, values, near, least = lists
@@ -190,7 +190,7 @@ def search_members(
                 take_in(columns, row, names[cluster[:size]], reached)
                 limit = current_limit(columns, row, limit)
                 if listing and columns.counts[row] == columns.costs.shape[1]:
-                    most = -1  # the columns are incomplete, so the search of this root ends
+                    most = -1  # the list of columns is full, so the search of this root ends
             continue
         child, rest = depth + 1, m - 1
         if has_cuts:
@@ -204,10 +204,10 @@ def search_members(
             gain = gains[depth, b] + distances[member, j] / size
             stale = 0.0
             if has_cuts:
-                # If the third record of a cut of `member` is in P, j has already paid this cut, and `shared`
-                # charges it again. `correction` removes that. All other cuts of `member` are charged now,
-                # while `near` contains a third of their penalty and the new pair cost is minus the penalty.
-                # Half of the difference is subtracted for each of the two records.
+                # If the third record of a cut of `member` is in P, j has already paid for this cut, and
+                # `shared` charges it again; `correction` removes that. All other cuts of `member` are charged
+                # now, although `near` contains a third of their penalty and the new pair cost is minus the
+                # penalty. Therefore half of the difference is subtracted for each of the two records.
                 paid_now = shared[member, j] + correction[j]
                 gain += paid_now + correction[j]
                 stale = 2.0 / 3.0 * paid_now
@@ -242,7 +242,7 @@ def search_members(
 
 @kernel
 def current_limit(columns: RootColumns, row: int, limit: float) -> float:
-    """Return the limit of the reduced cost.
+    """Return the current limit of the reduced cost of a new column.
 
     If the root has the maximum number of columns, it is the reduced cost of the worst one.
     """
@@ -256,7 +256,7 @@ def current_limit(columns: RootColumns, row: int, limit: float) -> float:
 
 @kernel
 def take_in(columns: RootColumns, row: int, cluster: np.ndarray, cost: float) -> None:
-    """Add a column.
+    """Add a column to the list of its root.
 
     If the root already has the maximum number of columns, the new column replaces the worst one.
     """

@@ -16,7 +16,7 @@ from microguard.sdc.kernels.compile import kernel
 
 
 class OddSets(NamedTuple):
-    """Look-up tables of the cuts on odd sets, and the state for the current cluster.
+    """Look-up tables of the cuts on odd sets, and the penalties for the current cluster.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class OddSets(NamedTuple):
 
 
 def new_odd_sets(sets: np.ndarray, penalties: np.ndarray, n: int) -> OddSets:
-    """Build the state of an empty cluster for n records."""
+    """Build the state of the cuts on odd sets for an empty cluster of n records."""
     cuts, places = np.nonzero(sets >= 0)
     records = sets[cuts, places]
     start = np.zeros(n + 1, dtype=np.int64)
@@ -63,7 +63,7 @@ def empty(sets: OddSets) -> None:
 
 @kernel
 def flip(sets: OddSets, record: int) -> None:
-    """Add a record to the cluster or remove it, and update the penalties of the other records of its sets."""
+    """Add a record to the cluster or remove it; update the penalties of the other records in its sets."""
     records, penalties, start, of_record, odd, half = sets
     for c in range(start[record], start[record + 1]):
         cut = of_record[c]

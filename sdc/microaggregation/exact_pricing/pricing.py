@@ -1,4 +1,4 @@
-"""Exact pricing: clusters with the least reduced cost, by branch and bound over members.
+"""Exact pricing: find clusters with the least reduced cost by branch and bound over members.
 
 The reduced cost of a cluster C of size s is (Gentile et al. 2020, equation (10), with the duals of subset-row
 cuts)
@@ -40,7 +40,7 @@ _ROOTS_BETWEEN_LOOKS = 16
 
 @dataclass(frozen=True)
 class Priced:
-    """Columns of one pricing, and lower bounds on the reduced costs.
+    """Result of one pricing: columns, and lower bounds on the reduced costs.
 
     Attributes
     ----------
@@ -68,7 +68,9 @@ class Priced:
     work: int
 
     def least_sum(self, clusters: int) -> float:
-        """Return the sum of the `clusters` smallest `least`, a bound for that many clusters."""
+        """Return the sum of the `clusters` smallest values of `least`: a lower bound for this number of
+        clusters.
+        """
         return float(np.sum(np.partition(self.least, clusters - 1)[:clusters]))
 
 
@@ -142,7 +144,7 @@ def price(
 
 
 class _Search:
-    """State of one pricing."""
+    """State of one pricing run."""
 
     def __init__(
         self,
@@ -180,12 +182,12 @@ class _Search:
         self._work = 0
 
     def search(self, roots: tuple[int, int], sizes: tuple[int, int], root_work: int | None) -> None:
-        """Search clusters of these sizes for the open roots in a range of places."""
+        """Search clusters of the given sizes for the open roots in a range of places."""
         task, columns = self._task, self._columns
         begin, end = (
             roots[0],
             min(roots[1], len(task.duals) - sizes[0] + 1),
-        )  # later roots have too few candidates
+        )  # roots at later places have too few candidates
         columns_met = 0
         for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
             left = self._most_work - self._work
@@ -200,7 +202,7 @@ class _Search:
             columns_met += int(columns.counts[task.order[places[0] : places[1]]].sum())
 
     def priced(self, begin: int) -> Priced:
-        """Return the result for the roots from this place on."""
+        """Return the pricing result for the roots from this place on."""
         columns, task = self._columns, self._task
         keep = columns.costs.shape[1]
         present = np.arange(keep)[None, :] < columns.counts[:, None]
@@ -220,7 +222,9 @@ class _Search:
 
 
 def _nearest_sums(distances: np.ndarray, most: int, records: np.ndarray) -> np.ndarray:
-    """Return the sums (records, most + 1) of the m smallest distances to other records, m = 0, ..., most."""
+    """Return for each record the sums of its m smallest distances to other records, m = 0, ..., most,
+    (records, most + 1).
+    """
     others = distances[records]
     others[np.arange(len(records)), records] = np.inf
     nearest = np.sort(np.partition(others, most - 1, axis=1)[:, :most], axis=1)

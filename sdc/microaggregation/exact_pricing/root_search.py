@@ -1,4 +1,4 @@
-"""Search of the clusters of a range of roots and sizes; `pricing.price` is its interface."""
+"""Search the clusters of a range of roots and sizes; `pricing.price` is the public function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddS
 
 
 class Task(NamedTuple):
-    """Pricing problem.
+    """Data of one pricing problem.
 
     Attributes
     ----------
@@ -112,14 +112,14 @@ def _list_of_root(
     size: int,
     limit: float,
 ) -> tuple[int, int, bool]:
-    """Build the candidate list of a root; return its length, the work, and whether it is complete."""
+    """Build the candidate list of a root; return its length, the work, and whether the list is complete."""
     order, distances, duals, near_sums = task.order, task.distances, task.duals, task.near_sums
     records, gains, values, least = lists.records[0], lists.gains[0], lists.values[0], lists.least
     shared = cuts.shared
     has_cuts = len(cuts.penalties) > 0
     root = order[place]
     m = size - 1
-    # First, values use the smallest distances in the whole file.
+    # first bounds: from the smallest distances in the whole file
     count = 0
     least[:m] = np.inf
     for at in range(place + 1, len(duals)):
@@ -138,7 +138,7 @@ def _list_of_root(
     work = count
     whole = True
     count = drop_hopeless(records, gains, values, least, count, m, -duals[root], limit)
-    # Then they use the distances within the list.
+    # second bounds: from the distances within the list
     count, done = tighten_root(lists, count, m, -duals[root], limit, distances, cuts.pair, sets.half, size)
     if count > task.width:
         count = task.width

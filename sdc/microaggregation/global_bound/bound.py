@@ -1,4 +1,4 @@
-"""A lower bound on the SSE of every clustering of a whole file, computed block by block.
+"""Lower bound on the SSE of every clustering of a whole file, computed block by block.
 
 The blocks are separated by hyperplanes, and a clustering of the file may cross them. Let d_ij be squared
 distances. The *reach* r_i of a record is its distance to the nearest hyperplane that bounds its block; it is
@@ -49,25 +49,27 @@ from microguard.sdc.microaggregation.global_bound.column_pricing import Thorough
 from microguard.sdc.microaggregation.global_bound.dual_ascent import ColumnPool
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 
-#: Name of the proof in reports.
+#: Name of this proof in reports.
 KIND = "duals of records"
 #: Number of columns per root that an iteration adds.
 KEPT = 6
-#: Number of initial columns per record and size: windows in the list of nearest records, each shifted by one.
+#: Number of initial columns per record and size: windows in the record's list of nearest records, each
+#: shifted by one.
 WINDOWS = 3
-#: Softness of the first and the last sweep of an iteration, as shares of the mean cost of a column.
+#: Softness of the soft-min in the first and the last sweep of an iteration, as shares of the mean cost of a
+#: column.
 SOFTEST, HARDEST = 0.3, 0.002
-#: Weight of the best duals in the duals that are priced (smoothing, Wentges 1997).
+#: Weight of the best duals so far in the duals that are priced (smoothing, Wentges 1997).
 SMOOTHING = 0.5
-#: Initial duals, as a multiple of the duals of the nearest-neighbour bound.
+#: Initial duals, as a multiple of the duals that give the nearest-neighbour bound.
 START = 1.2
-#: Limits of pricing in all iterations except the last.
+#: Limits of pricing in all iterations but the last.
 DRAFT = Thoroughness(width=60, evaluations=10_000, in_all=2**60, beyond=200)
-#: In the last iteration: maximum number of candidates of a root, and number of roots that may use all the
-#: work.
+#: Limits in the last iteration: maximum number of candidates of a root, and number of roots that may use all
+#: the work.
 WIDEST, LEAST_SEARCHED = 600, 20
-#: Above this number of coordinate differences, which take some seconds, only the nearest-neighbour bound is
-#: computed.
+#: Maximum number of coordinate differences (some seconds) for column generation; above it only the
+#: nearest-neighbour bound is computed.
 MOST_DIFFERENCES = 2 * 10**10
 
 
@@ -99,7 +101,7 @@ class Work:
     evaluations: int = 20_000
 
     def carries(self, n: int, p: int) -> bool:
-        """Return whether column generation is allowed for n points of p coordinates."""
+        """Return whether column generation is allowed for n points with p coordinates."""
         return self.size > 1 and n <= self.most_records and n * n * p <= MOST_DIFFERENCES
 
     def last(self, n: int) -> Thoroughness:
@@ -108,7 +110,7 @@ class Work:
         return Thoroughness(WIDEST, in_all // LEAST_SEARCHED, in_all, beyond=n)
 
 
-#: Work limits by effort, chosen to take a small share of the time of the search.
+#: Work limits by effort, chosen so that the bound takes a small share of the time of the search.
 WORK = {
     "fast": Work(1),
     "standard": Work(3, most_records=5_000, rounds=4, sweeps=20, neighbours=24),
@@ -120,7 +122,7 @@ WORK = {
 def global_bound(
     values: np.ndarray, k: int, *, reach: np.ndarray | None = None, work: Work = WORK["thorough"]
 ) -> float:
-    """Return a lower bound on the cost of the records of a block in every clustering of the file.
+    """Return a lower bound on the total cost of a block's records in every clustering of the file.
 
     Parameters
     ----------
@@ -141,8 +143,8 @@ def global_bound(
     """
     bordered = reach is not None and not np.all(np.isinf(reach))
     reach = np.asarray(reach, dtype=np.float64) if bordered else np.zeros(len(values))
-    # For records on different sides of a hyperplane, d_ij >= r_i^2 + r_j^2. So each record's half of the pair
-    # cost is that of a neighbour at sqrt(2) times the reach.
+    # For records on different sides of a hyperplane, d_ij >= r_i^2 + r_j^2. Each record's half of the pair
+    # cost is therefore at least that of a neighbour at sqrt(2) times its reach.
     nearest = nearest_neighbour_bound(values, k, reach=np.sqrt(2.0) * reach if bordered else np.inf)
     t = min(k, work.size)
     if not work.carries(*values.shape) or not 0.0 < nearest < np.inf:
@@ -172,11 +174,11 @@ class _ColumnGeneration:
             self._pool.add(np.hstack([own, self._near.records[:, : m - 1], filler]))
 
     def dual_objective(self) -> float:
-        """Return the sum of feasible duals, reduced by rounding errors."""
+        """Return the sum of feasible duals, reduced by an upper bound on rounding errors."""
         work, duals = self._work, START * self._centre
         typical = float(self._t * self._centre.mean())
         if not 0.0 < typical < np.inf:
-            return 0.0  # every record is equal to t - 1 others
+            return 0.0  # with equal records, every record equals t - 1 others
         softness = typical * np.geomspace(SOFTEST, HARDEST, work.sweeps)
         best = float(self._centre.sum())
         for remaining in range(work.rounds - 1, -1, -1):
@@ -205,7 +207,7 @@ class _ColumnGeneration:
 
 
 def near_records(values: np.ndarray, count: int) -> Near:
-    """Find `count` near records of each record, or all others if there are fewer."""
+    """Find `count` near records of each record; all other records if there are fewer."""
     n = len(values)
     count = min(count, n - 1)
     squares, records = nearest_records(values, count)

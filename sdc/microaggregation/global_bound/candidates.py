@@ -1,4 +1,4 @@
-"""Candidates of a root: records that can be in a column of negative reduced cost (`column_pricing`)."""
+"""Candidates of a root: records that can belong to a column of negative reduced cost (`column_pricing`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class Near(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidates of a root: records, the cost that each adds to the root, and their worths."""
+    """Candidates of a root: records, cost of adding each to the root, and their worth (possible reduction of
+    the reduced cost).
+    """
 
     records: np.ndarray
     gains: np.ndarray
@@ -55,7 +57,7 @@ def gather(
     candidates: Candidates,
     least: np.ndarray,
 ) -> tuple[int, float, int]:
-    """Collect the candidates of a root for columns of m records.
+    """Collect the candidates of a root for columns with m records.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def gather(
     while nearest < np.inf and first < len(order):
         before, b = needed, first
         while b < len(order) and nearest - ceiling[b] < needed and looked <= beyond:
-            # Skipped records cannot improve at the current `needed`. If it rises, the loop restarts.
+            # skipped records cannot improve a column at the current `needed`; if it rises, the loop restarts
             if nearest - net[b] < needed and listed[order[b]] != stamp:
                 looked += 1
                 if looked > beyond:
@@ -132,7 +134,9 @@ def _take_in(
     m: int,
     factor: float,
 ) -> int:
-    """Add a candidate with its worth by the nearest records in the whole block; return the new number."""
+    """Add a candidate with its worth, computed from the nearest records in the whole block; return the new
+    number.
+    """
     gain = square / m - duals[j]
     if factor > 0.0:
         gain += factor * reach[j] * (reach[j] + 2.0 * reach[root])
@@ -145,7 +149,7 @@ def _take_in(
 
 @kernel
 def _needed(least: np.ndarray, others: int, base: float) -> float:
-    """Return the worth at which a record can no longer be in a column of negative reduced cost."""
+    """Return the worth at which a record can no longer belong to a column of negative reduced cost."""
     needed = -base
     for b in range(others - 1):
         needed -= least[b]
@@ -154,7 +158,7 @@ def _needed(least: np.ndarray, others: int, base: float) -> float:
 
 @kernel
 def _filled(least: np.ndarray, others: int, worth: float, base: float) -> float:
-    """Return the least reduced cost if any number of the missing records may have this worth."""
+    """Return the least reduced cost of a column whose missing records all have this worth."""
     total, b = base, 0
     for _ in range(others):
         if least[b] < worth:

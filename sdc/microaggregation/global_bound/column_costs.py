@@ -1,4 +1,4 @@
-"""Costs of the columns of the global bound (formula: see `column_pricing`)."""
+"""Costs of the columns of the global bound (see `column_pricing` for the formula)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from microguard.sdc.microaggregation.global_bound.column_costs import squared_di
 
 
 class Thoroughness(NamedTuple):
-    """Work limits of one pricing.
+    """Work limits of one pricing run.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def price_columns(
     no_sets: OddSets,
     columns: RootColumns,
 ) -> np.ndarray:
-    """Find columns of negative reduced cost for each root, and a lower bound.
+    """Find columns of negative reduced cost for each root, and a lower bound on the reduced costs.
 
     If the block is not `bordered`, a column is a whole cluster of t records, and `reach` is ignored.
 
@@ -155,7 +155,7 @@ def price_columns(
 def _fill(
     values: np.ndarray, reach: np.ndarray, names: np.ndarray, count: int, factor: float, distances: np.ndarray
 ) -> None:
-    """Compute the squared distances of the candidates, plus 2 * factor times the product of their reaches.
+    """Compute the squared distances between candidates plus 2 * factor * (product of their reaches).
 
     Divided by m, this is the cost of a pair in a column of m records, for `factor` = (t - m) / t.
     """

@@ -1,4 +1,4 @@
-"""Maximise the dual of the set-partitioning LP over the current columns: dual ascent with soft-min smoothing.
+"""Dual ascent with soft-min smoothing: maximise the dual of the set-partitioning LP over the current columns.
 
 Plain coordinate ascent raises one dual after the other as far as the columns allow, and stops far below the
 optimum. Instead, each dual changes by the soft minimum of the slacks of its columns,
@@ -16,13 +16,12 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.global_bound.column_costs import column_costs
 
-#: Constants of the hash that identifies columns. If the hashes of two columns are equal, one of the columns
-#: is lost.
+#: Constants of the hash that identifies columns. If two columns have equal hashes, one of them is lost.
 _MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
 
 class ColumnPool:
-    """Current columns.
+    """Current columns of the linear program.
 
     Attributes
     ----------
@@ -39,7 +38,7 @@ class ColumnPool:
 
     def add(self, members: np.ndarray) -> int:
         """Add columns, (columns, t), padded with -1; return how many were new."""
-        members = -np.sort(-members.astype(np.int32), axis=1)  # the padding is last
+        members = -np.sort(-members.astype(np.int32), axis=1)  # the padding is sorted last
         keys = np.zeros(len(members), dtype=np.uint64)
         for column in members.T:
             keys = (keys ^ (column + 2).astype(np.uint64)) * _MIX

@@ -50,7 +50,8 @@ def solve(
 def genetic(
     values: np.ndarray, k: int, *, params: GeneticParams, seed: int, deadline: Deadline | None = None
 ) -> np.ndarray:
-    """Return the starts of the fittest k-partition; never worse than `fixed_size`, which is in generation 0.
+    """Return the starts of the clusters in the fittest k-partition; never worse than `fixed_size`, a member
+    of generation 0.
 
     Parameters
     ----------
@@ -111,7 +112,9 @@ def _population_fitness(fitness: np.ndarray, params: GeneticParams) -> float:
 
 
 def select(strings: np.ndarray, fitness: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw the same number of strings with replacement, with probabilities proportional to their fitness."""
+    """Draw as many strings as there are, with replacement and with probabilities proportional to their
+    fitness.
+    """
     wheel = np.cumsum(fitness)
     drawn = np.searchsorted(wheel, random.random(len(strings)) * wheel[-1], side="right")
     return strings[np.minimum(drawn, len(strings) - 1)]
@@ -119,7 +122,7 @@ def select(strings: np.ndarray, fitness: np.ndarray, random: np.random.Generator
 
 @kernel
 def evaluate(strings, sums):
-    """Return the fitness of each string, the sum of t_i^2 / n_i, from prefix sums of centred values."""
+    """Return the fitness of each string (sum of t_i^2 / n_i) from prefix sums of centred values."""
     population, n = strings.shape
     fitness = np.zeros(population)
     for s in range(population):
@@ -133,7 +136,7 @@ def evaluate(strings, sums):
 
 @kernel
 def cross_over(strings, k, probability, random):
-    """Swap the tails after a random site between strings 0 and 1, 2 and 3, ..., and correct both."""
+    """Exchange the tails of strings 0 and 1, 2 and 3, ... after a random site, and correct both strings."""
     population, n = strings.shape
     for s in range(0, population, 2):
         if random.random() < probability:
@@ -147,7 +150,7 @@ def cross_over(strings, k, probability, random):
 
 @kernel
 def mutate(strings, k, probability, random):
-    """Invert each bit except the first with this probability, and correct the strings."""
+    """Invert each bit except the first with a given probability, and correct the strings."""
     population, n = strings.shape
     for s in range(population):
         for i in range(1, n):
@@ -158,7 +161,7 @@ def mutate(strings, k, probability, random):
 
 @kernel
 def correct(string, k, random):
-    """Correct a string in place to a valid k-partition, with changes only where it is invalid.
+    """Correct a string in place to a valid k-partition; change only invalid parts.
 
     A 1-bit less than k positions after the previous 1-bit is removed. If two 1-bits are 2k or more positions
     apart, 1-bits are inserted at random positions that leave at least k values on both sides. The first bit
@@ -173,7 +176,7 @@ def correct(string, k, random):
             if i < n:
                 string[i] = False
                 continue
-            string[start] = False  # the last cluster is too small and is merged with the cluster before
+            string[start] = False  # the last cluster is too small, so it is merged with the previous one
             start = before
         string[start] = True
         while i - start >= 2 * k:

@@ -1,4 +1,4 @@
-"""k-Ward: Ward's hierarchical clustering without mergers of two clusters that both have k records.
+"""k-Ward: Ward's hierarchical clustering that never merges two clusters which both have k records.
 
 Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1: (1) The "first" and the "last" k records form one cluster
 each, and every other record is a cluster. (2) The two clusters whose merger increases the SSE least are
@@ -27,7 +27,7 @@ from microguard.sdc.microaggregation.heuristics.ward import merge, merge_neighbo
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Function that returns the "first" k and the "last" k records among the records at the given positions.
+#: Type of a function that returns the "first" k and the "last" k of the records at given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -74,7 +74,7 @@ def solve_projected(
 
 
 def cluster(records: Records, k: int, ends: Ends, deadline: Deadline) -> Clustering:
-    """Run Algorithm 1, with a work list in place of the recursion."""
+    """Run Algorithm 1 iteratively, with a work list in place of the recursion."""
     labels = np.empty(len(records), dtype=np.int64)
     waiting = [np.arange(len(records))]
     clusters = mergers = 0
@@ -109,7 +109,7 @@ def cluster(records: Records, k: int, ends: Ends, deadline: Deadline) -> Cluster
 
 
 def score_ends(scores: np.ndarray, k: int) -> Ends:
-    """Return the first and last records by their scores (n,), which are the same at all recursion levels."""
+    """Return the first and last records by their scores (n,). Scores are not recomputed in the recursion."""
 
     def ends(members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ranked = members[np.argsort(scores[members], kind="stable")]
@@ -119,7 +119,9 @@ def score_ends(scores: np.ndarray, k: int) -> Ends:
 
 
 def maximum_distance_ends(records: Records, k: int) -> Ends:
-    """Return the first and last records, grown around the two most distant records as in Algorithm 2."""
+    """Return the first and last records: two clusters grown around the two most distant records, as in
+    Algorithm 2.
+    """
 
     def ends(members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         r, s = FarthestPairs(records.values[members]).among(np.arange(len(members)))

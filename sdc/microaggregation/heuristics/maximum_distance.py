@@ -54,12 +54,12 @@ class FarthestPairs:
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
         self.radii = np.sqrt(np.sum((values - values.mean(axis=0)) ** 2, axis=1))
-        # Sums of two rounded distances need slack to be upper bounds.
+        # slack, because rounded sums of two distances must remain upper bounds
         self.bounds = (self.radii + self.radii.max()) * (1.0 + ARITHMETIC)
         self.partners = np.full(len(values), -1, dtype=np.int64)
 
     def among(self, free: np.ndarray) -> tuple[int, int]:
-        """Return the positions of the two most distant points of `free` (ascending).
+        """Return the positions of the two most distant points of `free`, ascending.
 
         The point that is farther from the mean is first; the paper does not define the order. Ties go to the
         first position.
@@ -69,7 +69,7 @@ class FarthestPairs:
 
 
 def grow_pair(records: Records, free: np.ndarray, r: int, s: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Grow a cluster of k of the records `free` around r, then a cluster around s (step 1)."""
+    """Grow a cluster of k of the records `free` around r, then another one around s (step 1)."""
     first = _grow(records.values, records.weights, free[free != s], r, k)
     rest = free[~np.isin(free, first)]
     return first, _grow(records.values, records.weights, rest, s, k)
@@ -113,7 +113,9 @@ def _farthest_pair(values, free, bounds, partners):
 
 @kernel
 def _grow(values, weights, free, seed, k):
-    """Grow a cluster of k records of `free` from `seed`, each the closest to the current centroid."""
+    """Grow a cluster of k records of `free` from `seed`; each step adds the record closest to the current
+    centroid.
+    """
     p = values.shape[1]
     members = np.empty(k, np.int64)
     members[0] = seed

@@ -1,4 +1,4 @@
-"""MDAV: form two clusters of exactly k records at a time, around the most distant records.
+"""MDAV: repeatedly form two clusters of exactly k records around the two most distant records.
 
 Domingo-Ferrer and Torra 2005, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation",
 algorithm MDAV-generic. The running time is O(n^2 / k).
@@ -17,12 +17,12 @@ from microguard.sdc.microaggregation.heuristics.projections import first_compone
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Number of distances between two checks of the deadline, about a tenth of a second.
+#: Number of distances computed between two checks of the deadline, about a tenth of a second.
 STRETCH = 20_000_000
 
 
 class Free(NamedTuple):
-    """Unassigned records, in the first columns of arrays with arbitrary order.
+    """Unassigned records, stored in the first columns of arrays in arbitrary order.
 
     Attributes
     ----------
@@ -88,7 +88,8 @@ def new_free(most, p, k):
 
 @borrowing
 def cluster_by_mdav(values, weights, order, k, labels, first_label, free):
-    """Cluster the records values[order] with labels from `first_label` on; return the next unused label.
+    """Cluster the records values[order]; number the clusters from `first_label` and return the next unused
+    label.
 
     Ties between distances go to the first record in `order`. `free` must have enough capacity.
     """
@@ -117,7 +118,9 @@ def _take_up(free, values, weights, order):
 
 @borrowing
 def _cut_pairs(free, remaining, k, order, labels, label, pairs):
-    """Form up to `pairs` pairs of clusters while 3k records remain; return remaining number, next label."""
+    """Form up to `pairs` pairs of clusters while at least 3k records remain; return the remaining number and
+    the next label.
+    """
     while remaining >= 3 * k and pairs > 0:
         _look_from_mean(free, remaining)
         _look_from(free, farthest(free.distances, free.identity, remaining), remaining)
@@ -126,7 +129,7 @@ def _cut_pairs(free, remaining, k, order, labels, label, pairs):
         place = 0
         while place < remaining and free.identity[place] != s:
             place += 1
-        if place == remaining:  # s is in the cluster of r, so all records have the same distance to r
+        if place == remaining:  # s is in the cluster of r, so all records have equal distances to r
             place = farthest(free.distances, free.identity, remaining)
         _look_from(free, place, remaining)
         remaining = _cut_cluster(free, remaining, k, order, labels, label + 1)
@@ -164,7 +167,9 @@ def _look_from(free, place, remaining):
 
 @borrowing
 def _cut_cluster(free, remaining, k, order, labels, label):
-    """Label and remove the k records nearest to the last reference point; return the remaining number."""
+    """Label the k records nearest to the last reference point, remove them, and return the remaining
+    number.
+    """
     points, mass, identity, distances, totals, mass_left, _, chosen = free
     count, limit = 0, np.inf
     for j in range(remaining):
@@ -184,7 +189,7 @@ def _cut_cluster(free, remaining, k, order, labels, label):
         chosen[slot] = j
         if count == k:
             limit = distances[chosen[k - 1]]
-    for t in range(1, count):  # sort by place, because records are removed from the last place backwards
+    for t in range(1, count):  # sorted by place, because records are removed from the last place backwards
         place, slot = chosen[t], t
         while slot > 0 and chosen[slot - 1] > place:
             chosen[slot] = chosen[slot - 1]

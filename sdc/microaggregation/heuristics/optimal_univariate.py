@@ -1,4 +1,4 @@
-"""Optimal partition of one variable by a shortest path over the sorted values.
+"""Optimal partition of one variable, by a shortest path over the sorted values.
 
 Hansen and Mukherjee 2003, "A polynomial algorithm for optimal univariate microaggregation". The path uses the
 original values. Standardised values lose the differences between ordinary values if codes for missing values
@@ -26,7 +26,7 @@ NAME = "univariate-optimal"
 
 
 def carries(records: Records) -> bool:
-    """Return whether the shortest path is optimal: for one coordinate and equal weights.
+    """Return whether the shortest path is optimal for these records: one coordinate and equal weights.
 
     With unequal weights, optimal clusters need not be consecutive in the sorted values.
     """
@@ -34,7 +34,7 @@ def carries(records: Records) -> bool:
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """Compute the optimal partition, proved up to the rounding error of its SSE; it is deterministic."""
+    """Compute the partition with minimal SSE (up to rounding errors); it is deterministic."""
     if not carries(records):
         raise UnsupportedCombination(
             "algorithm univariate-optimal: expected one numeric variable with equal record weights, found "

@@ -1,4 +1,4 @@
-"""Fixed-size clusters along one axis: a variable, the sum of z-scores, or the first principal component.
+"""Fixed-size clusters along one axis: one variable, the sum of z-scores, or the first principal component.
 
 The records are ranked by their score on the axis, and clusters of k consecutive records are formed. The
 cluster around the mode of the scores takes the remaining records (Domingo-Ferrer and Mateo-Sanz 2002,
@@ -18,7 +18,8 @@ from microguard.sdc.microaggregation.heuristics.univariate import fixed_size, la
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Function that partitions ascending values into connected clusters: values, k -> starts of the clusters.
+#: Type of a function that partitions ascending values into clusters of consecutive values: (values, k) ->
+#: starts of the clusters.
 Partition = Callable[[np.ndarray, int], np.ndarray]
 
 
@@ -30,7 +31,7 @@ def solve_variable(
     seed: int,
     parameters: ProjectionParameters = ProjectionParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """Form fixed-size clusters along the given variable, by default the one with the least loss.
+    """Form fixed-size clusters along a named variable, by default the one with the least loss.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def solve_first_component(records: Records, k: int, *, deadline: Deadline, seed:
 def along_variable(
     records: Records, k: int, partition: Partition, algorithm: str, name: str | None
 ) -> Clustering:
-    """Cluster along a numeric variable.
+    """Cluster the records by the order of a numeric variable.
 
     Without a name, cluster along each variable and return the first clustering with the least loss.
 
@@ -80,15 +81,17 @@ def variables_named(records: Records, name: str | None) -> np.ndarray:
         return numeric
     if name not in records.names:
         raise InvalidParameter(
-            f"variable: expected a column of the records, a DataFrame, found {name!r}. Name one, or none to "
-            "take the variable that loses least",
+            f"variable: expected a column of the records (a DataFrame), found {name!r}. Name a column, or "
+            "leave the name out to use the variable with the least loss",
             variable="variable",
         )
     return numeric[[records.names.index(name)]]
 
 
 def labels_along(scores: np.ndarray, k: int, partition: Partition = fixed_size) -> np.ndarray:
-    """Return the clusters of records, (n,), by a connected partition of their scores; ties by position."""
+    """Return the cluster of each record, (n,), by partitioning the sorted scores; ties are sorted by
+    position.
+    """
     ranked = np.argsort(scores, kind="stable")
     labels = np.empty(len(scores), dtype=np.int64)
     labels[ranked] = labels_of(partition(scores[ranked], k), len(scores))
@@ -112,6 +115,6 @@ def first_component_scores(records: Records) -> np.ndarray:
     centred = records.values - np.average(records.values, axis=0, weights=records.weights)
     scatter = np.einsum("ni,nj->ij", centred * records.weights[:, np.newaxis], centred)
     direction = np.linalg.eigh(scatter)[1][:, -1]
-    # The sign of an eigenvector is arbitrary, so the largest loading is made positive.
+    # the sign of an eigenvector is arbitrary, so the largest loading is made positive
     direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
     return np.einsum("ni,i->n", centred, direction)

@@ -1,4 +1,4 @@
-"""Partitions of one variable into clusters of consecutive values, of fixed size or optimal.
+"""Partitions of one variable into clusters of consecutive values, either of fixed size or optimal.
 
 By Theorem 1 of Domingo-Ferrer and Mateo-Sanz (2002), the clusters of an optimal k-partition of one variable
 are connected, that is, consecutive in the sorted values. A partition is represented by its `starts`, the
@@ -14,18 +14,18 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.encoding import LARGEST_COORDINATE
 
-#: Choice of the cluster of a fixed-size partition that takes the n mod k remaining records.
+#: Choices of the cluster of a fixed-size partition that receives the n mod k remaining records.
 Larger = Literal["mode", "first", "last"]
-#: Values are multiplied by this if their squares would overflow. This is exact for every value that is not
-#: negligible next to them.
+#: Factor applied to values whose squares would overflow. Multiplication is exact for all values that are not
+#: negligible relative to them.
 SCALED_DOWN = 2.0**-600
-#: Paths whose costs differ by a smaller share are equally cheap, and the one with the earlier tail is taken.
-#: Without this tolerance, rounding errors would decide, and the clusters would depend on the unit.
+#: Relative cost difference below which two paths count as equally cheap; the one with the earlier tail is
+#: chosen. Without this tolerance, rounding errors would decide, and the clusters would depend on the unit.
 TIE = 1e-13
 
 
 def fixed_size(values: np.ndarray, k: int, *, larger: Larger = "mode") -> np.ndarray:
-    """Form clusters of k consecutive values, one of which also takes the n mod k remaining values.
+    """Form clusters of k consecutive values; one of them also receives the n mod k remaining values.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def mode_position(values: np.ndarray) -> int:
 
 
 def optimal(values: np.ndarray, k: int) -> np.ndarray:
-    """Compute the connected clusters of k to 2k - 1 values with minimal SSE.
+    """Compute the clusters of k to 2k - 1 consecutive values with minimal SSE.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def optimal(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def shortest_path(steps: np.ndarray, k: int) -> tuple[np.ndarray, float]:
-    """Compute the optimal clusters, and their SSE, from the steps between ascending values.
+    """Compute the optimal clusters and their SSE from the differences of ascending values.
 
     The clusters are a shortest path through the positions 0 to n. The arc (i, j) is the cluster of the values
     i to j - 1, with k to 2k - 1 values. Adding a value to a cluster increases the cost by (m - 1) / m (x -
@@ -124,7 +124,7 @@ def shortest_path(steps: np.ndarray, k: int) -> tuple[np.ndarray, float]:
 
 
 def steps_between(values: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the steps between ascending values, and the power of two by which they were multiplied.
+    """Return the differences of ascending values, and the power of two by which they were multiplied.
 
     Integers are subtracted exactly. Floats are scaled down if their squares would overflow.
     """
@@ -138,7 +138,7 @@ def steps_between(values: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def relative_error(n: int, k: int) -> float:
-    """Return an upper bound on the relative error of the SSE of `shortest_path`.
+    """Return an upper bound on the relative error of the SSE that `shortest_path` computes.
 
     A distance from the mean is at least the distance from the first value divided by the cluster size. Its
     relative error is therefore at most 2k times that of a sum of 2k terms. A path sums up to n / k costs, and
@@ -162,8 +162,8 @@ def sum_of_squares(values: np.ndarray, starts: np.ndarray) -> float:
 
 @kernel
 def _shortest_path(steps, k):
-    """Return for each position the start of the last cluster of its shortest path, and the cost of the whole
-    shortest path.
+    """Return for each position the start of the last cluster of the shortest path to it, and the cost of the
+    shortest path to the end.
     """
     n = len(steps) + 1
     cost = np.full(n + 1, np.inf)
@@ -173,7 +173,8 @@ def _shortest_path(steps, k):
     for i in range(n - k + 1):
         if cost[i] == np.inf:
             continue
-        distance, mean, within = 0.0, 0.0, 0.0  # distances of the last value and the mean from value i; SSE
+        # distances of the last value and of the mean from value i; SSE
+        distance, mean, within = 0.0, 0.0, 0.0
         for size in range(2, min(2 * k - 1, n - i) + 1):
             distance += steps[i + size - 2]
             change = distance - mean

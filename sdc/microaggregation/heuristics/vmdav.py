@@ -1,4 +1,5 @@
-"""V-MDAV: clusters of k to 2k - 1 records, extended by records nearer to the cluster than to other records.
+"""V-MDAV: clusters of k to 2k - 1 records, extended by records that are nearer to the cluster than to other
+records.
 
 Solanas and Martinez-Balleste 2006, "V-MDAV: a multivariate microaggregation with variable group size". The
 running time is O(n^2).
@@ -67,9 +68,7 @@ def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
             to_seed[i] = _square(points[i], points[seed])
         record = seed
         for size in range(1, 2 * k):
-            if (
-                size > k
-            ):  # extension by e_min, with distances d_in to the cluster and d_out to other free records
+            if size > k:  # extension by the free record e_min that is nearest to the cluster
                 record = _smallest_free(to_cluster, labels)
                 if record < 0 or not _gains(points, labels, to_cluster, record, gamma):
                     break
@@ -108,7 +107,7 @@ def _gains(points, labels, to_cluster, record, gamma):
 
 @kernel
 def _nearest_label(points, labels, record):
-    """Return the label of the nearest assigned record."""
+    """Return the label of the assigned record that is nearest to a record."""
     nearest, label = np.inf, 0
     for i in range(len(labels)):
         if labels[i] >= 0:

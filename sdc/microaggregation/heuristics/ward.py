@@ -40,7 +40,8 @@ def merge(
     count = np.bincount(start, minlength=clusters)
     mass, centroid = _masses_and_centroids(values, weights, start, clusters)
     into, active, chain = np.arange(clusters), np.arange(clusters), np.empty(clusters, np.int64)
-    at = np.array([clusters, 0, 0])  # number of clusters, length of the chain, first possibly small cluster
+    # number of clusters, length of the chain, first cluster that may be too small
+    at = np.array([clusters, 0, 0])
     while not deadline.passed:
         if _merge_some(centroid, mass, count, into, active, chain, at, k, STRETCH):
             return np.asarray(_roots(into)[start])
@@ -72,7 +73,8 @@ def _roots(into):
 
 @kernel
 def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
-    """Continue the nearest-neighbour chain until `distances` are computed; return whether it is complete.
+    """Continue the nearest-neighbour chain for `distances` distance computations; return whether it is
+    complete.
 
     The chain is complete if all clusters have at least k records.
     """
@@ -111,7 +113,9 @@ def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
 
 @kernel
 def _nearest(top, before, centroid, mass, count, active, remaining, k):
-    """Return the cluster nearest to `top` by Ward's distance (Appendix II) among those it may merge with."""
+    """Return the cluster nearest to `top` by Ward's distance (Appendix II) among those that it may merge
+    with.
+    """
     p = centroid.shape[1]
     nearest, smallest = -1, np.inf
     if before >= 0:
@@ -137,7 +141,7 @@ def _nearest(top, before, centroid, mass, count, active, remaining, k):
 
 @kernel
 def merge_neighbours(values, k):
-    """Merge values with their neighbours in the ranking until all clusters have k.
+    """Merge values with their neighbours in the ranking until all clusters have at least k values.
 
     Parameters
     ----------
@@ -153,7 +157,7 @@ def merge_neighbours(values, k):
         Starts of at least two clusters.
     """
     n = len(values)
-    # A cluster is identified by the position of its first value.
+    # a cluster is identified by the position of its first value
     centroid = values.copy()
     count = np.ones(n, np.int64)
     left = np.arange(-1, n - 1)
@@ -201,7 +205,9 @@ def merge_neighbours(values, k):
 
 @kernel
 def _rise(centroid, count, a, b, k):
-    """Return the increase of the SSE if clusters a and b merge; infinity if that is not allowed or a < 0."""
+    """Return the increase of the SSE if clusters a and b merge; infinity if the merge is not allowed or a <
+    0.
+    """
     if a < 0 or (count[a] >= k and count[b] >= k):
         return np.inf
     return (centroid[a] - centroid[b]) ** 2 * (count[a] * count[b] / (count[a] + count[b]))

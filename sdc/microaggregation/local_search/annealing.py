@@ -26,19 +26,19 @@ from microguard.sdc.microaggregation.local_search.noise import COUNT, NOISE
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, move, refresh
 from microguard.sdc.stop import Deadline
 
-#: Number of visits per attempt to create a cluster. Times k, it is the number of visits per attempt to
-#: dissolve a cluster.
+#: Number of visits per attempt to create a cluster. The number of visits per attempt to dissolve a cluster is
+#: k times this.
 CREATE_EVERY = 8
 DISSOLVE_EVERY = 20
 #: Number of sweeps after which sums are recomputed, which limits their rounding errors.
 REFRESH_EVERY = 8
-#: Number of parts of the cooling. The deadline is checked between parts.
+#: Number of parts of the cooling; the deadline is checked after each part.
 PARTS = 64
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Cooling schedule.
+    """Cooling schedule of simulated annealing.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def anneal(
     stream: np.ndarray,
     deadline: Deadline,
 ) -> int:
-    """Anneal `state` in place by a schedule, then run one sweep at temperature zero; return the moves tried.
+    """Anneal `state` in place, then run one sweep at temperature zero; return the number of moves tried.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def anneal(
     deadline : Deadline
     """
     order = np.argsort(-scales, kind="stable")
-    # Logarithms can differ between processors in the last bit of a double.
+    # rounded, because logarithms can differ between processors in the last bit of a double
     falling = np.log(scales[order]).astype(np.float32).astype(np.float64)
     hot, cold = math.log(schedule.hot), math.log(schedule.cold)
     top, bottom = falling[0] + hot, falling[-1] + cold
@@ -101,20 +101,20 @@ def anneal(
 
 
 def descend(state: SearchState, near: np.ndarray, k: int, sweeps: int, stream: np.ndarray) -> int:
-    """Run sweeps at temperature zero, which accept improving moves only; return the number of moves tried."""
+    """Run sweeps at temperature zero, which accept only improving moves; return the number of moves tried."""
     refresh(state)
     return sum(_sweep(state, near, k, stream) for _ in range(sweeps))
 
 
 def _step(falling: np.ndarray, hot: float, cold: float, schedule: Schedule) -> float:
-    """Return the decrease of the logarithmic temperature per full sweep that leads to the scheduled number of
-    visits.
+    """Return the decrease of the logarithmic temperature per sweep for which the run makes the scheduled
+    number of visits.
     """
     levels = np.linspace(falling[0] + hot, falling[-1] + cold, PARTS)
     visited = np.searchsorted(-falling, hot - levels, side="right")
     share = (visited - np.searchsorted(-falling, cold - levels, side="left")) / len(falling)
     step = float(np.mean(share ** (1.0 - schedule.favour))) * (levels[0] - levels[-1]) / schedule.sweeps
-    return float(np.float32(step))  # powers can differ between processors
+    return float(np.float32(step))  # rounded, because powers can differ between processors
 
 
 @kernel
@@ -124,7 +124,8 @@ def _sweep(state, near, k, stream):
 
 @kernel
 def _cool(state, near, k, order, falling, hot, cold, favour, level, end, step, stream):
-    """Cool until the logarithmic temperature `level` is below `end`; return it and the moves tried.
+    """Cool until the logarithmic temperature `level` is below `end`; return the level and the number of moves
+    tried.
 
     `falling` contains the logarithmic scales of the records `order`.
     """
@@ -167,7 +168,7 @@ def _ascending(order, start, stop):
 
 @borrowing
 def visit(state, near, chosen, k, temperature, around, stream):
-    """Visit the records `chosen` once; return the moves tried."""
+    """Visit each of the records `chosen` once; return the number of moves tried."""
     tried = 0
     waits = state.points.size > CACHED
     for t in range(len(chosen)):
@@ -186,14 +187,16 @@ def visit(state, near, chosen, k, temperature, around, stream):
         place = np.int64(next_bits(stream)) & (COUNT - 1)
         gain, target, partner, moves = best_move(state, near[i], i, k, temperature, place + 1, around)
         tried += moves
-        if gain > temperature * NOISE[place]:  # not moving has gain 0 and separate noise
+        if gain > temperature * NOISE[place]:  # the alternative "no move" has gain 0 and its own noise
             move(state, i, target, partner)
     return tried
 
 
 @borrowing
 def _prefetch_visits(state, near, chosen, t):
-    """Prefetch the memory of the next three visits, in stages that depend on each other."""
+    """Prefetch the data of the next three visits, in stages, because each stage reads addresses from the
+    previous one.
+    """
     labels, last = state.labels, len(chosen) - 1
     for j in near[chosen[min(t + 3, last)]]:
         prefetch(labels, j)

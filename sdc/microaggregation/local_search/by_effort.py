@@ -39,40 +39,40 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Maximum number of records for several searches. For larger files, one long search is better than several
-#: shorter ones.
+#: short ones.
 SEVERAL_RECORDS = 6_000
-#: Maximum number of records for the set-partitioning program. For larger files it helps little: without it,
-#: the loss of 16 files of 1,500 to 5,000 records was less than 0.2 % higher. With many clusters of equal
-#: cost, one solver step took half a minute.
+#: Maximum number of records for the set-partitioning program. Without it, the loss of 16 files of 1,500 to
+#: 5,000 records was less than 0.2 % higher. With many clusters of equal cost, one solver step took half a
+#: minute.
 RECOMBINED_RECORDS = 1_300
-#: A record is visited while the temperature is between these multiples of its scale, in a search from the
-#: initial partition.
+#: Range of temperatures at which a record is visited, in multiples of its scale, in a search from the initial
+#: partition.
 HOTTEST, COLDEST = 1.4, 0.3
-#: Repeated annealings of the best partition, in turn: initial temperature, and quantile at which scales are
-#: capped. The second annealing has a low temperature and does not move records with large scales. Without it
-#: the loss on Census is 0.3 to 0.6 % higher; without the first annealing the loss on Tarragona is up to 2 %
-#: higher.
+#: Repeated annealings of the best partition, used in turn: initial temperature, and quantile at which scales
+#: are capped. The second annealing has a low temperature and does not move records with large scales; without
+#: it the loss on Census is 0.3 to 0.6 % higher. Without the first annealing the loss on Tarragona is up to 2
+#: % higher.
 AGAIN = ((0.7, 1.0), (0.4, 0.9))
 AGAIN_COLDEST = 0.1
-#: Value of `Schedule.favour`: how much more often the few records with large scales are visited.
+#: Value of `Schedule.favour`: factor by which the few records with large scales are visited more often.
 FAVOUR = 0.7
 #: Minimum number of sweeps of a repeated annealing, which limits the number of repetitions.
 AGAIN_SWEEPS = 200
 #: Number of repeated annealings between two set-partitioning programs. A program takes up to as long as these
 #: annealings.
 BETWEEN_PROGRAMS = 5
-#: Share of the visits if clusters must be diverse, because each visit costs more; and if the search uses
-#: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 gives a 0.2 % higher loss
-#: in half of the time. For 25,000 records in a run of ten million, the loss is 1.4 % higher in two thirds of
-#: the time.
+#: Share of the usual number of visits in two cases. First: clusters must be diverse, which makes each visit
+#: more expensive. Second: the search uses perturbed records, which makes it gain less. For 5,000 records, 0.4
+#: in place of 0.7 gives a 0.2 % higher loss in half of the time. For 25,000 records in a run of ten million,
+#: the loss is 1.4 % higher in two thirds of the time.
 DIVERSE_SHARE, CONCEALED_SHARE = 0.7, 0.4
-#: Largest cluster size of a search in units of k. The arrays are allocated for the largest cluster and
-#: take 2 kB per record.
+#: Maximum cluster size of a search in units of k. The arrays have space for the largest cluster and take 2 kB
+#: per record.
 LARGEST_CLUSTER = 500
 
 
 def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """Cluster by MDAV: the whole file up to about 10,000 records, blocks of larger files.
+    """Cluster by MDAV: files of up to about 10,000 records as a whole, larger files in blocks.
 
     The result is deterministic, and the deadline is ignored.
     """
@@ -90,7 +90,8 @@ def search(
     share_of_run: float = 1.0,
     start: np.ndarray | None = None,
 ) -> Clustering:
-    """Cluster by effort fast, standard, thorough or "start" (the incumbent of a proof), by local search.
+    """Cluster by local search with effort fast, standard, thorough or "start" (the start solution of a
+    proof).
 
     `share_of_run` is the block's share of the records of a run, which limits the work of effort standard. The
     search begins with the labels `start` of an earlier search, or with MDAV if there are none.
@@ -102,7 +103,7 @@ def search(
     perturbed, diverse = _diverse_start(records, labels, seed)
     labels = diverse if start is None else start
     initial = _initial_clustering(records, labels, "local-search")
-    if len(records) < 2 * k:  # only one cluster is possible
+    if len(records) < 2 * k:  # with fewer than 2k records, only one cluster is possible
         return replace(initial, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
     if initial.optimal:
         return initial
@@ -122,7 +123,7 @@ def made_diverse(
     effort: str | None,
     share_of_run: float = 1.0,
 ) -> Clustering:
-    """Merge the clusters of a clustering until they are diverse, and improve them by local search.
+    """Merge the clusters of a clustering until they are diverse, then improve them by local search.
 
     The lower bound remains valid, because it is valid for all clusterings, including diverse ones.
     """
@@ -152,7 +153,7 @@ def _smallest_size(records: Records, k: int) -> int:
 
 
 def _diverse_start(records: Records, labels: np.ndarray, seed: int) -> tuple[Records, np.ndarray]:
-    """Return perturbed records and diverse labels; both are unchanged if no variable has a diversity
+    """Return perturbed records and diverse labels; return both unchanged if no variable has a diversity
     requirement.
     """
     if records.diversity is None:
@@ -176,7 +177,9 @@ def _search_from(
     work: Work,
     deadline: Deadline,
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Return the best labels of searches from `labels`, and the work; unchanged if a cluster is too large."""
+    """Return the best labels of searches from `labels`, and the work; return `labels` if a cluster is too
+    large.
+    """
     order = blocks[0]
     if int(np.bincount(labels).max()) > LARGEST_CLUSTER * k:
         return labels, {}
@@ -188,7 +191,7 @@ def _search_from(
 
 
 def _initial_clustering(records: Records, labels: np.ndarray, algorithm: str) -> Clustering:
-    """Return the clustering of initial labels, which is proved optimal if its SSE is 0."""
+    """Return the clustering with the initial labels; it is proved optimal if its SSE is 0."""
     clustering = Clustering.of(records, labels, algorithm)
     if clustering.sse > 0.0:
         return clustering
@@ -196,7 +199,7 @@ def _initial_clustering(records: Records, labels: np.ndarray, algorithm: str) ->
 
 
 class _Searches:
-    """Searches of one file, with their shared data and a counter of moves.
+    """Several searches of one file, their shared data, and a counter of moves.
 
     Parameters
     ----------
@@ -216,7 +219,7 @@ class _Searches:
         self._moves = 0
 
     def run(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
-        """Return the best labels of the searches from `labels`, at least as good, and the work."""
+        """Return the best labels of the searches (never worse than `labels`), and the work."""
         labels_found, work = self._search_and_recombine(labels)
         if self._records.diversity is not None or self._deadline.passed:
             return labels_found, work
@@ -263,7 +266,7 @@ class _Searches:
     def _cross_with(
         self, incumbent: np.ndarray, labels_found: np.ndarray, pool: Recombination | None
     ) -> np.ndarray:
-        """Return the partition crossover of the incumbent and `found`, and add the clusters of `found` to the
+        """Return the partition crossover of the incumbent and `found`; add the clusters of `found` to the
         pool.
         """
         if pool is not None:
@@ -271,7 +274,7 @@ class _Searches:
         return cross(self._records, incumbent, labels_found)
 
     def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
-        """Anneal a partition; without sweeps, only descend.
+        """Anneal a partition; if no sweeps are allowed, only run descent.
 
         The result is at least as good as the given partition.
         """

@@ -1,5 +1,5 @@
-"""Moves of whole clusters: dissolve a cluster into its neighbours, or create a cluster from the surplus
-records of other clusters.
+"""Moves of whole clusters: dissolve a cluster into its neighbours, or create one from surplus records of
+other clusters.
 
 Both moves first change the state and undo the change if it is not accepted. The Metropolis rule decides at
 positive temperature; at zero temperature only gains are accepted.
@@ -27,7 +27,7 @@ def accepts(gain, temperature, stream):
 
 @borrowing
 def dissolve(state, near, a, k, temperature, stream):
-    """Try to dissolve cluster a: move each member to its best neighbouring cluster."""
+    """Try to dissolve cluster a by moving each member to its best neighbouring cluster."""
     size = state.sizes[a]
     largest = state.members.shape[1]
     total = -state.energies[a]

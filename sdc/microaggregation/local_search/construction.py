@@ -14,13 +14,14 @@ from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Number of records per block of MDAV. Larger blocks would cost more than the local search.
+#: Number of records per block of MDAV. Larger blocks would take longer than the local search.
 BLOCK = 250
-#: MDAV runs on the whole file up to this value of n^2 / k, its order of work: half a second, or 10,000
-#: records at k = 3.
+#: Maximum n^2 / k (order of its work) for which MDAV runs on the whole file: half a second, or 10,000 records
+#: at k = 3.
 WHOLE_FILE = 35_000_000
-#: The second partition is skipped if fewer than this share of the records are equal to k - 1 others. The
-#: second partition takes as long as the first. Its loss would then be higher as often as lower, by up to 2 %.
+#: Minimum share of records that equal at least k - 1 others for computing a second partition. Below this
+#: share, the second partition takes as long as the first, and its loss is higher as often as lower, by up to
+#: 2 %.
 FEW_REPEAT = 0.02
 
 
@@ -33,7 +34,8 @@ def divide(records: Records, k: int) -> Blocks:
 
 
 def initial_labels(records: Records, content_ids: np.ndarray, blocks: Blocks, k: int) -> np.ndarray:
-    """Return the labels of the cheaper initial partition, (n,) int64 from 0, with clusters of k to 2k - 1.
+    """Return the labels of the cheaper initial partition, (n,) int64 from 0; clusters have k to 2k - 1
+    records.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def initial_labels(records: Records, content_ids: np.ndarray, blocks: Blocks, k:
 
 
 def _by_content(records: Records, content_ids: np.ndarray, k: int) -> np.ndarray | None:
-    """Cluster records that occur at least k times by content and all others by MDAV; return None if few
+    """Cluster records that occur at least k times by content and the others by MDAV; return None if few
     records repeat.
 
     If fewer than k other records remain, the records with the nearest content are clustered with them.
@@ -73,7 +75,7 @@ def _by_content(records: Records, content_ids: np.ndarray, k: int) -> np.ndarray
     order = np.flatnonzero(alone)
     order = order[np.argsort(content_ids[order], kind="stable")]
     _, first, repeats = np.unique(content_ids[order], return_index=True, return_counts=True)
-    clusters = repeats // k  # clusters per content; the last one takes the remainder
+    clusters = repeats // k  # number of clusters for each content; the last cluster receives the remainder
     offset = np.concatenate([[0], np.cumsum(clusters)])
     place = np.arange(len(order)) - np.repeat(first, repeats)
     labels[order] = np.repeat(offset[:-1], repeats) + np.minimum(place // k, np.repeat(clusters - 1, repeats))

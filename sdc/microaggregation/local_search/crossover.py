@@ -29,7 +29,7 @@ def cross(records: Records, incumbent: np.ndarray, other: np.ndarray) -> np.ndar
 
 
 def without_gaps(labels: np.ndarray) -> np.ndarray:
-    """Renumber labels consecutively from 0, in the same order, (n,) int64."""
+    """Renumber labels consecutively from 0 and preserve their order, (n,) int64."""
     taken = np.zeros(int(labels.max()) + 1, dtype=bool)
     taken[labels] = True
     return np.asarray((np.cumsum(taken) - 1)[labels])

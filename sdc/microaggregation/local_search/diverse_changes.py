@@ -1,4 +1,4 @@
-"""Predicates that check whether a change of a state keeps every cluster diverse.
+"""Checks whether a change of a search state preserves the diversity of every cluster.
 
 Without diversity requirements they are true for every change.
 
@@ -28,7 +28,7 @@ def may_swap(state, diversity, i, j):
 
 @borrowing
 def may_join(state, diversity, i, chosen, k):
-    """Return whether record i, the `chosen` records and further records can form a diverse cluster of k
+    """Return whether record i and the `chosen` records, with further records, can form a diverse cluster of k
     records.
     """
     if diversity is None:
@@ -44,7 +44,7 @@ def may_join(state, diversity, i, chosen, k):
 
 @borrowing
 def _stays(state, diversity, i, j):
-    """Return whether the cluster of record i remains diverse with record j in its place (-1: with none)."""
+    """Return whether the cluster of record i remains diverse if record j replaces it (-1: no replacement)."""
     codes, least = diversity
     a = state.labels[i]
     members = state.members[a, : state.sizes[a]]
@@ -53,7 +53,7 @@ def _stays(state, diversity, i, j):
         if j >= 0 and column[i] == column[j]:
             continue
         if _held(column, members, i, column[i]) or (j >= 0 and not _held(column, members, i, column[j])):
-            continue  # no value is lost, or a new one is added
+            continue  # no value is lost, or record j has a new one
         if _distinct(column, members, least[v] + 1) <= least[v]:
             return False
     return True
@@ -61,7 +61,9 @@ def _stays(state, diversity, i, j):
 
 @borrowing
 def _held(column, members, i, code):
-    """Return whether a member other than record i has this code; True for negative codes (missing values)."""
+    """Return whether another member of record i's cluster has this code; True for negative codes (missing
+    values).
+    """
     held = code < 0
     for member in members:
         held = held or (member != i and column[member] == code)
@@ -70,7 +72,7 @@ def _held(column, members, i, code):
 
 @borrowing
 def _distinct(column, records, enough):
-    """Count the distinct codes of the records, up to `enough`."""
+    """Count the distinct codes of the records; stop at `enough`."""
     distinct = 0
     for t in range(len(records)):
         if distinct == enough:

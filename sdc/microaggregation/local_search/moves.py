@@ -1,4 +1,4 @@
-"""Gains of moves: the increase of the energy |S|^2 / W over the clusters that a move changes."""
+"""Gains of moves: increase of the energy |S|^2 / W, summed over the clusters that a move changes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def scratch(near):
 
 @embedded
 def best_move(state, near, i, k, temperature, place, around):
-    """Choose a move of record i by a heat bath: a shift to the cluster of a near record, or a swap with a
-    member of it.
+    """Choose a move of record i by a heat bath: a shift to a near record's cluster, or a swap with a member
+    of it.
 
     The move with the largest gain + temperature * Gumbel noise is chosen. Each move is therefore drawn with a
     probability proportional to exp(gain / temperature). At temperature zero it is the move with the largest
@@ -75,7 +75,8 @@ def best_move(state, near, i, k, temperature, place, around):
 
 @embedded
 def _clusters(labels, near, a, around):
-    """Write the distinct clusters of near records, except cluster a, into the first row; return their number.
+    """Write the distinct clusters of the near records, without cluster a, into the first row; return their
+    number.
 
     The loop has no branch, because the processor could not predict its outcome.
     """
@@ -92,7 +93,7 @@ def _clusters(labels, near, a, around):
 
 @borrowing
 def _unequal_swap(state, i, j, a, b):
-    """Return the gain of a swap of records with unequal weights.
+    """Return the gain of a swap of two records with unequal weights.
 
     The gain is |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a plus the same for b, where m and w are the changes of
     sum and mass. The form below avoids the cancellation of large energies for nearly equal weights.
@@ -109,7 +110,7 @@ def _unequal_swap(state, i, j, a, b):
 
 @borrowing
 def shift_gain(state, i, b):
-    """Return the gain if record i moves to cluster b; cluster sizes are not checked."""
+    """Return the gain of moving record i to cluster b; cluster sizes are not checked."""
     a = state.labels[i]
     weight = state.weights[i]
     energy_a, energy_b = 0.0, 0.0
@@ -129,8 +130,8 @@ def shift_gain(state, i, b):
 
 @borrowing
 def join_gain(state, i, b):
-    """Return the increase of the energy of cluster b if record i joins it; the change of i's current cluster
-    is not included.
+    """Return the energy increase of cluster b if record i joins it; the loss of i's current cluster is not
+    subtracted.
     """
     weight = state.weights[i]
     energy = 0.0

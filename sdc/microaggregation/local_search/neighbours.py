@@ -1,4 +1,5 @@
-"""Near records of each record: exact for small files, by randomised principal-component trees for large ones.
+"""Near records of each record: exact for small files, by randomised principal-component trees for large
+files.
 
 A tree recursively divides the records along the first principal component of a random sample of the node, at
 a random threshold near the mean. Records in the same leaf are compared. With several trees it is unlikely
@@ -21,21 +22,21 @@ from microguard.sdc.microaggregation.principal_cuts import select
 
 #: Maximum number of records for which all pairs are compared, which takes a tenth of a second.
 EXACT_RECORDS = 3000
-#: Maximum number of records of a leaf.
+#: Maximum number of records of a tree leaf.
 LEAF = 48
-#: Sample size and number of power iterations for the direction of a cut. Rough directions make the trees
-#: differ.
+#: Direction of a cut: sample size and number of power iterations. Inexact directions make the trees differ,
+#: which is intended.
 DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
-#: A cut is within SLACK / 2 standard deviations of the mean projection. If one side would have less than
-#: SMALLEST_SHARE of the node (outliers, ties), the cut is at the median.
+#: A cut is drawn within SLACK / 2 standard deviations around the mean projection. If one side would have less
+#: than SMALLEST_SHARE of the node (outliers, ties), the cut is at the median instead.
 SLACK, SMALLEST_SHARE = 0.77, 0.2
 
-#: Share of distinct records above which repeated records need no special treatment.
+#: Minimum share of distinct records above which repeated records are not treated separately.
 REPEATED = 0.8
-#: A near record is stored as one integer that sorts by distance, then position: the bits of the squared
-#: distance, a nonnegative float, in the upper half and the position in the lower half.
+#: A near record is stored as one integer, so that integers sort by distance and then by position. The upper
+#: half contains the bits of the squared distance (a nonnegative float), the lower half the position.
 _HALF = np.uint64(32)
-#: Key that sorts after every near record.
+#: Key that is larger than the key of every near record.
 _NONE = np.uint64(2**64 - 1)
 
 
@@ -76,7 +77,7 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
 def near_distinct_records(
     points: np.ndarray, content_ids: np.ndarray, count: int, *, trees: int, seed: int
 ) -> np.ndarray:
-    """Find near records of each record, at most half of them equal to it.
+    """Find near records of each record, of which at most half are equal to it.
 
     If records repeat, all nearest neighbours of a record may be equal to it. A search needs different
     neighbours to make moves, so at least half of the neighbours are records with other contents.
@@ -108,7 +109,7 @@ def near_distinct_records(
     distinct_points = np.ascontiguousarray(points[order[first]])
     near = nearest_neighbours(distinct_points, count - equal, trees=trees, seed=seed)[content_ids]
     # The equal neighbours of a copy are the next copies in cyclic order. If a near distinct record occurs m
-    # times, copy i of this record gets copy i modulo m of it as a neighbour.
+    # times, copy i receives copy i modulo m of it as a neighbour.
     steps = np.minimum(np.arange(1, equal + 1), repeats[content_ids, None] - 1)
     alike = first[content_ids, None] + (place[:, None] + steps) % repeats[content_ids, None]
     unlike = first[near] + place[:, None] % repeats[near]
@@ -116,7 +117,7 @@ def near_distinct_records(
 
 
 class _Leaf(NamedTuple):
-    """Work arrays for comparing all pairs of the records of a leaf.
+    """Work arrays for comparing all pairs of records in a leaf.
 
     Attributes
     ----------
@@ -209,7 +210,7 @@ def _cut_to_leaves(points, state, most, count, keys, order, projections, stack, 
 
 @borrowing
 def _below(projections, start, stop, threshold):
-    """Count the projections in [start, stop) below the threshold."""
+    """Count the projections in [start, stop) that are below the threshold."""
     count = np.int64(0)
     for t in range(start, stop):
         count += projections[t] < threshold
@@ -250,7 +251,7 @@ def _compare(points, order, start, stop, count, keys, leaf):
         for t in range(first, size):
             leaf.rounded[t] = leaf.squares[t]
         i, here, there = order[start + s], np.int64(0), np.int64(0)
-        for t in range(s + 1, size):  # no branch: its outcome would be unpredictable
+        for t in range(s + 1, size):  # no branch, because the processor could not predict it
             leaf.hits[0, here] = leaf.hits[1, there] = t
             here += leaf.bits[t] <= leaf.limits[s]
             there += leaf.bits[t] <= leaf.limits[t]

@@ -1,4 +1,4 @@
-"""Table of Gumbel-distributed numbers, which is read from a random index.
+"""Table of Gumbel-distributed random numbers, which are read from a random index on.
 
 The move with the largest gain + temperature * Gumbel noise is drawn with a probability proportional to
 exp(gain / temperature) (Gumbel 1954; Yellott 1977). Computing a logarithm for each move would take longer
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-#: Size of the table, a power of two, so that one bit mask reduces an index modulo the size.
+#: Size of the table; it is a power of two, so that a bit mask reduces an index modulo the size.
 COUNT = 4096
 
 
@@ -21,7 +21,7 @@ def gumbel_quantiles() -> np.ndarray:
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     rank = np.empty(COUNT, dtype=np.int64)
     rank[np.argsort(mixed, kind="stable")] = np.arange(COUNT)
-    # Logarithms can differ between processors in the last bit of a double.
+    # rounded, because logarithms can differ between processors in the last bit of a double
     return (-np.log(-np.log((rank + 0.5) / COUNT))).astype(np.float32).astype(np.float64)
 
 

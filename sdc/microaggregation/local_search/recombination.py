@@ -1,4 +1,4 @@
-"""Recombination: the best partition into clusters that several searches found, by set partitioning.
+"""Recombination: best partition into clusters that several searches found, by set partitioning.
 
 The program over the pool of clusters minimises the SSE such that each record is in exactly one cluster.
 First, every cluster is fixed at zero whose reduced cost in the linear relaxation exceeds the gap to the
@@ -18,8 +18,8 @@ from microguard.sdc.stop import Deadline
 #: Minimum number of solver steps that the work limit must allow; it limits the size of the program. Larger
 #: programs spend their work on cuts and heuristics at the root and find no improvement.
 FEWEST_STEPS = 5
-#: Solver of the relaxation: interior-point method with crossover, ten times as fast as simplex if many
-#: clusters have equal costs.
+#: Solver of the relaxation: the interior-point method with crossover, which is ten times as fast as simplex
+#: if many clusters have equal costs.
 _RELAXED: Options = {"solver": "ipm", "run_crossover": "on"}
 _ROOT: Options = {"mip_lp_solver": "ipm"}
 
@@ -84,12 +84,14 @@ class Recombination:
         return labels, solution.nodes
 
     def _start(self) -> np.ndarray:
-        """Return which clusters of the pool are in the incumbent."""
+        """Return for each cluster of the pool whether it is in the incumbent."""
         chosen = {row.tobytes() for row in _member_rows(self.incumbent, self._width)}
         return np.array([row.tobytes() in chosen for row in self._members])
 
     def _promising(self, reduced_costs: np.ndarray, slack: float, start: np.ndarray) -> np.ndarray:
-        """Return the incumbent's clusters and those of smallest reduced cost, up to gap and work limit."""
+        """Return the incumbent's clusters and those with the smallest reduced costs, up to the gap and the
+        work limit.
+        """
         order = np.lexsort((reduced_costs, ~start))
         slack = slack * (1 + 1e-9) + 1e-9 * self._sse
         entries = np.cumsum((self._members[order] >= 0).sum(axis=1))

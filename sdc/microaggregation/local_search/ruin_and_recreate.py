@@ -19,13 +19,13 @@ from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
 
-#: A cluster is expensive if its SSE exceeds this share of the total. A file has at most a thousand expensive
+#: Minimum SSE of an expensive cluster, as a share of the total SSE. A file has at most a thousand expensive
 #: clusters, and most large files have none.
 EXPENSIVE = 0.001
 
 
 class _Partition(NamedTuple):
-    """Partition with member lists.
+    """Partition of records, with a list of members for each cluster.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class _Partition(NamedTuple):
 
 
 def dissolve_expensive_clusters(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
-    """Dissolve expensive clusters if this reduces the SSE; return labels, (n,) int64, with clusters of k to
+    """Dissolve expensive clusters if this reduces the SSE; return labels, (n,) int64, of clusters with k to
     2k - 1 records.
 
     Parameters
@@ -60,7 +60,7 @@ def dissolve_expensive_clusters(records: Records, labels: np.ndarray, near: np.n
         Near records of each record.
     k : int
     """
-    if int(np.bincount(labels).max()) >= 2 * k:  # The arrays have no space for larger clusters.
+    if int(np.bincount(labels).max()) >= 2 * k:  # the arrays have no space for larger clusters
         return labels
     costs = squares_by_cluster(records.values, records.weights, labels)
     expensive = np.flatnonzero(costs > EXPENSIVE * costs.sum())
@@ -84,13 +84,13 @@ def _dissolve_each(values, weights, labels, near, expensive, k):
 @kernel
 def _dissolve(partition, near, cluster, k):
     """Move each member of a cluster to its cheapest neighbouring cluster and split clusters that become too
-    large; undo the change if the SSE does not decrease.
+    large. Undo all this if the SSE does not decrease.
     """
     labels, members, sizes = partition.labels, partition.members, partition.sizes
     own = members[cluster, : sizes[cluster]].copy()
     touched = np.empty(
         2 * len(own) + 1, dtype=np.int64
-    )  # the dissolved cluster, the targets, the split parts
+    )  # SSE of the dissolved cluster, the target clusters and the split parts
     touched[0], joined = cluster, 1
     before, after = _squares(partition, cluster), 0.0
     sizes[cluster] = 0
@@ -99,7 +99,7 @@ def _dissolve(partition, near, cluster, k):
     for member in own:
         target = _cheapest_near(partition, near[member], cluster, member)
         if target < 0:
-            after = np.inf  # there is no neighbouring cluster
+            after = np.inf  # there is no neighbouring cluster, so nothing is changed
             break
         if not (touched[:joined] == target).any():
             counts[joined] = sizes[target]
@@ -121,7 +121,7 @@ def _dissolve(partition, near, cluster, k):
         return
     for place in range(1, parts):
         sizes[touched[place]] = 0
-    for place in range(1, joined):  # undo
+    for place in range(1, joined):  # undo the change
         target = touched[place]
         sizes[target] = counts[place]
         members[target, : counts[place]] = saved[place, : counts[place]]
@@ -131,7 +131,9 @@ def _dissolve(partition, near, cluster, k):
 
 @kernel
 def _cheapest_near(partition, near, cluster, joining):
-    """Return the neighbouring cluster whose SSE the record increases least; -1 if there is none."""
+    """Return the neighbouring cluster whose SSE increases least if the record joins it; -1 if there
+    is none.
+    """
     seen = np.empty(len(near), dtype=np.int64)
     met, least, best = 0, np.inf, np.int64(-1)
     for record in near:
@@ -181,7 +183,7 @@ def _squares(partition, cluster):
 @kernel
 def _split_large(partition, touched, parts, k):
     """Split clusters until all have fewer than 2k records; append the new clusters to `touched` and return
-    its length.
+    its new length.
 
     The first new cluster gets the number of the dissolved cluster; further clusters get unused numbers.
     """

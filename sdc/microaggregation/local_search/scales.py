@@ -1,4 +1,4 @@
-"""Scale of each record: the unit in which temperatures of the annealing are measured for this record."""
+"""Scale of each record: unit of temperature for this record during annealing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ LEAST = 0.5
 
 
 def local_scales(points: np.ndarray, weights: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
-    """Estimate each record's share of the SSE of a cluster with its k - 1 nearest records, (n,), positive.
+    """Estimate each record's share of the SSE of a cluster of the record and its k - 1 nearest records, (n,),
+    positive.
 
     Parameters
     ----------
@@ -30,7 +31,9 @@ def local_scales(points: np.ndarray, weights: np.ndarray, near: np.ndarray, k: i
 
 @kernel
 def _near_costs(points, weights, near, k):
-    """Return weight * (sum of squared distances to the k - 1 nearest other records) / 2k, (n,)."""
+    """Return for each record its weight * (sum of squared distances to the k - 1 nearest other records) / 2k,
+    (n,).
+    """
     n, p = points.shape
     costs = np.zeros(n)
     squares = np.empty(near.shape[1])

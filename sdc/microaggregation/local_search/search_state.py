@@ -1,4 +1,4 @@
-"""Mutable partition of a search, with the sum vector of each cluster, so that a change costs O(p).
+"""Mutable partition of a search. It stores the sum vector of each cluster, so that a change takes O(p) time.
 
 The SSE of a cluster with weighted sum S and mass W is sum(w |x|^2) - |S|^2 / W. The first term is the same in
 every partition, so a search maximises the sum of the *energies* |S|^2 / W of the clusters (``moves.py``).
@@ -14,13 +14,12 @@ from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.kernels.compile import borrowing
 
-#: Maximum size of a diverse cluster, as a multiple of the larger of 2k - 1 and the size of the largest
-#: initial cluster.
+#: Maximum size of a diverse cluster, as a multiple of max(2k - 1, size of the largest initial cluster).
 EXTRA_CAPACITY = 2
 
 
 class SearchState(NamedTuple):
-    """Arrays of a partition, changed in place.
+    """Arrays that represent a partition; they are changed in place.
 
     Attributes
     ----------
@@ -163,7 +162,7 @@ def swap(state, i, j):
     state.masses[b] = state.masses[b] + out - into
     energy_a, energy_b = 0.0, 0.0
     inverse_a, inverse_b = 1.0 / state.masses[a], 1.0 / state.masses[b]
-    for d in range(state.points.shape[1]):  # one loop for both clusters halves the time
+    for d in range(state.points.shape[1]):  # one loop over both clusters takes half the time of two loops
         x, y = out * state.points[i, d], into * state.points[j, d]
         sum_a, sum_b = state.sums[a, d] + y - x, state.sums[b, d] + x - y
         state.sums[a, d], state.sums[b, d] = sum_a, sum_b
@@ -186,7 +185,9 @@ def shift(state, i, b):
 
 @borrowing
 def move(state, i, target, partner):
-    """Swap record i with `partner` of cluster `target`, or shift it there if `partner` is -1."""
+    """Swap record i with `partner` of cluster `target`; if `partner` is -1, shift it to the cluster
+    instead.
+    """
     if partner < 0:
         shift(state, i, target)
     else:
@@ -214,7 +215,7 @@ def join(state, i, b):
 
 @borrowing
 def place_of(state, i):
-    """Return the index of record i among the members of its cluster."""
+    """Return the position of record i in the list of its cluster's members."""
     row = state.members[state.labels[i]]
     place = 0
     while row[place] != i:
@@ -233,7 +234,7 @@ def add(state, cluster, i, sign):
 
 @borrowing
 def set_energy(state, cluster):
-    """Set energy, inverse mass and pull of a cluster from its sum and mass."""
+    """Compute energy, inverse mass and pull of a cluster from its sum and mass."""
     if state.sizes[cluster] == 0:
         state.energies[cluster] = 0.0
         return

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-#: For k above COST_K, the number of visits falls with this power of k. The cost of a visit grows faster than
-#: this, so a search with larger k takes up to about twice as long.
+#: Exponent of k with which the number of visits falls for k above COST_K. The cost of a visit grows faster,
+#: so a search with larger k takes up to about twice as long.
 COST_K, COST_POWER = 3, 0.6
-#: Number of near records as a multiple of k, and its maximum. The cost of a visit grows with the number of
-#: near records.
+#: Number of near records as a multiple of k, and its maximum. The cost of a visit increases with this number.
 NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 2, 64
 
 
@@ -55,17 +54,17 @@ class Work:
     trees: int
 
     def sweeps(self, n: int, k: int) -> float:
-        """Return the mean number of visits per record."""
+        """Return the mean number of visits per record for these limits."""
         return max(_cheaper(k) * self.fewest_sweeps, self.affordable_sweeps(n, k))
 
     def affordable_sweeps(self, n: int, k: int) -> float:
-        """Return the mean number of visits per record that the limit on the total number of visits allows, at
+        """Return the mean number of visits per record allowed by the limit on the total number of visits, at
         least 0.
         """
         return min(self.most_sweeps, _cheaper(k) * self.visits / n)
 
     def shared(self, share: float) -> Work:
-        """Return the work limits of a block that has this share of the records of its run.
+        """Return the work limits of a block that contains this share of the run's records.
 
         A run with many small regions thus takes no longer than a run with a few large regions.
         """
@@ -76,12 +75,12 @@ class Work:
         return replace(self, visits=visits, searches=searches, again=share * self.again)
 
     def near(self, k: int) -> int:
-        """Return the number of near records."""
+        """Return the number of near records of a record."""
         return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
 
 
 def _cheaper(k: int) -> float:
-    """Return the number of visits as a share of the number at k = 3."""
+    """Return the number of visits as a share of that at k = 3."""
     return float(min(1.0, COST_K / k) ** COST_POWER)
 
 
@@ -93,5 +92,5 @@ WORK = {
     "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 60, 2_000, 0, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 0, 12, 8),
 }
-#: Work limits for the start solution of a proof: one search of a small file.
+#: Work limits for the start solution of an optimality proof: one search of a small file.
 WORK["start"] = replace(WORK["standard"], searches=1, again=0, run_visits=None)

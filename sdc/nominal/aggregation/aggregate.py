@@ -1,4 +1,6 @@
-"""Aggregation step: choose one representative per cluster to minimise table errors (Cost 2023, chapter 5)."""
+"""Aggregation step: choose one representative per cluster such that table errors are small (Cost 2023,
+chapter 5).
+"""
 
 from __future__ import annotations
 
@@ -21,21 +23,23 @@ from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Maximum number of choices for which "auto" solves the exact program; for more choices it uses local search.
+#: Maximum number of choices for which "auto" solves the exact program; with more choices it uses local
+#: search.
 PROVABLE_CHOICES = 600
-#: Number of local search moves per choice, and minimum number of moves.
+#: Number of local search moves per choice, and minimum total number of moves.
 MOVES_PER_CHOICE = {"fast": 50, "standard": 500, "thorough": 2_000, "exact": 2_000}
 _FEWEST_MOVES = 50_000
-#: Branch-and-bound nodes of the integer program. With "standard", optimality is proved only if the program is
+#: Node limit of the integer program. With effort "standard", optimality is proved only if the program is
 #: easy.
 _NODES = {"standard": 100, "thorough": 2_000, "exact": 20_000}
-#: Names of algorithms, in addition to the twelve names of the thesis, whose last letter selects one.
+#: Names of algorithms beyond the twelve names of the thesis, whose last letter denotes the aggregation
+#: algorithm.
 ALGORITHMS = ("auto", "exact", "greedy", "clique", "local-search")
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """Protected frame, and what was proved about its chi-square.
+    """Protected frame, and the proved bound on its chi-square.
 
     Attributes
     ----------
@@ -69,7 +73,7 @@ def aggregate(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> Aggregation:
-    """Replace the records of each cluster by one of them, so that chi-square is small.
+    """Replace the records of each cluster by one of them such that chi-square is small.
 
     Parameters
     ----------
@@ -140,8 +144,8 @@ def choose_representatives(
     deadline: Deadline,
     effort: str = "exact",
 ) -> OptimalChoices:
-    """Choose the representatives of a preprocessed problem by one algorithm."""
-    if len(problem.sizes) == 0:  # every cluster consists of equal records
+    """Choose the representatives of a preprocessed problem by a named algorithm."""
+    if len(problem.sizes) == 0:  # nothing to choose, because every cluster consists of equal records
         nothing = np.empty(0, np.int64)
         return OptimalChoices(nothing, problem.chi2(nothing), True, "proof")
     if algorithm == "clique":

@@ -1,4 +1,4 @@
-"""Optimal representatives (Cost 2023, (5.2.1)-(5.2.3)) by a mixed-integer linear program over convex hulls.
+"""Optimal representatives (Cost 2023, (5.2.1)-(5.2.3)) by an integer program over convex hulls of the errors.
 
 Clusters of the same size with the same distinct members are interchangeable. One integer variable per choice
 counts the clusters that take the choice, which removes the symmetry.
@@ -19,7 +19,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class OptimalChoices:
-    """Choice of each open cluster, and what was proved about chi-square.
+    """Chosen representative of each open cluster, and the proved bound on chi-square.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class OptimalChoices:
 def aggregate_exactly(
     problem: AggregationProblem, start: np.ndarray, *, nodes: int, deadline: Deadline
 ) -> OptimalChoices:
-    """Solve a problem with open clusters exactly; the start solution bounds the hulls and the search."""
+    """Solve a problem with open clusters exactly; the start solution limits the hulls and the search."""
     kinds = _Kinds.from_problem(problem)
     rows = merge_cells(kinds.incidence(problem), problem.base, problem.tables.original)
     settled = problem.chi2(start) - float(rows.values(rows.incidence @ kinds.tally(start)).sum())
@@ -84,7 +84,7 @@ def aggregate_exactly(
 
 @dataclass(frozen=True)
 class _Kinds:
-    """Kinds of open clusters: clusters of one kind have the same size and the same choices.
+    """Kinds of open clusters: clusters of the same kind have the same size and the same choices.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class _Kinds:
         return len(self.kind_of_variable)
 
     def incidence(self, problem: AggregationProblem) -> sparse.csr_matrix:
-        """Return the records that each variable adds to each cell, (cells, variables): f_ti."""
+        """Return the number of records that each variable adds to each cell, (cells, variables): f_ti."""
         cells = problem.cells[self.choice_of_variable]
         variable, table = np.nonzero(cells != SETTLED)
         return sparse.csr_matrix(
@@ -139,7 +139,7 @@ class _Kinds:
         )
 
     def tally(self, chosen: np.ndarray) -> np.ndarray:
-        """Count the clusters of the kind that take each variable's choice, (variables,)."""
+        """Count for each variable the clusters of its kind that make its choice, (variables,)."""
         tally = np.zeros(self.variables)
         begin = np.searchsorted(self.kind_of_variable, np.arange(len(self.count)))
         for kind, clusters in enumerate(self.clusters):
@@ -148,7 +148,7 @@ class _Kinds:
         return tally
 
     def choices(self, tally: np.ndarray) -> np.ndarray:
-        """Assign the counted choices to the clusters of each kind in order, (c,)."""
+        """Assign the counted choices to the clusters of each kind, in order, (c,)."""
         chosen = np.empty(sum(len(clusters) for clusters in self.clusters), dtype=np.int64)
         for kind, clusters in enumerate(self.clusters):
             of_kind = np.flatnonzero(self.kind_of_variable == kind)
@@ -159,7 +159,7 @@ class _Kinds:
 
 
 def _attainable(rows: ErrorRows, kinds: _Kinds) -> list[np.ndarray]:
-    """Return for each row the attainable counts: the sums of sizes of whole clusters."""
+    """Return for each row the attainable counts, which are sums of sizes of whole clusters."""
     points = []
     for row in range(rows.incidence.shape[0]):
         span = slice(rows.incidence.indptr[row], rows.incidence.indptr[row + 1])

@@ -6,11 +6,11 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.aggregation.problem import AggregationProblem
 
-#: Least improvement of chi-square. Rounding differences of reordered sums are smaller, so the descent
-#: terminates.
+#: Minimum improvement of chi-square. It exceeds the rounding differences of reordered sums, so that the
+#: descent terminates.
 _IMPROVEMENT = 1e-9
 
-#: Penalty for emptying a cell that must not be emptied. It is larger than the chi-square of any choice.
+#: Penalty for emptying a cell that must not become empty. It exceeds the chi-square of any choice.
 _EMPTYING = 1e9
 
 #: Initial temperature of the annealing as a share of the objective per open cluster.
@@ -18,8 +18,8 @@ _START_SHARE = 0.1
 
 
 def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
-    """Run Algorithm 8: each cluster in turn takes the choice that increases the objective least; return the
-    choices, (c,).
+    """Run Algorithm 8: choose in each cluster in turn the representative that increases the objective least;
+    return the choices, (c,).
 
     The thesis prints the criterion without its square. The text ("the lowest increase with respect to the
     objective function") and the printed cell counts imply the square. A choice takes precedence if it adds
@@ -90,8 +90,8 @@ def _increase(
 
 @kernel
 def _emptied(cells: np.ndarray, size: int, counts: np.ndarray, kept: np.ndarray) -> int:
-    """Return the number of emptied minus filled cells, among the cells that must not be emptied, if `size`
-    records are added.
+    """Return the number of emptied minus filled cells if `size` records are added, among the cells that must
+    not become empty.
     """
     number = 0
     for t in range(len(cells)):
@@ -148,7 +148,7 @@ def _clique(
     vertex = np.zeros(choices)
     for i in range(choices):
         vertex[i] = _increase(cells[i], sizes[owner[i]], base, original, reciprocals)
-    share = 1.0 / max(clusters - 1, 1)  # a vertex weight is divided among the edges of a clique
+    share = 1.0 / max(clusters - 1, 1)  # a vertex weight is divided equally among the edges of a clique
     while left.max() > 1:
         for cluster in range(clusters):
             if left[cluster] == 1:
@@ -201,9 +201,9 @@ def _anneal(
     for cluster in range(len(sizes)):
         _add(cells[now[cluster]], sizes[cluster], counts)
     best = now.copy()
-    gain = 0.0  # current minus initial objective
+    gain = 0.0  # difference between current and initial objective
     best_gain = 0.0
-    stride = 1 + len(sizes) // 500  # large files copy the best choices less often, to save time
+    stride = 1 + len(sizes) // 500  # best choices are copied less often for large files, to save time
     for move in range(moves):
         cluster = np.random.randint(len(sizes))
         choice = start[cluster] + np.random.randint(start[cluster + 1] - start[cluster])

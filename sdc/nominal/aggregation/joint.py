@@ -1,4 +1,4 @@
-"""Joint choice of the representatives of all clusters, to minimise the errors of the control tables.
+"""Joint choice of the representatives of all clusters such that errors of the control tables are small.
 
 If every cluster publishes its mode, rare values disappear from every cluster and the errors add up (Cost
 2023, Example 5.1.2). Here all clusters of a clustering, over all blocks, form one aggregation problem. Each
@@ -30,7 +30,7 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 @dataclass(frozen=True)
 class JointRepresentatives:
-    """Key combination of each cluster, and the resulting error of the control tables.
+    """Chosen key combination of each cluster, and the resulting errors of the control tables.
 
     Attributes
     ----------
@@ -116,8 +116,8 @@ def joint_representatives(
     cluster = cluster.ravel()
     if regions is not None and len(np.unique(np.column_stack([cluster, regions]), axis=0)) > len(distinct):
         raise InvalidParameter(
-            "clusters: expected each cluster inside one region, found one in two regions, whose "
-            "representative would move records"
+            "clusters: expected each cluster inside one region, found one that covers two regions; its "
+            "representative would move records between regions"
         )
     sizes = codes.max(axis=0, initial=0) + 1
     frequencies, combination = collapse(codes, sizes, tuple(names), regions=regions, counts=rows)

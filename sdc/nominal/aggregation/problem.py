@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.nominal.control_tables import ControlTables
 
-#: Marks a table in which all choices of the cluster have the same cell, which is part of the base counts.
+#: Value that replaces the cell of a table in which all choices of the cluster have the same cell; the base
+#: counts include this cell.
 SETTLED = -1
 
 
 @dataclass(frozen=True)
 class AggregationProblem:
-    """Open clusters, whose representative is not decided by preprocessing.
+    """Open clusters: those whose representative is not determined by preprocessing.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class AggregationProblem:
         records: np.ndarray | None = None,
         kept: np.ndarray | None = None,
     ) -> AggregationProblem:
-        """Preprocess a clustering.
+        """Preprocess a clustering into an aggregation problem.
 
         Parameters
         ----------
@@ -103,7 +104,7 @@ class AggregationProblem:
         return len(self.choice)
 
     def owner(self) -> np.ndarray:
-        """Return the open cluster of each choice, (v,)."""
+        """Return the open cluster that each choice belongs to, (v,)."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.start))
 
     def representatives(self, chosen: np.ndarray) -> np.ndarray:
@@ -120,6 +121,6 @@ class AggregationProblem:
 
 
 def _add(counts: np.ndarray, cells: np.ndarray, records: np.ndarray) -> None:
-    """Add the records of each row to its cells (rows, T), except cells marked `SETTLED`."""
+    """Add the records of each row to its cells (rows, T); skip cells marked `SETTLED`."""
     everywhere = cells != SETTLED
     np.add.at(counts, cells[everywhere], np.broadcast_to(records[:, None], cells.shape)[everywhere])

@@ -1,4 +1,5 @@
-"""Schedule of the local search: the temperature falls while the penalty for exceeding maximum errors rises.
+"""Annealing schedule of the local search: the temperature falls while the penalty for exceeded maximum errors
+rises.
 
 All settings are relative to the cost of a transfer at the start, so that they apply to files of 200 and of a
 million records.
@@ -17,25 +18,24 @@ from microguard.sdc.nominal.frequency_search.search_state import SearchState, ne
 from microguard.sdc.nominal.neighbours import similarity_orders
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Penalty per squared excess over the maximum, as a multiple of the temperature, at the start and at the end.
-#: Halfway through the run, the penalty equals the temperature. A penalty that is high too early blocks paths
-#: to better counts: on Adult with SAFE's maxima, 0.03 at the start costs 1 to 4 % more chi-square.
+#: Penalty per squared excess over the maximum, as a multiple of the temperature, at the start and at the end;
+#: halfway, both are equal. A high penalty at the start blocks paths to better counts: on Adult with SAFE's
+#: maxima, 0.03 at the start costs 1 to 4 % more chi-square.
 SOFT, _STEEP = 0.001, 1000.0
-#: Final penalty in units of the objective. It is higher than any possible gain.
+#: Final penalty in units of the objective; it exceeds any possible gain.
 _WALL = 1e6
-#: Maximum number of additional runs while a maximum is exceeded.
+#: Maximum number of additional runs while an error exceeds its maximum.
 _FURTHER_RUNS = 1
 #: Initial temperature as a multiple of the median cost of a transfer, and final temperature as a multiple of
 #: the initial one.
 _HOT, _COLD = 0.25, 0.005
-#: Factor of the initial temperature of every second run of a small file. If a region has two or three
-#: clusters, few moves are possible, and the best vector is reachable only through worse ones.
+#: Factor of the initial temperature in every second run of a small file. If a region has two or three
+#: clusters, few moves are possible, and the best vector can be reached only through worse ones.
 _HOTTER = 8.0
-#: Number of moves of the descent after cooling, as a share of the moves of a run.
+#: Number of moves of the descent that follows cooling, as a share of the moves of a run.
 DESCENT = 0.1
-#: Maximum useful number of moves per movable combination in one run; the same per pair of movable
-#: combinations, for files so small that few vectors exist; and maximum number of runs. Small files have
-#: several runs.
+#: Maximum useful number of moves in one run, per movable combination and per pair of movable combinations
+#: (for very small files); and maximum number of runs. Small files have several runs.
 _USEFUL, _USEFUL_OF_PAIR, _MOST_RUNS = 20_000, 500, 8
 #: Number of moves between two checks of the deadline.
 _STRETCH = 1_000_000
@@ -44,7 +44,8 @@ _SAMPLE = 20_000
 
 @dataclass(frozen=True)
 class Annealing:
-    """Annealing runs from one start. The result is the best of the start and the final vectors of all runs.
+    """Annealing runs from one start. The result is the best among the start and the final vectors of all
+    runs.
 
     Attributes
     ----------
@@ -82,19 +83,19 @@ class Annealing:
         movable: np.ndarray,
         stream: np.ndarray,
     ) -> Annealing:
-        """Build an annealing that starts from the counts of the state."""
+        """Build an annealing that starts from the current counts of the state."""
         orders, places = similarity_orders(frequencies)
         start = state.counts.copy()
         return cls(state, start, frequencies, tables, objective, movable, orders, places, stream)
 
     def at(self, counts: np.ndarray, objective: Objective) -> Annealing:
-        """Return the same search with other initial counts and another objective."""
+        """Return the same annealing with other initial counts and another objective."""
         allowed, tables = self.state.allowed, self.tables
         state = new_state(self.frequencies, counts, self.state.k, tables, objective, allowed)
         return replace(self, state=state, start=state.counts.copy(), objective=objective)
 
     def run(self, moves: int, deadline: Deadline, firm: bool = False) -> tuple[np.ndarray, int, StoppedBy]:
-        """Run the annealing; return the best counts, the moves tried and the stopping reason.
+        """Run the annealing; return the best counts, the number of moves tried and the reason for stopping.
 
         If `firm` is true, the final penalty applies from the first move on.
         """
@@ -135,8 +136,8 @@ class Annealing:
         begin: int = 0,
         end: int | None = None,
     ) -> tuple[int, bool]:
-        """Run the moves `begin` to `end` - 1 of `moves`; return the number of moves tried, and whether they
-        finished before the deadline.
+        """Run the moves `begin` to `end` - 1 of `moves`; return the number of moves tried, and whether the
+        deadline was met.
         """
         share = 1 / max(moves, 1)
         cooling, rising = _COLD**share, 1.0 if firm else (_STEEP * _COLD / SOFT) ** share

@@ -1,4 +1,4 @@
-"""Sequential greedy heuristic: set each count below k to 0 or k by table errors, then repair totals."""
+"""Greedy heuristic: set each count below k to 0 or k by the current table errors, then repair the totals."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing
 from microguard.sdc.nominal.frequency_search.search_state import SearchState, apply_change, change_cost
 
-#: Cost per squared imbalance of a region's total during the greedy heuristic, in units of chi-square. The
-#: cost limits the imbalance to a few records, so that few totals must be repaired.
+#: Cost per squared imbalance of a region's total during the greedy heuristic, in units of chi-square. It
+#: limits the imbalance to a few records, so that few records are needed for the repair.
 _IMBALANCE_WEIGHT = 0.3
 
 
 def settle(state: SearchState, order: np.ndarray, excess: float) -> None:
-    """Set every count to 0 or at least k, in this order, and restore the total of each region.
+    """Set every count to 0 or at least k, in the given order, and restore the total of each region.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def settle(state: SearchState, order: np.ndarray, excess: float) -> None:
 
 @borrowing
 def _settle(state: SearchState, order: np.ndarray, imbalance: np.ndarray, excess: float) -> None:
-    """Set each count below k to 0 or k, whichever costs less with the current errors."""
+    """Set each count below k to 0 or k, whichever costs less given the current errors."""
     for i in order:
         count = state.counts[i]
         if not state.allowed[i]:
@@ -67,8 +67,8 @@ def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) ->
 
 @borrowing
 def _cheapest(state: SearchState, r: int, step: int, excess: float, within: bool) -> tuple[int, int]:
-    """Return the combination that is cheapest to change, and the change: one record if possible, otherwise a
-    whole combination.
+    """Return the combination that is cheapest to change and its change: one record if possible, otherwise all
+    records.
 
     If `within` is true, only changes of one record that respect the maximum deviation are considered.
     """

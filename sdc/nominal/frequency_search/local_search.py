@@ -1,4 +1,5 @@
-"""Local search on the frequency vector: simulated annealing over transfers of records.
+"""Local search on the frequency vector: simulated annealing whose moves transfer records between
+combinations.
 
 Every move keeps the total of each region, and every count at 0 or at least k, so every intermediate vector is
 feasible. Records are mostly transferred between key combinations that differ in few values, because most
@@ -21,10 +22,9 @@ from microguard.sdc.nominal.frequency_search.search_state import (
     transfer_cost,
 )
 
-#: Maximum distance, in a sort order of similar combinations, between a combination and its partner in a
-#: transfer.
+#: Maximum distance of the two combinations of a transfer in a sort order of similar combinations.
 _WINDOW = 4
-#: Share of the moves that occupy or empty a combination with several partners at once.
+#: Share of moves that fill or empty a combination with several partners at once.
 _DISPERSALS = 0.1
 #: Number of candidates for each partner of such a move, and maximum number of partners.
 _TRIED, _MOST_PARTNERS = 6, 8
@@ -43,7 +43,7 @@ def anneal(
     excess: float,
     steepening: float,
 ) -> int:
-    """Try a number of moves with Metropolis acceptance; return how many were accepted.
+    """Try a number of moves with Metropolis acceptance; return the number of accepted moves.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def anneal(
 
 @borrowing
 def _annealed(state, movable, orders, places, stream, moves, temperature, cooling, excess, steepening, aside):
-    """Run the loop of `anneal` with the work array `aside`, (3, most partners)."""
+    """Run the loop of `anneal` with `aside` as its work array, (3, most partners)."""
     accepted = 0
     for _ in range(moves):
         temperature *= cooling
@@ -98,7 +98,9 @@ def sample_changes(
     excess: float,
     samples: int,
 ) -> np.ndarray:
-    """Return the absolute costs of random feasible transfers from the current state, to set temperatures."""
+    """Return the absolute costs of random feasible transfers from the current state, from which temperatures
+    are set.
+    """
     changes = np.empty(samples)
     number = 0
     for _ in range(20 * samples):
@@ -122,7 +124,7 @@ def _transfer(
     excess: float,
     threshold: float,
 ) -> int:
-    """Try to move records between two combinations; return 1 if accepted, else 0."""
+    """Try to move records between two combinations; return 1 if the move was accepted, otherwise 0."""
     j, records = _draw_transfer(state, i, orders, places, stream)
     if j < 0 or transfer_cost(state, i, j, records, excess) > threshold:
         return 0
@@ -135,7 +137,7 @@ def _transfer(
 def _draw_transfer(
     state: SearchState, i: int, orders: np.ndarray, places: np.ndarray, stream: np.ndarray
 ) -> tuple[int, int]:
-    """Draw a partner and the number of records that i transfers to it (negative: receives), or partner -1.
+    """Draw a partner (-1: none) and the number of records that i gives to it (negative: receives from it).
 
     The sum of both counts is redistributed: all records to one combination, one record transferred, or
     exactly k records to one combination.
@@ -179,7 +181,7 @@ def _disperse(
     threshold: float,
     aside: np.ndarray,
 ) -> int:
-    """Occupy or empty a combination.
+    """Try to fill a combination from several partners, or to empty it into them.
 
     Several occupied combinations balance the change; each is the best of a few candidates.
     """
@@ -237,9 +239,7 @@ def _partner(
     stream: np.ndarray,
     anywhere: float,
 ) -> int:
-    """Draw another combination of i's region, mostly one that is near in a sort order; return -1 if none is
-    found.
-    """
+    """Draw another combination of i's region, mostly one near in a sort order; return -1 if none is found."""
     begin, end = int(state.stretch[state.region[i]]), int(state.stretch[state.region[i] + 1])
     if uniform(stream) < anywhere:
         j = begin + integer_below(stream, end - begin)
@@ -256,7 +256,7 @@ def _partner(
 
 @embedded
 def _prefetch(state: SearchState, i: int) -> None:
-    """Prefetch the data of combination i, whose position in memory is unpredictable."""
+    """Prefetch the data of combination i, because the processor cannot predict its address."""
     prefetch(state.counts, i)
     prefetch(state.original, i)
     prefetch(state.deviation_weight, i)

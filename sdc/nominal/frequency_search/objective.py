@@ -1,4 +1,4 @@
-"""Objective of the search on the frequency vector, with parameters that an agency can set.
+"""Objective of the search on the frequency vector, with parameters that a statistical office can set.
 
 Minimising chi-square alone deletes rare key combinations, allows large absolute errors in large cells, and
 distorts tables that are not control tables. The objective therefore also penalises absolute errors, errors
@@ -21,7 +21,7 @@ from microguard.sdc.nominal.frequency import FrequencyVector
 
 @dataclass(frozen=True)
 class Objective:
-    """Objective as arrays for the kernels.
+    """Objective as arrays that the kernels use.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Objective:
         max_absolute_error: ByTable | None,
         kept_dimension: int = 0,
     ) -> Objective:
-        """Build the objective over these tables; see `protect_frequencies` for the parameters.
+        """Build the objective over the given control tables; see `protect_frequencies` for the parameters.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Objective:
             _check_bounds(max_absolute_error, tables)
         if parameters.max_deviation is not None and parameters.max_deviation < k - 1:
             raise InvalidParameter(
-                f"max_deviation: expected at least k - 1 = {k - 1}, so that every count can reach 0 or k; "
+                f"max_deviation: expected at least k - 1 = {k - 1}, so that every count can become 0 or k; "
                 f"found {parameters.max_deviation}. Raise it"
             )
         first = np.unique(tables.table, return_index=True)[1]
@@ -88,8 +88,8 @@ class Objective:
                 for names, d in zip(tables.tables, dimensions, strict=True)
             ]
         )
-        # Share of each cell's records that these frequencies contain. It is below 1 only for a partition of a
-        # file.
+        # share of each cell's records that belong to these frequencies; below 1 only for a partition of a
+        # file
         pays = tables.held(frequencies.counts) / np.maximum(tables.original, 1)
         controlled = float((weight[tables.table] * pays) @ least_chi2(tables.original, k))
         combined = float(least_chi2(frequencies.counts, k).sum())
@@ -106,7 +106,7 @@ class Objective:
 
     @property
     def only_kept(self) -> Objective:
-        """Return an objective that only penalises emptied cells that must not be emptied."""
+        """Return an objective that penalises only cells that became empty although they must not."""
         return replace(
             self,
             cell_weight=np.zeros_like(self.cell_weight),
@@ -115,19 +115,21 @@ class Objective:
         )
 
     def emptied(self, tables: ControlTables, counts: np.ndarray) -> int:
-        """Count the empty cells that must not be emptied."""
+        """Count the empty cells that must not become empty."""
         if len(self.kept) == 0:
             return 0
         return int(np.count_nonzero((self.kept > 0) & (tables.totals(counts) == 0)))
 
     def exceeded(self, tables: ControlTables, counts: np.ndarray) -> int:
-        """Count the cells with an error above their maximum."""
+        """Count the cells whose error exceeds its maximum."""
         return int(np.count_nonzero(np.abs(tables.errors(counts)) > self.table_cost[tables.table, 2]))
 
     def value(
         self, frequencies: FrequencyVector, tables: ControlTables, counts: np.ndarray, excess: float
     ) -> float:
-        """Return the objective of these counts, with a penalty for violated maxima and emptied cells."""
+        """Return the objective of the given counts, including penalties for exceeded maxima and emptied
+        cells.
+        """
         errors = tables.errors(counts)
         emptied = errors[: len(self.kept)] == -self.kept
         size = np.abs(errors)
@@ -146,8 +148,8 @@ class Objective:
 def cell_cost(
     error: int, weight: float, absolute: float, tolerance: float, bound: float, kept: int, excess: float
 ) -> float:
-    """Return the cost of a cell with this error; a cell that must not be emptied (`kept`) has the maximum
-    error 0 if it is empty.
+    """Return the cost of a cell with this error. A cell that must not become empty (`kept`) and is empty has
+    maximum error 0.
     """
     size = abs(error)
     cost = weight * error * error
@@ -155,19 +157,19 @@ def cell_cost(
         cost += absolute * (size - tolerance)
     if size > bound:
         cost += excess * (size - bound) * (size - bound)
-    if error == -kept:  # for other cells kept = 0, so error and cost are 0
+    if error == -kept:  # kept = 0 for other cells, so error and cost are 0
         cost += excess * error * error
     return cost
 
 
 def maximum_of(names: tuple[Hashable, ...], dimension: int, bounds: ByTable | None) -> float:
-    """Return the maximum absolute error of a table's cells; infinity if there is none."""
+    """Return the maximum allowed error of a table's cells; infinity if none is specified."""
     bounds = bounds or {}
     return float(bounds.get(names, bounds.get(dimension, np.inf)))
 
 
 def check_kept_dimension(dimension: int) -> None:
-    """Raise InvalidParameter unless the dimension is a whole number of at least 0."""
+    """Raise InvalidParameter unless kept_dimension is a whole number of at least 0."""
     if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 0:
         raise InvalidParameter(f"kept_dimension: expected a whole number of at least 0, found {dimension!r}")
 
@@ -181,7 +183,7 @@ def _of_level(parameters: SearchParameters, tables: ControlTables, level: int) -
 def _check_bounds(bounds: ByTable, tables: ControlTables) -> None:
     if not isinstance(bounds, Mapping):
         raise InvalidParameter(
-            "max_absolute_error: expected a mapping of dimension to bound, such as {1: 6, 2: 9}, found "
+            "max_absolute_error: expected a mapping from dimension to bound, such as {1: 6, 2: 9}, found "
             f"{type(bounds).__name__}"
         )
     unknown = sum(isinstance(key, tuple) and key not in tables.tables for key in bounds)

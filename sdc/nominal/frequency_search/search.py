@@ -1,4 +1,4 @@
-"""The method for large files: a greedy heuristic, then local search, both with current table errors.
+"""Method for large files: a greedy heuristic, followed by local search; both use the current table errors.
 
 `protect_frequencies` works on the key combinations of a whole file, or of a block, in one process. If a file
 is processed in blocks, a global pass over the counts of all blocks must follow, because errors that blocks
@@ -25,17 +25,17 @@ from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Number of moves per square root of the number of combinations below k. "exact" has the moves of "thorough",
-#: because the search proves nothing.
+#: Number of moves, in multiples of the square root of the number of combinations below k. Efforts "exact" and
+#: "thorough" have the same number, because the search proves nothing.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
-#: Maximum number of moves. In larger files, more moves gain little. "fast" must take only seconds in a job
-#: that sorts the file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves
-#: take 7 s of one core. Their chi-square is 3 % above that of 13.2 million moves in 18 s.
+#: Maximum number of moves; in larger files, more moves gain little. Effort "fast" may take only seconds in a
+#: job that sorts the file. Measured on 129,000 combinations of a million records (77,600 below k = 3): 5.5
+#: million moves take 7 s of one core; 13.2 million take 18 s and give a 3 % lower chi-square.
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
-#: Factor of the number of moves if errors have maxima, which block many moves.
+#: Factor of the number of moves if errors have maxima, because maxima block many moves.
 _BEHIND_A_WALL = 3
-#: If cells that must be kept are empty, the number of moves divided by this is spent on filling them before
-#: the search restarts.
+#: If cells that must not become empty are empty, a part of the moves is used to fill them before the search
+#: restarts: the number of moves divided by this.
 _FILLING = 4
 
 
@@ -117,7 +117,8 @@ def protect_frequencies(task: ProtectionTask, *, start: np.ndarray | None = None
 def restart_search(
     search: Annealing, counts: np.ndarray, moves: int, deadline: Deadline
 ) -> tuple[np.ndarray, int, StoppedBy]:
-    """Restart the search with the final penalty, from counts that violate a maximum or empty a kept cell.
+    """Restart the search with the final penalty if the counts exceed a maximum error or empty a cell that
+    must not become empty.
 
     Cells that must be kept are filled first, with an objective that ignores all other errors. Other errors
     could block the path to such counts.
@@ -134,7 +135,9 @@ def restart_search(
 
 
 def _check(frequencies: FrequencyVector, start: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
-    """Validate the arguments; return which key combinations may be occupied, (m,) bool."""
+    """Validate the arguments; return for each key combination whether its count may be positive, (m,)
+    bool.
+    """
     check_k(frequencies.records, k)
     check_regions(frequencies, k)
     m = len(frequencies)
@@ -163,7 +166,7 @@ def _result(
 
 
 def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
-    """Protect a frequency vector by local search.
+    """Protect the frequency vector of a task by local search.
 
     If a maximum error is exceeded in a small file, the program of Chi-ex with these maxima is solved instead.
     """
@@ -190,5 +193,5 @@ def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
 
 
 def default_parameters(frequencies: FrequencyVector) -> SearchParameters:
-    """Return the default terms of the objective for a file of this size; they do not depend on the effort."""
+    """Return the default terms of the objective for a file of this size; they are equal for all efforts."""
     return CHI_SQUARE_ALONE if len(frequencies) <= PROVABLE else SearchParameters()

@@ -12,7 +12,7 @@ from microguard.sdc.nominal.frequency_search.objective import Objective, cell_co
 
 
 class SearchState(NamedTuple):
-    """Arrays of the search. `errors` always corresponds to `counts`.
+    """Arrays of the search; `errors` always corresponds to `counts`.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def new_state(
     objective: Objective,
     allowed: np.ndarray,
 ) -> SearchState:
-    """Build the state for these counts."""
+    """Build the search state for the given counts."""
     _, stretch, region = np.unique(frequencies.region_of(), return_index=True, return_inverse=True)
     return SearchState(
         counts=np.array(counts, np.int64),
@@ -101,7 +101,7 @@ def change_cost(state: SearchState, i: int, change: int, excess: float) -> float
 
 @embedded
 def transfer_cost(state: SearchState, origin: int, target: int, records: int, excess: float) -> float:
-    """Return the change of the objective if records move between two combinations."""
+    """Return the change of the objective if records move from one combination to another."""
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
     kept, keeping = state.kept, len(state.kept) > 0
     total = deviation_cost(state, origin, -records) + deviation_cost(state, target, records)
@@ -129,7 +129,7 @@ def apply_change(state: SearchState, i: int, change: int) -> None:
 
 @embedded
 def may_become(state: SearchState, i: int, count: int) -> bool:
-    """Return whether combination i may have this count: 0 or at least k, within the maximum deviation."""
+    """Return whether combination i may have this count: 0 or at least k, and within the maximum deviation."""
     if not state.allowed[i]:
         return count == 0
     return (count == 0 or count >= state.k) and abs(count - state.original[i]) <= state.max_deviation

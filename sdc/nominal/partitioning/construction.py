@@ -1,4 +1,4 @@
-"""Construct an integer partition from the duals of a fractional partition (Cost 2023, section 4.4).
+"""Construction of an integer partition from the duals of a fractional partition (Cost 2023, section 4.4).
 
 Clusters are added one by one from the unassigned records. Each cluster is a solution of the auxiliary problem
 (4.4.7)-(4.4.11): minimise the weight of the cluster minus the sum of gamma u_i + lambda over its members i.
@@ -13,13 +13,12 @@ from microguard.sdc.nominal.partitioning.heuristic_pricing import greedy_columns
 from microguard.sdc.nominal.partitioning.pricing import cheapest_column
 from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
-#: Branch-and-bound nodes of one exact auxiliary problem. If the limit is reached, the best cluster so far is
-#: used.
+#: Node limit of one exact auxiliary problem. If it is reached, the best cluster found so far is used.
 AUXILIARY_NODES = 200_000
 
 
 #: Table 6.5: share of records at risk in a scenario, parameters for an optimal fractional solution, and
-#: parameters for a heuristic one.
+#: parameters for a heuristic fractional solution.
 TABLE_6_5: tuple[tuple[float, Guidance, Guidance], ...] = (
     (0.02, Guidance(0.75, 3.0), Guidance(0.25, 0.25)),
     (0.2, Guidance(0.75, 1.5), Guidance(0.25, 3.0)),
@@ -29,7 +28,7 @@ TABLE_6_5: tuple[tuple[float, Guidance, Guidance], ...] = (
 
 
 def default_guidance(problem: PartitionProblem, fractional: Solution) -> Guidance:
-    """Return the parameters of Table 6.5 for the scenario with the nearest share of records at risk."""
+    """Return the parameters of Table 6.5 for the scenario whose share of records at risk is nearest."""
     at_risk = problem.multiplicity[problem.multiplicity < problem.k].sum() / problem.records
     _, optimal, heuristic = min(TABLE_6_5, key=lambda row: abs(row[0] - at_risk))
     return optimal if fractional == "exact" else heuristic
@@ -64,7 +63,7 @@ def construct_integer(
         np.subtract.at(unassigned, members, 1)
         clusters.append(members.tolist())
     for combination in np.repeat(np.arange(len(unassigned)), unassigned):
-        # Add the record to the cluster whose weight grows least.
+        # add the record to the cluster whose weight increases least
         growth = [problem.distances[combination, members].sum() for members in clusters]
         clusters[int(np.argmin(growth))].append(int(combination))
     rows = [part for members in clusters for part in _split(members, k)]
@@ -81,10 +80,10 @@ def _next_cluster(
         cheapest = cheapest_column(problem, unassigned, prices, AUXILIARY_NODES).columns
         if len(cheapest):
             return cheapest[0]
-    # The cluster is needed whatever its reduced cost, so no tolerance is applied.
+    # no tolerance, because the cluster is needed whatever its reduced cost is
     return greedy_columns(problem.distances, unassigned, prices, problem.k, 1, -np.inf)[0]
 
 
 def _split(members: list[int], k: int) -> list[list[int]]:
-    """Split a cluster of 2k or more records into its first k members and the others."""
+    """Split a cluster of 2k or more records into its first k members and the rest."""
     return [members] if len(members) < 2 * k else [members[:k], members[k:]]

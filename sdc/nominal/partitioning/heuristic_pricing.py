@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Number of clusters that Algorithm 5 adds per iteration (n_max; the thesis gives no value).
+#: Maximum number of clusters that Algorithm 5 adds per iteration (n_max; the thesis states no value).
 GREEDY_COLUMNS = 50
-#: Maximum number of neighbours whose subsets Algorithm 6 enumerates: 2k - 2 at k = 10.
+#: Maximum number of neighbours whose subsets Algorithm 6 enumerates (2k - 2 at k = 10).
 ENUMERATED_NEIGHBOURS = 18
 
 
@@ -18,7 +18,7 @@ ENUMERATED_NEIGHBOURS = 18
 def greedy_columns(
     distances: np.ndarray, multiplicity: np.ndarray, duals: np.ndarray, k: int, most: int, tolerance: float
 ) -> np.ndarray:
-    """Find up to `most` clusters with negative reduced cost by Algorithm 5, (count, 2k - 1), padded by -1.
+    """Find up to `most` clusters with negative reduced cost by Algorithm 5, (count, 2k - 1), padded with -1.
 
     Each cluster starts with the unassigned record that has the largest dual. It grows to 2k - 1 records; each
     time the record that increases the reduced cost least is added. Of the clusters with k to 2k - 1 records,
@@ -35,7 +35,7 @@ def greedy_columns(
             if left[c] > 0 and (seed < 0 or duals[c] > duals[seed]):
                 seed = c
         cluster = np.full(2 * k - 1, -1, np.int64)
-        increase = -duals.copy()  # d(C, l) - u_l for every l
+        increase = -duals.copy()  # d(C, l) - u_l for every record l
         cost = 0.0
         best_cost = np.inf
         best_size = 0

@@ -1,4 +1,4 @@
-"""Local search for the partitioning problem: ruin and recreate with simulated annealing acceptance.
+"""Local search for the partitioning problem: ruin and recreate with simulated annealing.
 
 A partition consists of a *stock* for each key combination and of *mixed clusters*. A stock has 0 or at least
 k equal records; clusters of equal records have weight 0. A mixed cluster has k to 2k - 1 records.
@@ -32,24 +32,25 @@ from microguard.sdc.nominal.partitioning.search_state import (
 from microguard.sdc.nominal.points import Points, distance
 from microguard.sdc.stop import Deadline
 
-#: Number of nearest combinations that the moves of a record consider.
+#: Number of nearest combinations that are candidates for the moves of a record.
 NEIGHBOURS = 40
 #: Number of moves between two checks of the deadline, about a tenth of a second.
 STRETCH = 1000
-#: Largest number of mixed clusters that a move dissolves, and of unfilled clusters considered for a record.
+#: Maximum number of mixed clusters that a move dissolves, and of clusters with free space considered for a
+#: record.
 _MOST_RUINED, _MOST_UNFILLED = 5, 20
-#: Probabilities that a move skips a neighbouring combination, and that it dissolves a neighbouring small
+#: Probabilities that a move ignores a neighbouring combination, and that it dissolves a neighbouring small
 #: stock.
 _PASS_OVER, _BREAK_STOCK = 0.3, 0.1
-#: Initial temperature in units of `PartitionProblem.unit`. The temperature falls linearly and is 0 after this
-#: share of the moves.
+#: Initial temperature in units of `PartitionProblem.unit`, and the share of the moves after which the
+#: temperature, which falls linearly, is 0.
 _TEMPERATURE, _COOLED = 1.0, 0.8
 
 
 def local_search(
     problem: PartitionProblem, *, moves: int, seed: int, deadline: Deadline | None = None
 ) -> np.ndarray:
-    """Search for a partition of small weight; return it as columns (clusters, 2k - 1), padded with -1.
+    """Search for a partition of small weight; return its columns (clusters, 2k - 1), padded with -1.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def local_search(
 
 
 def _stock_columns(stock: np.ndarray, k: int) -> np.ndarray:
-    """Split the stocks into clusters of k records; the last cluster of a stock takes the remainder."""
+    """Split the stocks into clusters of k records; the last cluster of a stock receives the remainder."""
     rows = []
     for combination in np.flatnonzero(stock):
         clusters, rest = divmod(int(stock[combination]), k)
@@ -110,13 +111,13 @@ class _Walk(NamedTuple):
 
 @kernel
 def _construct(points: Points, multiplicity: np.ndarray, near: np.ndarray, k: int, seed: int) -> _Walk:
-    """Construct the greedy partition, and seed the random numbers of the whole search."""
+    """Build the greedy start partition, and seed the random numbers of the whole search."""
     np.random.seed(seed)
     state = new_state(multiplicity, k)
     queue = np.empty(multiplicity.sum(), np.int64)
     queued = _queue_loose(state.loose, queue)
     possible, weight = _recreate(state, points, near, k, queue[:queued], False)
-    if not possible:  # all clusters were full, and too few records remained for a new cluster
+    if not possible:  # all clusters were full, and too few records remained for a new one
         state = new_state(multiplicity, k)
         queued = _queue_loose(state.loose, queue)
         _, weight = _recreate(state, points, near, k, queue[:queued], True)
@@ -128,10 +129,10 @@ def _construct(points: Points, multiplicity: np.ndarray, near: np.ndarray, k: in
 def _ruin_and_recreate(
     walk: _Walk, points: Points, near: np.ndarray, k: int, unit: int, first: int, last: int, moves: int
 ) -> None:
-    """Run the moves `first` to `last` - 1, or stop if there is no mixed cluster."""
+    """Run the moves `first` to `last` - 1; stop early if there is no mixed cluster."""
     state, queue = walk.state, walk.queue
     weight, best = walk.weights
-    stride = 1 + len(queue) // 500  # large files copy the best partition less often, to save time
+    stride = 1 + len(queue) // 500  # the best partition is copied less often for large files, to save time
     for move in range(first, last):
         if mixed_clusters(state) == 0:
             break
@@ -165,7 +166,7 @@ def _queue_loose(loose: np.ndarray, queue: np.ndarray) -> int:
 
 @kernel
 def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) -> tuple[int, int]:
-    """Dissolve neighbouring mixed clusters; return the number of queued records and the weight removed."""
+    """Dissolve neighbouring mixed clusters; return the number of queued records and the removed weight."""
     anchor = state.alive[np.random.randint(mixed_clusters(state))]
     centre = state.members[anchor, np.random.randint(state.sizes[anchor])]
     quota = 1 + np.random.randint(_MOST_RUINED)
@@ -194,7 +195,7 @@ def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) ->
 def _recreate(
     state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray, unfilled_last: bool
 ) -> tuple[bool, int]:
-    """Reassign the queued records; return whether that was possible, and the weight added.
+    """Reassign the queued records; return whether this was possible, and the added weight.
 
     If `unfilled_last` is true, new clusters are grown as long as possible before records join existing
     clusters. Then fewer than k records remain, which fit into any cluster, so that the reassignment always
@@ -206,7 +207,7 @@ def _recreate(
     for position in range(len(queue)):
         c = queue[position]
         if state.loose[c] == 0:
-            continue  # the record is already in a cluster that was grown before
+            continue  # the record is already in a cluster that was built for an earlier record
         if state.stock[c] >= k:
             to_stock(state, c, state.loose[c])
             state.loose[c] = 0
@@ -240,7 +241,8 @@ def _recreate(
 
 @kernel
 def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int:
-    """Add a loose record to the best unfilled mixed cluster or small stock; return the weight added, or -1.
+    """Add an unassigned record to the best mixed cluster with free space or small stock; return the added
+    weight, or -1.
 
     All clusters and stocks are checked. The function is used only if no neighbour of the record is in an
     unfilled cluster.
@@ -276,7 +278,9 @@ def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int
 def _best_unfilled_cluster(
     state: PartitionState, points: Points, near: np.ndarray, c: int
 ) -> tuple[int, int]:
-    """Return the nearby unfilled mixed cluster whose weight grows least with c, and the growth."""
+    """Return the nearby mixed cluster with free space whose weight increases least by adding c, and the
+    increase.
+    """
     width = state.members.shape[1]
     best, best_weight, seen = -1, 0, 0
     for position in range(-1, near.shape[1]):
@@ -299,15 +303,15 @@ def _best_unfilled_cluster(
 def _grow(
     state: PartitionState, points: Points, near: np.ndarray, k: int, seed: int, grown: np.ndarray
 ) -> tuple[bool, int, int]:
-    """Grow a cluster of k records from `seed`; return whether this succeeded, the weight of the cluster and
-    its number of loose records.
+    """Build a cluster of k records from `seed`; return whether this succeeded, its weight and its number of
+    unassigned records.
     """
     grown[0] = seed
     weight = 0
     absorbed = 1
     for size in range(1, k):
         chosen, chosen_cost, chosen_draw = -1, 0, 0.0
-        for whole in range(2):  # first the neighbours, then all combinations if necessary
+        for whole in range(2):  # first the near combinations, then all others if necessary
             others = near.shape[1] + 1 if whole == 0 else len(state.stock)
             for position in range(others):
                 c = position
@@ -342,7 +346,7 @@ def _distance_to(points: Points, c: int, members: np.ndarray, size: int) -> int:
 
 @kernel
 def _copies(members: np.ndarray, size: int, c: int) -> int:
-    """Count how many of the first `size` members are c."""
+    """Count how many of the first `size` members equal c."""
     copies = 0
     for index in range(size):
         if members[index] == c:

@@ -1,4 +1,4 @@
-"""The restricted master problem and column generation (Cost 2023, section 4.3).
+"""Restricted master problem and column generation (Cost 2023, section 4.3).
 
 The rows are key combinations: the copies of combination c in all clusters must add up to its multiplicity
 (4.3.2). These are equations, so the duals are free. Rows for records would give the same bound, because equal
@@ -24,19 +24,20 @@ from microguard.sdc.solver import INFINITY, Master, Program, Status
 from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
 
-#: Node limit of all exact pricings together. If it is reached, bounds are valid but the linear program may
-#: not be solved to optimality.
+#: Total node limit of all exact pricings. If it is reached, bounds are valid, but the linear program may not
+#: be solved to optimality.
 PRICING_NODES = 5_000_000
-#: The relaxation is solved if bound and value differ by at most this; weights are integers.
+#: Maximum difference of bound and value at which the relaxation counts as solved; weights are integers.
 OPTIMALITY_TOLERANCE = 1e-4
 
-#: A pricing function returns columns, and a lower bound on the LP or None, for a problem and duals.
+#: Type of a pricing function: for a problem and duals, it returns columns and a lower bound on the LP (or
+#: None).
 Pricing = Callable[[PartitionProblem, np.ndarray], tuple[np.ndarray, float | None]]
 
 
 @dataclass(frozen=True)
 class FractionalPartition:
-    """Solution of the restricted master problem, which may be optimal for the linear relaxation.
+    """Solution of the restricted master problem, and whether it is optimal for the linear relaxation.
 
     Attributes
     ----------
@@ -163,7 +164,7 @@ def price_by_enumeration(problem: PartitionProblem, duals: np.ndarray) -> tuple[
 
 
 class ExactPricing:
-    """Exact pricing by branch and bound, which also bounds the weight of every partition.
+    """Exact pricing by branch and bound, which also computes a lower bound on the weight of every partition.
 
     If every cluster of size s has a reduced cost of at least r_s, then the weight of a partition of n records
     is at least u @ multiplicity + n min(0, min_s r_s / s).
@@ -193,11 +194,11 @@ def column_matrix(problem: PartitionProblem, columns: np.ndarray) -> sparse.csc_
         (np.ones(len(column)), (columns[column, position], column)),
         shape=(len(problem.multiplicity), len(columns)),
     )
-    return matrix.tocsc()  # the conversion adds up duplicate entries
+    return matrix.tocsc()  # the conversion sums duplicate entries
 
 
 def _one_cluster(problem: PartitionProblem) -> Master:
-    """Build the master problem with one column, the cluster of all records, which makes it feasible."""
+    """Build the master problem with a single column, the cluster of all records, which makes it feasible."""
     multiplicity = problem.multiplicity.astype(float)
     weight = 0.5 * float(multiplicity @ problem.distances @ multiplicity)
     return Master(

@@ -34,7 +34,7 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 @dataclass(frozen=True)
 class Effort:
-    """Work limits of an effort.
+    """Work limits of one effort.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Effort:
     nodes: int
 
 
-#: Work limits by the name of the effort.
+#: Work limits by effort.
 EFFORTS: dict[str, Effort] = {
     "fast": Effort(moves_per_record=20, fewest_moves=2_000, provable_combinations=0, columns=0, nodes=0),
     "standard": Effort(
@@ -74,10 +74,10 @@ EFFORTS: dict[str, Effort] = {
         nodes=2_000_000_000,
     ),
 }
-#: Names of algorithms, in addition to the twelve names of the thesis.
+#: Names of algorithms beyond the twelve names of the thesis.
 ALGORITHMS = ("auto", "set-partitioning", "local-search", "random")
-#: Number of combinations of a block. Files with more combinations are searched in blocks, because computing
-#: all neighbours is slow.
+#: Maximum number of combinations of a block. Larger files are searched in blocks, because computing the
+#: neighbours in the whole file is slow.
 _BLOCK = 10_000
 
 
@@ -225,7 +225,7 @@ def partition_problem(
     deadline: Deadline,
     guidance: Guidance | None = None,
 ) -> IntegerPartition:
-    """Partition key combinations by one algorithm, whose name the caller has checked."""
+    """Partition key combinations by a named algorithm; the caller has checked the name."""
     if algorithm in TWO_STEP:
         return _thesis(problem, TWO_STEP[algorithm], deadline, guidance)
     if algorithm == "random":
@@ -291,7 +291,7 @@ def _effort(name: str) -> Effort:
 
 
 def _labels(coded: CodedFrame, columns: np.ndarray) -> np.ndarray:
-    """Return the cluster of each record, (n,): the records of a combination are assigned, in order, to the
+    """Return the cluster of each record, (n,): the records of a combination are assigned in order to the
     clusters that contain it.
     """
     columns = columns[np.lexsort(columns.T[::-1])]

@@ -21,20 +21,21 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.partitioning.problem import PartitionProblem
 
-#: A reduced cost is negative if it is below minus this. The solver's duals have errors of about 1e-9.
+#: Tolerance: a reduced cost counts as negative if it is below minus this. The solver's duals have errors of
+#: about 1e-9.
 REDUCED_COST_TOLERANCE = 1e-7
-#: Modes of the search: return the best column, the best one per first member and size, or all.
+#: Search modes: return the best column, the best column for each first member and size, or all columns.
 _BEST, _BEST_PER_SEED, _ALL = 0, 1, 2
 
 
-#: Rounding differences of sums of duals are below this. A branch that cannot improve by more than this is not
-#: explored.
+#: Upper limit of rounding differences of sums of duals. A branch that cannot improve by more than this is
+#: pruned.
 _TIE = 1e-12
 
 
 @dataclass(frozen=True)
 class PricedColumns:
-    """Columns of a search, and lower bounds on the reduced costs of all others.
+    """Columns of a pricing search, and lower bounds on the reduced costs of all other columns.
 
     Attributes
     ----------
@@ -65,14 +66,18 @@ def best_columns(problem: PartitionProblem, duals: np.ndarray, nodes: int) -> Pr
 def columns_within(
     problem: PartitionProblem, duals: np.ndarray, threshold: float, most: int, nodes: int
 ) -> PricedColumns:
-    """Find all clusters with reduced cost at most `threshold`; incomplete if there are more than `most`."""
+    """Find all clusters with reduced cost of at most `threshold`; the list is incomplete if there are more
+    than `most`.
+    """
     return _search(problem, problem.multiplicity, duals, threshold, _ALL, most, nodes)
 
 
 def cheapest_column(
     problem: PartitionProblem, available: np.ndarray, prices: np.ndarray, nodes: int
 ) -> PricedColumns:
-    """Find the cluster of available records that minimises weight minus prices: problem (4.4.7)-(4.4.11)."""
+    """Find the cluster of available records that minimises its weight minus its prices: problem
+    (4.4.7)-(4.4.11).
+    """
     return _search(problem, available, prices, np.inf, _BEST, 0, nodes)
 
 
@@ -147,8 +152,8 @@ def _search_columns(
     bounds = np.full(2 * k, threshold)
     best = threshold  # least reduced cost so far, overall or for the current first member
 
-    # Level l contains the candidates for member l, sorted by key. `left` counts the copies outside the
-    # cluster.
+    # Level l contains the candidates for member l, sorted by key. `left` counts the copies that are not in
+    # the cluster.
     candidate = np.empty((largest, count), np.int64)
     increase = np.empty((largest, count))  # d(P, c) - u_c
     key = np.empty((largest, count))
@@ -179,7 +184,7 @@ def _search_columns(
             )
             explore = bound <= best and not (mode != _ALL and best < threshold and bound >= best - _TIE)
             if explore and (not complete or nodes >= most_nodes):
-                complete = False  # the open branches give the bound for this size
+                complete = False  # the open branches determine the bound for this size
                 bounds[size] = min(bounds[size], bound)
                 explore = False
             if not explore:
@@ -211,7 +216,7 @@ def _search_columns(
                 columns[slot, size:] = -1
                 continue
             left[chosen] -= 1
-            # The candidates of the child are this one, if copies remain, and its later siblings.
+            # candidates of the child: the current one if copies remain, and its later siblings
             length[level + 1] = _sort_candidates(
                 candidate[level, position : length[level]],
                 increase[level, position : length[level]],
@@ -234,7 +239,9 @@ def _search_columns(
 def _smallest_sum(
     candidate: np.ndarray, key: np.ndarray, left: np.ndarray, start: int, end: int, need: int
 ) -> float:
-    """Return the sum of the `need` smallest keys from `start` on, with copies; infinity if too few."""
+    """Return the sum of the `need` smallest keys from `start` on, counting copies; infinity if there are too
+    few.
+    """
     total = 0.0
     for position in range(start, end):
         take = min(need, left[candidate[position]])
@@ -258,7 +265,7 @@ def _sort_candidates(
     increase: np.ndarray,
     key: np.ndarray,
 ) -> int:
-    """Write the candidates of a level, sorted by key, into the three last arrays; return their number.
+    """Write the candidates of a level, sorted by key, into the last three arrays; return their number.
 
     Parameters
     ----------

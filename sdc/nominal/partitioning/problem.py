@@ -1,4 +1,4 @@
-"""The partitioning problem on distinct key combinations (Cost 2023, section 4.2).
+"""Partitioning problem on distinct key combinations (Cost 2023, section 4.2).
 
 Equal records are interchangeable, so the vertices of the thesis's complete graph are key *combinations* with
 multiplicities instead of records. A cluster, which is a *column* of the master problem, is a multiset of
@@ -14,7 +14,7 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.points import Points, all_distances, distance
 
-#: Padding of a column shorter than 2k - 1.
+#: Padding of columns that are shorter than 2k - 1.
 NONE = -1
 
 
@@ -56,8 +56,7 @@ class PartitionProblem:
 
     @cached_property
     def half_sums(self) -> np.ndarray:
-        """Return half the sum of the r smallest distances from a record to others, (u, 2k), for r = 0 to 2k -
-        1.
+        """Return half the sum of a record's r smallest distances to others, (u, 2k), for r = 0 to 2k - 1.
 
         Every edge of a cluster has two ends. The sum of these halves over the members is therefore a lower
         bound on the weight of the cluster, which exact pricing uses.
@@ -65,7 +64,9 @@ class PartitionProblem:
         return _half_sums(self.distances, self.multiplicity, self.largest)
 
     def pure_columns(self) -> np.ndarray:
-        """Return the columns of equal records, for all sizes k to 2k - 1 that the multiplicities allow."""
+        """Return the columns that consist of equal records, for all sizes k to 2k - 1 that the multiplicities
+        allow.
+        """
         rows = [
             [combination] * size + [NONE] * (self.largest - size)
             for combination in range(len(self.multiplicity))
@@ -74,7 +75,7 @@ class PartitionProblem:
         return np.array(rows, dtype=np.int64).reshape(-1, self.largest)
 
     def column_weights(self, columns: np.ndarray) -> np.ndarray:
-        """Return the weight of each column: the sum of the distances of all pairs of its members."""
+        """Return the weight of each column: the sum of distances over all pairs of its members."""
         return column_weights(self.points, np.ascontiguousarray(columns))
 
 
@@ -104,7 +105,7 @@ def _half_sums(distances: np.ndarray, multiplicity: np.ndarray, largest: int) ->
 
 @kernel
 def column_weights(points: Points, columns: np.ndarray) -> np.ndarray:
-    """Return the sum of pairwise distances of padded rows of combination numbers, (columns,)."""
+    """Return the sum of pairwise distances for padded rows of combination numbers, (columns,)."""
     weights = np.zeros(len(columns))
     for row in range(len(columns)):
         for i in range(columns.shape[1]):

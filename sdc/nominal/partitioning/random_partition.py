@@ -7,7 +7,7 @@ from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
 
 def random_partition(problem: PartitionProblem, *, seed: int) -> np.ndarray:
-    """Draw a random partition with cluster sizes k to 2k - 1; return its columns (clusters, 2k - 1).
+    """Draw a random partition into clusters of k to 2k - 1 records; return its columns (clusters, 2k - 1).
 
     The thesis draws a list of sizes with sum n. Here sizes are drawn one by one, such that never 1 to k - 1
     records remain.

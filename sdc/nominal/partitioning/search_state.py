@@ -1,4 +1,4 @@
-"""Mutable partition of the local search, with an undo journal.
+"""Mutable partition of the local search, with a journal for undoing changes.
 
 Every change that a move makes is written to a journal. Undoing a rejected move therefore takes no longer than
 making the move, whatever the size of the file. Records that a move has removed from a cluster are *loose*.
@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Positions in `counters` of the numbers of free rows, mixed clusters, journal entries, and clusters closed
-#: in this move.
+#: Indices into `counters`: numbers of free rows, mixed clusters, journal entries, and clusters dissolved in
+#: this move.
 _FREE, _ALIVE, _LOGGED, _SAVED = 0, 1, 2, 3
-#: Kinds of entries in the journal.
+#: Kinds of journal entries.
 _STOCKED, _OPENED, _INSERTED, _CLOSED = 0, 1, 2, 3
 
 
 class PartitionState(NamedTuple):
-    """Stocks and mixed clusters of u key combinations, with capacity for `rows` clusters.
+    """Stocks and mixed clusters of u key combinations, with space for `rows` clusters.
 
     A *slot* is the position of a record in a mixed cluster: row * (2k - 1) + index in the row.
 
@@ -68,7 +68,9 @@ class PartitionState(NamedTuple):
 
 @kernel
 def new_state(multiplicity: np.ndarray, k: int) -> PartitionState:
-    """Return a state in which combinations with at least k records are stocks and the others are loose."""
+    """Return a state in which the records of combinations with at least k records are stocks and all others
+    are unassigned.
+    """
     count = len(multiplicity)
     total = multiplicity.sum()
     rows = total // k + 2
@@ -108,7 +110,9 @@ def begin_move(state: PartitionState) -> None:
 
 @kernel
 def undo_move(state: PartitionState) -> None:
-    """Undo all changes in the journal, last entry first. The stack of free rows restores the row numbers."""
+    """Undo all changes in the journal, last entry first. The stack of free rows restores the row numbers of
+    clusters.
+    """
     while state.counters[_LOGGED] > 0:
         state.counters[_LOGGED] -= 1
         kind, what, amount = state.journal[state.counters[_LOGGED]]
@@ -125,7 +129,7 @@ def undo_move(state: PartitionState) -> None:
 
 @kernel
 def to_stock(state: PartitionState, c: int, copies: int) -> None:
-    """Add records of a combination to its stock; a negative number removes them."""
+    """Add records of a combination to its stock, or remove them if the number is negative."""
     state.stock[c] += copies
     _log(state, _STOCKED, c, copies)
 
@@ -138,7 +142,7 @@ def open_cluster(state: PartitionState, members: np.ndarray, size: int, weight: 
 
 @kernel
 def insert(state: PartitionState, cluster: int, c: int, weight: int) -> None:
-    """Add a record to an unfilled mixed cluster; its weight grows by `weight`."""
+    """Add a record to a mixed cluster with free space; the cluster's weight increases by `weight`."""
     _append(state, cluster, c)
     state.weights[cluster] += weight
     _log(state, _INSERTED, cluster, weight)
@@ -146,7 +150,9 @@ def insert(state: PartitionState, cluster: int, c: int, weight: int) -> None:
 
 @kernel
 def close_cluster(state: PartitionState, cluster: int, queue: np.ndarray, queued: int) -> int:
-    """Dissolve a mixed cluster: its records become loose and are appended to the queue; return its length."""
+    """Dissolve a mixed cluster: append its records, now unassigned, to the queue; return the queue's
+    length.
+    """
     row = state.counters[_SAVED]
     state.saved[row] = state.members[cluster]
     state.counters[_SAVED] = row + 1
@@ -171,7 +177,7 @@ def _log(state: PartitionState, kind: int, what: int, amount: int) -> None:
 
 @kernel
 def _fill(state: PartitionState, members: np.ndarray, size: int, weight: int) -> int:
-    """Create a mixed cluster in the most recently freed row; return the row."""
+    """Create a mixed cluster in the row that was freed last; return the row."""
     state.counters[_FREE] -= 1
     cluster = state.free[state.counters[_FREE]]
     for index in range(size):

@@ -1,4 +1,4 @@
-"""The optimal partition: local search, the linear relaxation, and a set-partitioning program.
+"""Optimal partition: local search, then the linear relaxation, then a set-partitioning program.
 
 Local search gives an incumbent of weight z, and the relaxation has the value z' with duals u. Weights are
 integers, so a column with a reduced cost above z - 1 - z' is in no better partition. Exact pricing enumerates
@@ -27,7 +27,7 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Numerical error of the solver in bounds and reduced costs; weights are integers.
 _NOISE = 1e-5
-#: Number of columns of the first, small program, which improves the incumbent and reduces the gap.
+#: Number of columns of the first, small program, which improves the incumbent and so reduces the gap.
 _FIRST_COLUMNS = 2_000
 
 
@@ -55,7 +55,7 @@ class Work:
 
 @dataclass(frozen=True)
 class IntegerPartition:
-    """Partition, and what was proved about its weight.
+    """Partition, and the proved bound on its weight.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def partition_optimally(
         incumbent, proved, timed_out = _set_partitioning(problem, pool, incumbent, work, deadline)
         weight = _weight(problem, incumbent)
         if within and proved and fractional.optimal:
-            lower = weight  # the program contained the columns of every better partition
+            lower = weight  # the program contained all columns of every better partition
     optimal = lower is not None and weight <= lower
     return IntegerPartition(
         columns=incumbent,
@@ -119,8 +119,8 @@ def partition_optimally(
 def _columns(
     problem: PartitionProblem, duals: np.ndarray, threshold: float, most: int, nodes: int
 ) -> tuple[np.ndarray, bool]:
-    """Return all columns up to a reduced cost and True; if there are too many, return those up to a smaller
-    reduced cost and False.
+    """Return all columns up to a reduced cost, and True. If they are too many, return those up to a smaller
+    reduced cost, and False.
     """
     priced = columns_within(problem, duals, threshold, most, nodes)
     if priced.complete:
@@ -140,7 +140,9 @@ def _columns(
 def _set_partitioning(
     problem: PartitionProblem, pool: np.ndarray, fallback: np.ndarray, work: Work, deadline: Deadline
 ) -> tuple[np.ndarray, bool, bool]:
-    """Solve (4.2.1)-(4.2.3) over a pool and a fallback; return the partition, optimality and time-out."""
+    """Solve (4.2.1)-(4.2.3) over a pool and a fallback; return the partition, whether it is optimal, and
+    whether time ran out.
+    """
     columns = np.concatenate([pool, fallback])
     count = len(columns)
     multiplicity = problem.multiplicity.astype(float)
@@ -153,10 +155,10 @@ def _set_partitioning(
             row_lower=multiplicity,
             row_upper=multiplicity,
             lower=np.zeros(count),
-            upper=np.full(count, INFINITY),  # equal clusters may occur more than once
+            upper=np.full(count, INFINITY),  # equal clusters may occur several times
             integer=np.ones(count, dtype=bool),
         ),
-        # Weights are integers, so a gap below 1 proves optimality.
+        # a gap below 1 proves optimality, because weights are integers
         Limits(nodes=work.program_nodes, seconds=deadline.remaining, absolute_gap=0.999),
         start,
     )

@@ -1,4 +1,4 @@
-"""Index of the cells that the partitions of a file share.
+"""Index of cells that the partitions of a file have in common.
 
 Each partition numbers its own cells. The key of a cell in its table, the mixed-radix number of its codes, is
 the same in all partitions. The index numbers all cells of the file and maps the cells of a partition to them.
@@ -17,7 +17,7 @@ from microguard.sdc.nominal.frequency import LARGEST_KEY, FrequencyVector
 
 @dataclass(frozen=True)
 class CellIndex:
-    """Cells of the tables without a region, numbered by table, then by key.
+    """Cells of the tables without a region, numbered by table and then by key.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CellIndex:
 
     @classmethod
     def from_tables(cls, frequencies: FrequencyVector, tables: ControlTables) -> CellIndex:
-        """Index the shared cells of one partition, in the order of its control tables."""
+        """Index the shared cells of one partition in the order of its control tables."""
         level = np.zeros(len(tables.tables), np.int64)
         level[tables.table] = tables.level
         shared = np.flatnonzero(level == 0)
@@ -52,7 +52,7 @@ class CellIndex:
 
     @property
     def table(self) -> np.ndarray:
-        """Return the table of each cell, (cells,)."""
+        """Return the table number of each cell, (cells,)."""
         return np.repeat(np.arange(len(self.keys)), [len(keys) for keys in self.keys])
 
     @property
@@ -61,7 +61,7 @@ class CellIndex:
         return np.array([len(names) for names in self.tables])[self.table]
 
     def joined(self, other: CellIndex) -> CellIndex:
-        """Return the union of the cells, with the sums of their counts."""
+        """Return the union of two indexes; counts of common cells are summed."""
         keys = tuple(np.union1d(*pair) for pair in zip(self.keys, other.keys, strict=True))
         both = CellIndex(self.tables, keys, np.zeros(sum(map(len, keys)), np.int64))
         for each in (self, other):
@@ -69,7 +69,7 @@ class CellIndex:
         return both
 
     def places(self, part: CellIndex) -> np.ndarray:
-        """Return the number in this index of each cell of a partition."""
+        """Return the number that each cell of a partition has in this index."""
         begin, places = 0, []
         for mine, theirs in zip(self.keys, part.keys, strict=True):
             places.append(begin + np.searchsorted(mine, theirs))
@@ -80,6 +80,6 @@ class CellIndex:
 def comparable(
     names: Sequence[Hashable], domain_sizes: Sequence[int], tables: Sequence[Sequence[Hashable]]
 ) -> bool:
-    """Return whether all keys are below `LARGEST_KEY`, so that they agree between partitions."""
+    """Return whether all keys are below `LARGEST_KEY`; only then are they equal in all partitions."""
     sizes = dict(zip(names, map(int, domain_sizes), strict=True))
     return all(prod(sizes.get(name, 1) for name in table) < LARGEST_KEY for table in tables)

@@ -25,12 +25,12 @@ from microguard.sdc.nominal.neighbours import similarity_orders, sorted_combinat
 from microguard.sdc.nominal.region_levels import RegionLevels
 from microguard.sdc.stop import Deadline
 
-#: Number of moves per key combination below k; the same number that one process tries for half a million
+#: Number of moves per key combination below k. It equals the number that one process tries for half a million
 #: combinations.
 _MOVES: Mapping[Effort, int] = {"fast": 10, "standard": 300, "thorough": 1_500, "exact": 1_500}
-#: Number of cooling stages, and of descent stages after them.
+#: Number of cooling stages, and of subsequent descent stages.
 COOLING, DESCENTS = 4, 2
-#: Errors of shared cells are weighted by the number of concurrent partitions to this power. Systematic errors
+#: Exponent of the number of concurrent partitions in the weight of errors of shared cells. Systematic errors
 #: of these partitions add up, while independent errors partly cancel.
 _CROWD = 0.25
 
@@ -39,7 +39,7 @@ Kind = Literal["greedy", "cool", "descend", "repair"]
 
 @dataclass(frozen=True)
 class PartitionRequest:
-    """Parameters that are the same for all partitions.
+    """Parameters that are equal for all partitions.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class PartitionRequest:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the schedule.
+    """One stage of the annealing schedule.
 
     Attributes
     ----------
@@ -87,13 +87,13 @@ SEARCHING = (
     *(Stage(1 + step, "cool", step) for step in range(COOLING)),
     *(Stage(1 + COOLING + step, "descend", step) for step in range(DESCENTS)),
 )
-#: Number of stages that every partition runs; repair stages are additional.
+#: Number of stages that every partition runs, without repair stages.
 STAGES = 1 + len(SEARCHING)
 
 
 @dataclass(frozen=True)
 class VisibleErrors:
-    """Information about the whole file that a partition receives for its shared cells.
+    """Errors of a partition's shared cells in the whole file, as far as the partition receives them.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class VisibleErrors:
 
 @dataclass(frozen=True)
 class Standing:
-    """State of a partition between stages: the counts, and the initial temperature of the search."""
+    """State of a partition between two stages: the counts, and the initial temperature of the search."""
 
     counts: np.ndarray
     hot: float = 0.0
@@ -120,7 +120,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Part:
-    """Partition of a file: consecutive whole regions.
+    """Partition of a file: whole, consecutive regions.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Part:
 
     @classmethod
     def of(cls, number: int, frequencies: FrequencyVector, request: PartitionRequest) -> Part:
-        """Build a partition with its control tables and sort orders.
+        """Build a partition with its control tables and sort orders of key combinations.
 
         Raises
         ------
@@ -155,22 +155,22 @@ class Part:
 
     @property
     def shared(self) -> np.ndarray:
-        """Return which cells belong to tables without a region, (cells,) bool."""
+        """Return whether each cell belongs to a table without a region, (cells,) bool."""
         return np.asarray(self.tables.level == 0)
 
     def errors(self, counts: np.ndarray) -> np.ndarray:
-        """Return the errors of these counts in the shared cells, (shared,) int64."""
+        """Return the errors of the shared cells for these counts, (shared,) int64."""
         return self.tables.errors(counts)[self.shared]
 
     def chi2_by_region(self, counts: np.ndarray) -> float:
-        """Return the chi-square of the tables by region, whose cells are in this partition only."""
+        """Return the chi-square of the tables by region; their cells belong to this partition only."""
         squares = self.tables.errors(counts) ** 2 * self.tables.reciprocals
         return float(squares[~self.shared].sum())
 
     def run_stage(
         self, request: PartitionRequest, stage: Stage, visible: VisibleErrors, progress: Standing
     ) -> tuple[Standing, int]:
-        """Run one stage; return the new state and the number of moves tried."""
+        """Run one stage of the schedule; return the new state and the number of moves tried."""
         search = self._search(request, stage, visible, progress)
         if stage.kind == "greedy":
             settle(search.state, sorted_combinations(self.frequencies), SOFT)
@@ -195,7 +195,7 @@ class Part:
     def _search(
         self, request: PartitionRequest, stage: Stage, visible: VisibleErrors, progress: Standing
     ) -> Annealing:
-        """Build the search from the current state and the visible errors."""
+        """Build the search for the current state and the visible errors."""
         frequencies, shared, k = self.frequencies, self.shared, request.k
         original, elsewhere = self.tables.original.copy(), np.zeros(len(shared), np.int64)
         original[shared] = visible.original

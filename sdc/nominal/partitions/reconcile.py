@@ -1,4 +1,4 @@
-"""Protect the partitions of a file concurrently, so that no two partitions correct the same table error.
+"""Concurrent protection of a file's partitions, such that no two partitions correct the same table error.
 
 Each partition runs its own annealing, divided into stages. In each stage the partitions run in turns, a few
 at a time. Before each turn, the errors of all shared cells are added up and allocated, in whole records, to
@@ -21,21 +21,22 @@ from microguard.sdc.nominal.frequency_search.objective import maximum_of
 from microguard.sdc.nominal.partitions.cell_index import CellIndex
 from microguard.sdc.nominal.partitions.part import GREEDY, SEARCHING, PartitionRequest, Stage
 
-#: Approximate number of key combinations of a partition, which needs about 100 MB.
+#: Approximate number of key combinations of a partition; this number needs about 100 MB of memory.
 PART = 125_000
-#: Number of turns of a stage. In turn t, the partitions with number = t modulo TURNS run.
+#: Number of turns of a stage. In turn t, partitions whose number modulo TURNS is t run.
 TURNS = 8
-#: Weight with which the current error is added to the accumulated error at each turn, and decay factor of the
+#: Weight with which each turn adds the current error to the accumulated error, and decay factor of the
 #: accumulated error.
 _REMEMBERED, _LEFT = 0.5, 0.7
-#: Number of rounds in which the partitions, one by one, repair errors above the maximum and emptied cells.
+#: Maximum number of rounds in which the partitions, one by one, repair exceeded maximum errors and emptied
+#: cells.
 _REPAIR_ROUNDS = 2
 
 
 @dataclass(frozen=True)
 class SharedState:
-    """Shared cells of a partition: the number of each cell in the whole file, and the partition's original
-    records in each cell.
+    """Shared cells of a partition: their numbers in the whole file, and the partition's original records in
+    each.
     """
 
     places: np.ndarray
@@ -43,11 +44,11 @@ class SharedState:
 
 
 class Parts(Protocol):
-    """Interface to the partitions of a file, which may be in memory or in files."""
+    """Interface to the partitions of a file, which are stored in memory or in files."""
 
     @property
     def index(self) -> CellIndex:
-        """Return the index of the shared cells."""
+        """Return the index of the cells shared by the partitions."""
 
     def __len__(self) -> int: ...
 
@@ -55,7 +56,9 @@ class Parts(Protocol):
         """Return the shared cells of a partition."""
 
     def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
-        """Run a stage of these partitions with their portions of the errors; return the moves tried."""
+        """Run a stage of the given partitions with their shares of the errors; return the number of moves
+        tried.
+        """
 
     def change(self, part: int) -> np.ndarray:
         """Return the change of each shared cell in the last stage of a partition, (shared,) int64."""
@@ -70,7 +73,8 @@ class Reconciled:
 
 
 def cut_regions(combinations: np.ndarray, most: int = PART) -> np.ndarray:
-    """Return the partition of each region, (regions,): consecutive regions with at most `most` combinations.
+    """Assign consecutive regions to partitions of at most `most` combinations; return the partition of each
+    region, (regions,).
 
     A region with more combinations is a separate partition.
     """
@@ -84,7 +88,7 @@ def cut_regions(combinations: np.ndarray, most: int = PART) -> np.ndarray:
 
 
 def reconcile(parts: Parts, request: PartitionRequest) -> Reconciled:
-    """Run all stages of the schedule for all partitions. Afterwards every count is 0 or at least k."""
+    """Run all stages of the schedule for all partitions, so that every count becomes 0 or at least k."""
     numbers = range(len(parts))
     errors = np.zeros(len(parts.index), np.int64)
     zero_portions = {part: np.zeros(len(parts.shared_state(part).places), np.int64) for part in numbers}
@@ -102,7 +106,7 @@ def reconcile(parts: Parts, request: PartitionRequest) -> Reconciled:
 
 
 def portions(parts: Parts, moving: Sequence[int], errors: np.ndarray) -> dict[int, np.ndarray]:
-    """Allocate the errors of all cells to the moving partitions, in proportion to their original records.
+    """Divide the errors of all cells among the running partitions, in proportion to their original records.
 
     Portions are integers and sum to the error of each cell. If no moving partition has records in a cell, its
     error is not allocated.
@@ -110,8 +114,7 @@ def portions(parts: Parts, moving: Sequence[int], errors: np.ndarray) -> dict[in
     records = np.zeros(len(errors), np.int64)
     for _, shared_state in _shared_states(parts, moving):
         records[shared_state.places] += shared_state.records
-    # A pseudo-random offset for each cell. Without the offset, one partition would receive all errors of size
-    # 1.
+    # pseudo-random offset of each cell; without it, one partition would receive all errors of size 1
     phase = np.arange(len(errors)) * 2_654_435_761 % np.maximum(records, 1)
     before, allocated = np.zeros(len(errors), np.int64), {}
     for part, shared_state in _shared_states(parts, moving):
@@ -128,7 +131,7 @@ def _shared_states(parts: Parts, moving: Sequence[int]) -> Iterator[tuple[int, S
 
 
 def _advance(parts: Parts, stage: Stage, allocated: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
-    """Run a stage and add the changes of the partitions to the errors; return the moves tried."""
+    """Run a stage and add the changes of the partitions to the errors; return the number of moves tried."""
     work = parts.advance(stage, allocated) if allocated else 0
     for part in allocated:
         errors[parts.shared_state(part).places] += parts.change(part)
@@ -148,7 +151,9 @@ def _repair(parts: Parts, stage: Stage, request: PartitionRequest, errors: np.nd
 
 
 def _violations(index: CellIndex, request: PartitionRequest, errors: np.ndarray) -> np.ndarray:
-    """Return the cells above their maximum error, or empty although they must not be, (cells,) bool."""
+    """Return whether each cell exceeds its maximum error, or is empty although it must not be,
+    (cells,) bool.
+    """
     maxima = np.array([maximum_of(names, len(names), request.max_absolute_error) for names in index.tables])
     kept = (index.original >= request.k) & (index.dimension <= request.kept_dimension)
     beyond = np.abs(errors) > maxima[index.table] if len(maxima) else np.zeros(0, bool)

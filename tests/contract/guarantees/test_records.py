@@ -111,7 +111,7 @@ def test_duckdb_counts_records_that_show_the_same_values_as_plain_python_does(tm
         assert facts["smallest_class"] == count.metrics[MetricKey("smallest_class", group.name)]
         shown = count.metrics[MetricKey("fewest_showing", group.name)]
         assert facts["fewest_showing"] == shown
-        assert f"every record's values are shown by at least {shown:g} records" in count.detail
+        assert f"every record is compatible with at least {shown:g} records" in count.detail
 
 
 def test_the_smallest_class_is_stated_also_if_a_missing_value_matches_any_value(tmp_path):

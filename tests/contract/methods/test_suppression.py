@@ -49,7 +49,7 @@ def test_a_suppressed_table_is_published_verified_and_not_published_again_by_ano
     assert "The only contributor of a cell: the narrowest interval" in page
     with pytest.raises(GateRefused, match="published before with suppressed cells and true values"):
         adjusting(suppressing(tmp_path, "adjusted", method="adjustment", effort="fast"))
-    with pytest.raises(GateRefused, match="more of the table is suppressed than"):
+    with pytest.raises(GateRefused, match="a larger part of the table is suppressed than"):
         adjusting(suppressing(tmp_path, "narrow", quality={"max_suppressed": 0.01}))
 
 

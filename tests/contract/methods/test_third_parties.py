@@ -132,7 +132,7 @@ def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusti
     [
         (
             {"pattern": ("changed = True\n    while", "changed = False\n    while")},
-            "follow from sums of published ones",
+            "can be computed from published sums",
         ),
         (
             {"adapter": ("np.nan, table.values)", "np.nan, table.values + 1)")},

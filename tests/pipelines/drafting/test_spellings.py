@@ -138,9 +138,7 @@ def refusal(spelling: Spelling) -> str | None:
     """Return what the refusal of a spelling has to say; None if it is read."""
     if spelling.encoding == "utf-16":
         return "iconv -f UTF-16"
-    return (
-        "at most one column without a name" if spelling.row_names == "unnamed" and spelling.trailing else None
-    )
+    return "at most one unnamed column" if spelling.row_names == "unnamed" and spelling.trailing else None
 
 
 def differences(written: list[Spelling], folder: Path) -> list[str]:

@@ -54,7 +54,7 @@ def test_a_pyspark_with_files_of_databricks_connect_is_refused_before_java_start
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: databricks-connect\nVersion: 17.3.1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("microguard.pipelines.engine.session.start_java", pytest.fail)
-    with pytest.raises(MicroguardError, match="found also databricks-connect"):
+    with pytest.raises(MicroguardError, match="found databricks-connect"):
         open_session("local[1]")
 
 

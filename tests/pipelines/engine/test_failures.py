@@ -35,7 +35,7 @@ def test_a_worker_that_is_killed_is_tried_again(spark, tmp_path: Path) -> None:
 
 def test_a_worker_that_is_killed_again_is_named_with_the_remedy(spark, tmp_path: Path) -> None:
     with (
-        pytest.raises(MicroguardError, match=r"worker of Spark was ended.*max_records"),
+        pytest.raises(MicroguardError, match=r"worker of Spark was killed.*max_records"),
         without_values_of_records(),
     ):
         lost(spark, tmp_path, times=9)
@@ -91,7 +91,7 @@ def test_a_worker_that_is_killed_while_the_input_is_read_is_no_fault_of_the_file
     marks.mkdir()
     spec = specification(tmp_path)
     with (
-        pytest.raises(MicroguardError, match=r"worker of Spark was ended") as caught,
+        pytest.raises(MicroguardError, match=r"worker of Spark was killed") as caught,
         without_values_of_records(),
         translate_read_errors(spec),
     ):
@@ -106,7 +106,7 @@ def test_a_worker_that_is_killed_while_the_input_is_read_is_no_fault_of_the_file
         ("java.lang.OutOfMemoryError: Java heap", "memory"),
         (
             "IllegalStateException: Cannot call methods on a stopped SparkContext.",
-            "session of Spark was stopped",
+            "stopped the Spark session",
         ),
         (
             "SparkException: \nError from python worker:\n  ModuleNotFoundError: Ilse\n",
@@ -141,9 +141,15 @@ def test_a_machine_that_is_lost_while_the_input_is_read_is_no_fault_of_the_file(
             PySparkException("x: java.nio.file.InvalidPathException: Malformed input: /Ilse"),
             "LC_ALL to C.UTF-8",
         ),
-        (PySparkException("org.apache.hadoop.security.AccessControlException: Ilse"), "may not read it"),
-        (PySparkException("java.io.FileNotFoundException: /Ilse (Permission denied)"), "may not read it"),
-        (PermissionError(13, "Ilse"), "may not read it"),
+        (
+            PySparkException("org.apache.hadoop.security.AccessControlException: Ilse"),
+            "has no permission to read it",
+        ),
+        (
+            PySparkException("java.io.FileNotFoundException: /Ilse (Permission denied)"),
+            "has no permission to read it",
+        ),
+        (PermissionError(13, "Ilse"), "has no permission to read it"),
         (PySparkException("Ilse"), "cannot be read as Parquet"),
     ],
 )

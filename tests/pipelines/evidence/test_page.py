@@ -203,8 +203,8 @@ def test_the_page_shows_how_small_counts_changed_if_there_were_any(tmp_path):
     part = {"sizes": [1, 100], "cells": [0, 4], "vanished": [0, 0], "records": [0, 0], "of_k_or_more": 0}
     section = {"1": part | {"transitions": kept}, "2": part | {"transitions": moved}}
     page = page_of(tmp_path, PLAIN | {"vanished": section})
-    assert "What small counts of dimension 1 became" not in page
-    matrix = page.split("What small counts of dimension 2 became")[1].split("</table>")[0]
+    assert "Published values of small counts of dimension 1" not in page
+    matrix = page.split("Published values of small counts of dimension 2")[1].split("</table>")[0]
     assert re.findall(r"<tr><td>(\d+\+?)</td>", matrix) == ["2", "11+"]
 
 
@@ -341,7 +341,7 @@ def test_every_table_has_a_caption_every_header_a_scope_and_every_part_a_link(tm
     anchors = re.findall(r'<h2 id="(part-\d+)">', page)
     assert re.findall(r'<a href="#(part-\d+)">', page) == anchors
     assert len(anchors) > 5
-    assert '<caption class="heard">What means give away</caption>' in page
+    assert '<caption class="heard">Disclosure by published means</caption>' in page
 
 
 def test_every_section_of_the_page_is_explained_in_plain_words(tmp_path):

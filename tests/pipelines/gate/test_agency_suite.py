@@ -57,14 +57,14 @@ def test_a_file_that_is_no_suite_is_refused(text, tmp_path):
         ),
         (between("age", minimum=0), "minimum: extra fields not permitted"),
         (between("age"), "cannot both be None"),
-        (between("age", min_value={"$PARAMETER": "low"}), "nobody gives one"),
+        (between("age", min_value={"$PARAMETER": "low"}), "microguard sets no parameters"),
         (between("height", min_value=0), "height is not declared"),
         (between("name", min_value=0), "name is an identifier"),
         (
             expectation("expect_table_columns_to_match_set", column_set=["age", "size"]),
             "size is not declared",
         ),
-        (expectation("unexpected_rows_expectation", unexpected_rows_query="SELECT 1"), "take it out"),
+        (expectation("unexpected_rows_expectation", unexpected_rows_query="SELECT 1"), "remove it"),
     ],
 )
 def test_an_expectation_that_cannot_be_judged_is_refused_before_a_record_is_read(fault, text, tmp_path):

@@ -8,8 +8,8 @@ from microguard.schemas.errors import InputRejected
 
 CANARY = "CANARY"
 FAULTY = {
-    "a lazy frame": polars.LazyFrame({"a": [CANARY]}).select(polars.col("a").cast(polars.Int64)),
-    "values of several types": pd.DataFrame({"a": [CANARY, 1.5]}),
+    "a lazy polars frame": polars.LazyFrame({"a": [CANARY]}).select(polars.col("a").cast(polars.Int64)),
+    "found several types": pd.DataFrame({"a": [CANARY, 1.5]}),
     "an integer beyond 64 bits": pd.DataFrame({"a": [2**70, 1]}, dtype=object),
     "two columns of one name": pd.DataFrame([[CANARY, 1]], columns=["a", "a"]),
 }

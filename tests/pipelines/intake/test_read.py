@@ -130,7 +130,7 @@ def _set(column, value):
 
 MALFORMED_INPUTS = {
     "no such file": _absent,
-    "not Parquet": _garbage,
+    "expected only Parquet files": _garbage,
     "cut off": _cut_off,
     "files of different types": _different_files,
     "a nested column": _nested,
@@ -217,6 +217,6 @@ def test_read_says_that_numbers_in_names_of_folders_are_text(spark, tmp_path):
         folder.mkdir(parents=True)
         part.drop(columns="age").to_parquet(folder / "part.parquet", index=False)
     with pytest.raises(
-        InputRejected, match=r"age is declared numeric and is string.*folders are text.*\(age\)"
+        InputRejected, match=r"age is declared numeric and is string.*Folder names are text.*\(age\)"
     ):
         read(spark, specification(tmp_path))

@@ -121,8 +121,8 @@ def test_a_limit_beyond_the_digits_of_a_decimal_changes_nothing(spark, tmp_path,
         ("top_code", 99.995, "at most 2 decimals"),
         ("bottom_code", 0.005, "at most 2 decimals"),
         ("round_to", 0.125, "at most 2 decimals"),
-        ("top_code", -5000, "every value of the column's type is beyond"),
-        ("bottom_code", 5000, "every value of the column's type is beyond"),
+        ("top_code", -5000, "expected a limit within the range of the column's type"),
+        ("bottom_code", 5000, "expected a limit within the range of the column's type"),
     ],
 )
 def test_a_recode_that_no_decimal_of_the_column_can_keep_is_refused(spark, tmp_path, key, value, message):

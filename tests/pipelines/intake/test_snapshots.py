@@ -146,7 +146,7 @@ def test_snapshot_of_iceberg_asks_for_the_metadata_file_unless_a_hint_or_a_singl
     current = current_metadata(folder)
     orphan = current.with_name(f"{int(current.name[:5]) + 1:05}-orphan.metadata.json")
     shutil.copy(current, orphan)  # as a commit that failed leaves it
-    with pytest.raises(InputRejected, match="its catalogue alone knows"):
+    with pytest.raises(InputRejected, match="only its catalogue knows"):
         snapshot_of(of(tmp_path))
     (folder / "metadata" / "version-hint.text").write_text(current.name)
     assert len(ids(snapshot_of(of(tmp_path)))) == len(expected)
@@ -178,7 +178,7 @@ def test_snapshot_of_refuses_a_damaged_table_without_naming_values(tmp_path):
 
 def test_snapshot_of_refuses_a_version_of_plain_files(tmp_path):
     persons(0, 9, "north").to_pandas().to_parquet(tmp_path / "table")
-    with pytest.raises(InputRejected, match="is no Delta or Iceberg table"):
+    with pytest.raises(InputRejected, match="expected a Delta or Iceberg table"):
         snapshot_of(of(tmp_path, version=1))
 
 

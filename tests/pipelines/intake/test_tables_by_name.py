@@ -59,9 +59,9 @@ def test_a_missing_table_and_a_catalogue_that_fails_are_refused_without_its_text
     ("source", "message"),
     [
         ({}, r"\[input\] path: found nothing"),
-        ({"path": "a", "table": "b.c"}, "no such key next to input.path"),
-        ({"path": "a", "catalog": "lake"}, "no such key without input.table"),
-        ({"table": "b.c", "format": "csv"}, "no such key for a table"),
+        ({"path": "a", "table": "b.c"}, "not applicable next to input.path"),
+        ({"path": "a", "catalog": "lake"}, "not applicable without input.table"),
+        ({"table": "b.c", "format": "csv"}, "not applicable to a table"),
         ({"table": "b.c", "catalog": "https://me:CANARY@host"}, "without user, password"),
     ],
 )

@@ -50,7 +50,7 @@ def test_population_units_are_counted_for_each_published_combination(kind, reque
     section = release.found["k_map"]["after"]
     assert (section["absent"], section["rare"]) == ((people == 0).sum(), people.isin([1, 2]).sum())
     assert section["absent"] > 0
-    assert "Held by few of the population" in (release.record / "report.html").read_text()
+    assert "Combinations that are rare in the population" in (release.record / "report.html").read_text()
 
 
 def test_limits_on_disclosure_apply_by_default(spark, tmp_path):

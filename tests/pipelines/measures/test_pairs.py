@@ -114,7 +114,7 @@ def test_special_uniques_are_those_of_region_and_nominal_variables(release):
 def test_the_page_shows_the_measures_and_the_release_does_not(release):
     _, _, areas = release
     page = (areas.record(areas.public.current()) / "report.html").read_text()
-    for heading in ("What changed", "Totals, means and quantiles", "Linked with the originals"):
+    for heading in ("What changed", "Totals, means and quantiles", "Linkage with the original records"):
         assert heading in page
     assert "__original" not in "".join(
         path.read_bytes().decode("latin-1")

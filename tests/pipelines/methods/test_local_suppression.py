@@ -95,7 +95,7 @@ def test_counts_of_local_suppression_agree_in_spark_duckdb_and_plain_python(spar
     assert group["smallest_class"] == smallest
     assert group.get("fewest_showing") == (None if missing == "category" else 3)
     page = (release / "report.html").read_text()
-    assert ("values are shown by at least" in page) == (missing == "any_value")
+    assert ("is compatible with at least" in page) == (missing == "any_value")
     assert ("cannot be distinguished by them" in page) == (missing == "category")
 
 
@@ -144,7 +144,7 @@ def test_specification_refuses_keys_that_local_suppression_ignores(tmp_path):
             SpecificationError, match="at most 63 quasi-identifiers with this method, found 64"
         ):
             spec_of(tmp_path, many)
-    with pytest.raises(SpecificationError, match="folders are counted by category"):
+    with pytest.raises(SpecificationError, match="records of a folder are counted by category"):
         specification(
             tmp_path,
             ROLES,

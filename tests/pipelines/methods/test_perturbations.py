@@ -96,7 +96,7 @@ def test_pram_is_published_as_measured_only_with_the_changed_shares(spark, tmp_p
     assert audit(release).passed
     manifest = json.loads((release / "manifest.json").read_text())
     assert manifest["guarantee"]["name"] == "measured only"
-    assert any("nearer to independence" in limit for limit in manifest["limits"])
+    assert any("less dependent than in the original records" in limit for limit in manifest["limits"])
     for folder in (release, areas.record(areas.public.current())):
         assert "No formal promise" in (folder / "report.html").read_text()
 
@@ -319,7 +319,7 @@ def test_specification_refuses_groups_and_kinds_that_a_perturbation_does_not_sup
             method=method,
             groups=[{"name": "a", "variables": ["sex"]}],
         )
-    with pytest.raises(SpecificationError, match=r"max_of_one_value: .*it has no clusters"):
+    with pytest.raises(SpecificationError, match=r"max_of_one_value: .*which has no clusters"):
         specification(
             tmp_path, roles | {"age": roles["sex"]}, method=method, quality={"max_of_one_value": 0.1}
         )

@@ -274,7 +274,7 @@ def test_specification_refuses_a_region_next_to_an_exchanged_area(tmp_path):
         ({"hierarchies": [["region"]]}, "and then further quasi-identifiers"),
         ({"hierarchies": [["sex", "age"]]}, "and then further quasi-identifiers"),
         ({"hierarchies": [[]]}, "and then further quasi-identifiers"),
-        ({"hierarchies": [["region", "ward"]]}, "none of geography"),
+        ({"hierarchies": [["region", "ward"]]}, "no level of geography"),
         ({"hierarchies": [["region", "income"]]}, "quasi-identifiers of kind nominal"),
         ({"risk_values": ["income"], "risk_threshold": 1.0}, "variables of role risk"),
         ({"risk_threshold": 1.0}, "with risk_values"),

@@ -85,7 +85,7 @@ def test_audit_finds_a_delta_table_of_which_another_writer_maps_the_columns(area
 def test_a_delta_table_is_in_its_folder_under_any_name_or_refused(tmp_path, name):
     areas = Areas.from_places(tmp_path / name / "persons", tmp_path / "evidence")
     if "#" in name:
-        with pytest.raises(ProtectionFailed, match="another one"):
+        with pytest.raises(ProtectionFailed, match="another folder"):
             publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     else:
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())

@@ -145,7 +145,7 @@ def test_a_failed_retention_keeps_the_publication_and_is_repeated(areas, monkeyp
         assert retained.left == (A,)
         answer = retained.added_to(CommandResult("Published", {"release_id": C}))
         assert answer.content == {"release_id": C, "not_withdrawn": [A]}
-        assert "Readers may still find them" in answer.text
+        assert "Readers may still find these releases" in answer.text
         assert areas.public.current() == C
         with pytest.raises(OSError):
             publish.finish_what_died(areas)
@@ -200,5 +200,5 @@ def test_keep_is_refused_unless_successive_releases_are_accepted(tmp_path):
     for keep in (0, -1, 1.5, True, "12"):
         with pytest.raises(SpecificationError, match=r"\[publish\] keep"):
             specification(tmp_path, publish=accepted | {"keep": keep})
-    with pytest.raises(SpecificationError, match=r"no such key, unless \[publish\] series"):
+    with pytest.raises(SpecificationError, match=r"not applicable unless \[publish\] series"):
         specification(tmp_path, publish={"keep": 12})

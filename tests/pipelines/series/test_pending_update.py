@@ -125,10 +125,10 @@ def test_a_killed_approval_is_complete_or_pending_again_and_never_forks_the_seri
         assert publish.published_already(areas, B)
     else:
         assert (areas.public.current(), areas.public.releases(), latest(areas)) == (A, [A], A)
-        with pytest.raises(GateRefused, match="waits for approval"):
+        with pytest.raises(GateRefused, match="has been pending approval"):
             refuse_beside_pending(areas, NAME, C)
-        approve(str(areas.record(B)), by="A. Steward", note="once more")
-        assert Ledger(areas).status(B).note == "once more"
+        approve(str(areas.record(B)), by="A. Steward", note="again")
+        assert Ledger(areas).status(B).note == "again"
     assert (areas.public.current(), latest(areas)) == (B, B)
     assert "is published already" in approve(str(areas.record(B)), by="A. Steward").text
 
@@ -152,7 +152,7 @@ def test_approval_is_refused_if_releases_of_the_source_were_published_since(area
     Ledger(areas).append(entry(C, name=name))
     published_elsewhere = Entry(**{**vars(entry(C, name=name)), "event": "published"})
     Ledger(areas).append(published_elsewhere)
-    with pytest.raises(GateRefused, match=rf"1 other release.*{C}.*Reject it"):
+    with pytest.raises(GateRefused, match=rf"1 other release.*{C}.*Reject the release"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == [A]
 

@@ -42,7 +42,7 @@ class Agency:
             return run(product(spec), Job(self.spark, spec, areas, Progress(quiet=True))).content
 
     def refused(self, *args, **sections):
-        with pytest.raises(GateRefused, match="published before") as refused:
+        with pytest.raises(GateRefused, match="of the same records") as refused:
             self.run(*args, **sections)
         return str(refused.value)
 

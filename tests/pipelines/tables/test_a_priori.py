@@ -34,11 +34,11 @@ def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("region,status\nx,safe\n", "not have"),
+        ("region,status\nx,safe\n", "expected codes of a cell"),
         ("region,status\nn,odd\n", "unknown status"),
-        ("region,status\nn,safe\nn,fixed\n", "twice"),
-        ("region,status,cost\nn,safe,-1\n", "no number"),
-        ("region\nn\n", "needs a column"),
+        ("region,status\nn,safe\nn,fixed\n", "repeated"),
+        ("region,status,cost\nn,safe,-1\n", "expected a number of at least 0"),
+        ("region\nn\n", "expected a column"),
     ],
 )
 def test_the_rejection_of_a_faulty_file_names_rows_and_no_values(

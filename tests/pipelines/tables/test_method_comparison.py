@@ -29,7 +29,7 @@ def test_a_table_of_counts_can_be_protected_by_every_method_with_the_keys_that_i
 
 
 def test_a_method_that_does_not_fit_the_table_is_refused():
-    with pytest.raises(SpecificationError, match="only numbers of contributors"):
+    with pytest.raises(SpecificationError, match="only unweighted numbers of contributors"):
         with_method(chosen(firms(1)), "rounding")
 
 

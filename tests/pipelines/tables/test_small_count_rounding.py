@@ -80,8 +80,8 @@ def test_the_guarantee_is_built_from_its_manifest_and_refuses_small_counts() -> 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (TABLE | {"method": "small_count_rounding", "base": 5}, "only numbers of contributors"),
-        (COUNTS | {"method": "small_count_rounding"}, "a base to round to"),
+        (TABLE | {"method": "small_count_rounding", "base": 5}, "only unweighted numbers of contributors"),
+        (COUNTS | {"method": "small_count_rounding"}, "a base for rounding"),
         (SMALL | {"base": 2}, "too small"),
         (SMALL | {"relax": ["adjacent"]}, "relax"),
     ],

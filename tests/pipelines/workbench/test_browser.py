@@ -30,7 +30,7 @@ def people(records=600):
 
 def figures(page):
     """Wait for figures of the specification as it is; return them by name."""
-    page.get_by_text("The figures are those of the specification as it is.").wait_for()
+    page.get_by_text("The figures describe the current specification.").wait_for()
     rows = page.locator("section[aria-labelledby=figures] tbody tr")
     return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows.all()}
 
@@ -86,7 +86,7 @@ def test_a_file_is_drafted_protected_and_approved_in_the_workbench(opened):
         page.get_by_role("button", name="Look up releases").click()
         page.get_by_text("Releases, oldest first").wait_for()
         page.get_by_role("button", name="Show what withdrawal means").click()
-        page.get_by_text("readers of current.json find no release").wait_for()
+        page.get_by_text("readers of current.json will find no release").wait_for()
         page.get_by_role("button", name="Withdraw it").wait_for()
     specification = read_specification(folder / "people.toml")
     assert specification.release.k == 5
@@ -115,7 +115,7 @@ def test_table_is_opened_compared_and_protected(tmp_path, protects):
         marked = page.locator("td.sensitive").all_inner_texts()
         assert len(marked) == 3
         assert all(each.startswith("▲") for each in marked)
-        page.get_by_label("p %: a contributor is known within p percent").fill("60")
+        page.get_by_label("p %: a contributor can be estimated to within p percent").fill("60")
         page.keyboard.press("Enter")
         page.get_by_text("44 cells, 6 of them sensitive").wait_for()
         page.get_by_role("button", name="Undo").click()
@@ -254,7 +254,7 @@ def test_a_replaced_file_is_reported_and_no_verb_runs(tmp_path):
         figures(page)
         people(500).to_parquet(tmp_path / "people.parquet", index=False)
         page.get_by_role("button", name="Protect", exact=True).click()
-        page.get_by_text("was replaced or changed since it was read").wait_for()
+        page.get_by_text("was replaced or changed after it was read").wait_for()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["people.parquet", "printed.txt"]
     assert SECRET not in printed.read_text()
 

@@ -283,7 +283,7 @@ def test_missing_patterns_of_many_variables_do_not_overflow():
 
 def test_categories_are_stated_to_be_clustered_as_nominal(data, folder):
     bands = {"age": {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}}
-    assert any("as nominal" in note for note in preview(data, specification(folder, variables=bands)).notes)
+    assert any("like nominal" in note for note in preview(data, specification(folder, variables=bands)).notes)
 
 
 def test_blocks_of_a_variable_with_many_codes_need_little_memory():
@@ -311,7 +311,7 @@ def test_groups_are_counted_and_clustered_one_by_one(data, folder):
     for name in found.losses:  # fewer variables are protected together
         assert found.losses[name].value < together.losses[name].value
     assert found.metrics.keys() == {LOSS, CHANGED}
-    assert any("Groups are protected one by one" in note for note in found.notes)
+    assert any("Groups are protected separately" in note for note in found.notes)
 
 
 def test_corrected_hierarchy_is_read_again(data, folder):

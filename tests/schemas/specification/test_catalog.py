@@ -16,7 +16,7 @@ def test_a_catalogue_needs_a_table_and_the_format_iceberg(tmp_path):
     for change, message in (
         ({"format": "parquet"}, r"\[publish\] format: found \"parquet\", allowed: iceberg"),
         ({"table": None}, r"\[publish\] table: found nothing"),
-        ({"catalog": None}, r"\[publish\] table: .* no such key without publish.catalog"),
+        ({"catalog": None}, r"\[publish\] table: .* not applicable without publish.catalog"),
         ({"table": "persons"}, r'such as "statistics.persons"'),
         ({"table": "statistics/persons.a"}, r'such as "statistics.persons"'),
     ):

@@ -62,7 +62,7 @@ def test_a_weight_is_a_finite_number_above_zero(weight: Any) -> None:
         (
             {"sex": NOMINAL, "hours": {"role": "other", "variable_weight": 2.0}},
             {},
-            r"hours.variable_weight: found 2.0, allowed: no such key, as only quasi-identifiers",
+            r"hours.variable_weight: found 2.0, but this key is not applicable, because only quasi",
         ),
         (
             {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
@@ -82,9 +82,9 @@ def test_a_weight_that_would_be_ignored_is_refused(
     ("variables", "method", "named"),
     [
         ({"age": {"role": "quasi_identifier", "kind": "ordinal"}}, {}, "age.order: .*lowest first"),
-        ({"age": ORDINAL | {"order": ["old"]}}, {}, "age.order: .*two categories or more"),
+        ({"age": ORDINAL | {"order": ["old"]}}, {}, "age.order: .*at least two categories"),
         ({"age": ORDINAL | {"order": ["old", "young", "old"]}}, {}, "age.order: .*each once"),
-        ({"age": ORDINAL | {"order": []}}, {}, "age.order: .*two categories or more"),
+        ({"age": ORDINAL | {"order": []}}, {}, "age.order: .*at least two categories"),
         ({"age": ORDINAL | {"kind": "nominal"}}, {}, 'age.order: .*unless kind is "ordinal"'),
         ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*next to bands"),
         ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),

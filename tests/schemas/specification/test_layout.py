@@ -22,25 +22,27 @@ def test_the_region_may_name_folders(name, tmp_path):
     "name", ["_region", ".region", "re gion", "a=b", "a/b", "a%b", "re\tgion", "r" * 101]
 )
 def test_a_name_that_readers_take_for_another_is_refused(name, tmp_path):
-    with pytest.raises(SpecificationError, match="begins with a letter or digit: it names folders"):
+    with pytest.raises(
+        SpecificationError, match="begins with a letter or digit, because folders are named by it"
+    ):
         of_region(name, tmp_path)
 
 
 def test_a_name_that_differs_from_another_in_capitals_alone_is_refused(tmp_path):
-    with pytest.raises(SpecificationError, match="capitals or not"):
+    with pytest.raises(SpecificationError, match="ignoring case"):
         of_region("region", tmp_path, Region={"role": "other"})
     of_region("region", tmp_path, Region={"role": "identifier"})
 
 
 def test_partition_by_is_refused_without_a_region(tmp_path):
     roles = ROLES | {"region": {"role": "other"}}
-    with pytest.raises(SpecificationError, match="as no variable has the role region"):
+    with pytest.raises(SpecificationError, match="because no variable has the role region"):
         specification(tmp_path, roles, publish={"partition_by": "region"})
 
 
 @pytest.mark.parametrize("table", ["delta", "iceberg"])
 def test_a_delta_or_iceberg_table_has_no_partition_folders_and_may_have_a_csv(table, tmp_path):
-    with pytest.raises(SpecificationError, match=f"where publish.format is {table}"):
+    with pytest.raises(SpecificationError, match=f"if publish.format is {table}"):
         specification(tmp_path, publish={"partition_by": "region", "format": table})
     assert specification(tmp_path, publish={"csv": True, "format": table}).publish.csv
 

@@ -55,7 +55,7 @@ def test_and_binds_before_or_and_brackets_before_both():
         ("(age = 1", 'where ")" is expected'),
         ("__import__('os')", '"(" where'),
         ("age = 1; drop", "position 8"),
-        ("not " * 60 + "a = 1", "inside of each other"),
+        ("not " * 60 + "a = 1", "nested"),
     ],
 )
 def test_an_invalid_rule_is_refused_with_what_was_expected(text, message):

@@ -98,7 +98,7 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
     ("table", "named"),
     [
         (TABLE | {"tables": []}, "tables"),
-        (TABLE | {"tables": [["a21", "a21"]]}, "none twice in a table"),
+        (TABLE | {"tables": [["a21", "a21"]]}, "each only once in a table"),
         (TABLE | {"tables": [["a21"], ["a21"]]}, "each table once"),
         (TABLE | {"tables": [["a21", "a10"]]}, "one dimension of a hierarchy"),
         (TABLE | {"tables": [["firm"]]}, "firm"),
@@ -117,10 +117,10 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (TABLE | {"code_widths": {"a21": [1, 2]}}, "code_widths"),
         (TABLE | {"code_widths": {"region": [2, 1]}}, "ascending"),
         (TABLE | {"request": "firm"}, "request"),
-        (TABLE | {"request": "a10", "waiver": "a10", "requests": {"1": 70}}, "only those who ask"),
+        (TABLE | {"request": "a10", "waiver": "a10", "requests": {"1": 70}}, "those who request it"),
         (TABLE | {"waived": ["1"]}, "without table.waiver"),
         (CELLS | {"holding": "firm"}, "finished cells"),
-        (COUNTS | {"holding": "a10"}, "no such key for counts"),
+        (COUNTS | {"holding": "a10"}, "not applicable to counts"),
         (TABLE | {"costs": "firms"}, "costs"),
         (TABLE | {"speed": 3}, "speed"),
         (TABLE | {"mode": "atleast"}, "at-least"),
@@ -132,7 +132,7 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (CELLS | {"lower_protection": "firms"}, "upper_protection"),
         (CELLS | {"parents": {"a21": {"A": "B", "B": "A"}}}, "circle"),
         (CELLS | {"parents": {"a10": {"A": "B"}}}, "a10"),
-        (TABLE | {"method": "rounding", "base": 5}, "only numbers of contributors"),
+        (TABLE | {"method": "rounding", "base": 5}, "only unweighted numbers of contributors"),
         (COUNTS | {"method": "rounding"}, "a base to round to, 3 or more"),
         (COUNTS | {"method": "rounding", "base": 2}, "a cell would show that it is too small"),
         (COUNTS | {"method": "rounding", "base": 4, "minimum_frequency": 5}, "5 (the minimum frequency)"),
@@ -149,13 +149,13 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (COUNTS | {"largest_noise": 5}, "with method adjustment, but with cell_key"),
         (NOISY | {"noise_variance": 25.0}, "less than 25, the square"),
         (NOISY | {"largest_noise": 2}, "3 (the minimum frequency) or more"),
-        (NOISY | {"noise_table": "p.txt", "noise_variance": 2.0}, "no such key next to noise_table"),
+        (NOISY | {"noise_table": "p.txt", "noise_variance": 2.0}, "not applicable next to noise_table"),
         (COUNTS | {"noise_table": "p.txt"}, "with method adjustment, but with cell_key"),
-        (NOISY | {"minimum_frequency": 1}, "there is nothing to hide"),
+        (NOISY | {"minimum_frequency": 1}, "minimum frequency of 1 protects nothing"),
         (NOISY | {"effort": "fast"}, "but with adjustment or rounding"),
         (NOISY | {"capacity": 50.0}, "with method cell_key"),
-        (NOISY | {"zeros": "omit"}, "zeros must look alike"),
-        (NOISY | {"tau_argus": True}, "totals do not add up"),
+        (NOISY | {"zeros": "omit"}, "zeros must look the same"),
+        (NOISY | {"tau_argus": True}, "totals are not additive"),
         (NOISY | {"quality": {"max_gap": 0.1}}, "with method cell_key, but with adjustment or rounding"),
         (NOISY | {"base": 5}, "but with rounding"),
         (NOISY | {"weighted": True}, "a key belongs to a record"),
@@ -167,8 +167,8 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (PARTS | {"parts": {"market": ["firms"]}}, "two or more columns, each once"),
         (PARTS | {"parts": {"market": ["firms", "turnover"]}}, "two or more columns, each once"),
         (PARTS | {"parts": {"market": ["firms", "a10"]}}, "a10"),
-        (PARTS | {"kind": "frequency", "value": None}, "unless records are added up"),
-        (CELLS | {"tables": [["a21", "market"]], "parts": PARTS["parts"]}, "unless records are added up"),
+        (PARTS | {"kind": "frequency", "value": None}, "unless records are summed"),
+        (CELLS | {"tables": [["a21", "market"]], "parts": PARTS["parts"]}, "unless records are summed"),
     ],
 )
 def test_the_refusal_of_a_faulty_table_names_the_key(table: dict[str, Any], named: str) -> None:
@@ -193,9 +193,9 @@ def test_noise_by_cell_keys_needs_units_and_nothing_else() -> None:
 
 def test_a_table_is_published_as_parquet_only() -> None:
     publish = {"path": "lake", "evidence": "evidence"}
-    with pytest.raises(SpecificationError, match="parquet, as a table"):
+    with pytest.raises(SpecificationError, match="parquet, the only format of tables"):
         build(TABLE, publish=publish | {"format": "delta"})
-    with pytest.raises(SpecificationError, match="tables are published in their own files") as refused:
+    with pytest.raises(SpecificationError, match="tables are published in files of their own") as refused:
         build(TABLE, publish=publish | {"partition_by": "region", "csv": True})
     assert [key in str(refused.value) for key in ("[publish] partition_by", "[publish] csv")] == [True, True]
 
@@ -233,11 +233,11 @@ def test_a_column_called_status_is_refused_with_suppression() -> None:
     variables = {"status": {"role": "other"}, "turnover": {"role": "sensitive", "kind": "numeric"}}
     dimension = {"value": "turnover", "tables": [["status"]], "p_percent": 10}
     assert build(dimension, variables=variables).table is not None
-    with pytest.raises(SpecificationError, match=r"(?s)table.*tables.*the statuses of the cells"):
+    with pytest.raises(SpecificationError, match=r"(?s)table.*tables.*the column of cell statuses"):
         build(dimension | {"method": "suppression"}, variables=variables)
     value = {"value": "status", "tables": [["region"]], "p_percent": 10, "method": "suppression"}
     variables = {"region": {"role": "region"}, "status": {"role": "sensitive", "kind": "numeric"}}
-    with pytest.raises(SpecificationError, match=r"(?s)table.*value.*the statuses of the cells"):
+    with pytest.raises(SpecificationError, match=r"(?s)table.*value.*the column of cell statuses"):
         build(value, variables=variables)
 
 

@@ -215,7 +215,7 @@ def test_arguments_that_do_not_fit_are_refused():
     codes, counts = keys_of([[0, 0], [0, 1]])
     with pytest.raises(InvalidParameter, match="at least k = 3 records"):
         suppress(codes, counts, 3)
-    with pytest.raises(InvalidParameter, match="one above 0"):
+    with pytest.raises(InvalidParameter, match="a number above 0"):
         suppress(codes, counts, 2, weights=np.zeros(2))
     with pytest.raises(InvalidParameter, match="category or any_value"):
         suppress(codes, counts, 2, missing="none")

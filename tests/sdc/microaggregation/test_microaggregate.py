@@ -343,7 +343,7 @@ def test_deprecated_keywords_of_an_algorithm_warn_and_mean_its_parameters():
         ("k-ward", "ranking", "md", KWardParameters("maximum-distance")),
         ("vmdav", "gain", 1.1, VmdavParameters(1.1)),
     ):
-        with pytest.warns(DeprecationWarning, match=rf"{keyword} is deprecated .* give parameters="):
+        with pytest.warns(DeprecationWarning, match=rf"{keyword} is deprecated .* use parameters="):
             named = microaggregate(records, 3, algorithm=name, **{keyword: value})
         assert (
             named.labels == microaggregate(records, 3, algorithm=name, parameters=parameters).labels

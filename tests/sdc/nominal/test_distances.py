@@ -129,9 +129,9 @@ def test_distances_refuse_invalid_definitions():
         partition(frame, 3, distances={"income": Ordinal()})
     with pytest.raises(InvalidParameter, match="not in its tree"):
         partition(frame, 3, distances={"activity": Hierarchical({"a1": ("a",)})})
-    with pytest.raises(InvalidParameter, match="one a level"):
+    with pytest.raises(InvalidParameter, match="one per level"):
         Hierarchical({"a1": ("a",), "b1": ("b", "all")})
-    with pytest.raises(InvalidParameter, match="two others"):
+    with pytest.raises(InvalidParameter, match="a code with two"):
         Hierarchical({"a1": ("a", "x"), "a2": ("a", "y")})
     with pytest.raises(InvalidParameter, match="weight"):
         Ordinal(weight=0)

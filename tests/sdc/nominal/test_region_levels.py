@@ -122,13 +122,13 @@ def test_maximum_error_and_weight_apply_to_the_named_table():
 
 def test_region_levels_refuse_invalid_regions():
     frame = country()
-    with pytest.raises(InvalidParameter, match="finest first"):
+    with pytest.raises(InvalidParameter, match="from fine to coarse"):
         anonymise(frame, 3, region=LEVELS[::-1])
     with pytest.raises(UnknownVariable):
         anonymise(frame, 3, region="state")
-    with pytest.raises(InvalidParameter, match="no region"):
+    with pytest.raises(InvalidParameter, match="a record without one"):
         anonymise(frame.assign(district=None), 3, region=LEVELS)
-    with pytest.raises(InvalidParameter, match="two levels"):
+    with pytest.raises(InvalidParameter, match="found two"):
         anonymise(frame, 3, [tuple(LEVELS)], region=LEVELS)
     with pytest.raises(InvalidParameter, match="names of control tables"):
         anonymise(frame, 3, 1, region=LEVELS, max_absolute_error={("age", "sex"): 2})

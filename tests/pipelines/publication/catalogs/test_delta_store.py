@@ -212,7 +212,7 @@ def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):
     storage = areas.public.storage
     (copy,) = [name for name in storage.list_files("delta") if SECOND in name]
     storage.put(copy, storage.get(copy).content + b"x")
-    with pytest.raises(GateRefused, match="is not the file of the release"):
+    with pytest.raises(GateRefused, match="differs from the file of the release"):
         verify(areas.public.name)
 
 
@@ -233,7 +233,7 @@ def test_a_publication_is_undone_if_a_copy_is_not_the_file_of_the_release(areas,
 
     put(areas)
     monkeypatch.setattr(delta_store.obstore, "copy", torn)
-    with pytest.raises(ProtectionFailed, match="is not the file of the release"):
+    with pytest.raises(ProtectionFailed, match="differs from the file of the release"):
         put(areas, SECOND, FEWER)
     assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
 

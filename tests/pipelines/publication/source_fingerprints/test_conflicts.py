@@ -208,7 +208,7 @@ def test_the_joint_audit_lists_releases_of_the_same_records_under_another_source
     agency.publish(C, LESS, name="people", lake="third", successive="accept")
     spec = specification(agency.folder)
     assert [entry.release_id for entry in releases_of(agency.areas(), spec)] == [A, C]
-    with pytest.raises(GateRefused, match=rf"under another source as {C} \('people'"):
+    with pytest.raises(GateRefused, match=rf"under another source, as {C} \('people'"):
         audit_source(spec)
 
 
@@ -227,7 +227,7 @@ def test_the_joint_audit_lists_releases_of_other_areas_of_a_shared_ledger(tmp_pa
     north.publish(A, FINGERPRINT)
     south.publish(B, LESS, name="people", successive="accept")
     publish = {"path": "lake", "evidence": "evidence", "ledger": "../shared"}
-    with pytest.raises(GateRefused, match=rf"under another source as {B} .*south/lake/{B}"):
+    with pytest.raises(GateRefused, match=rf"under another source, as {B} .*south/lake/{B}"):
         audit_source(specification(north.folder, publish=publish))
 
 

@@ -46,7 +46,7 @@ def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
     areas = Areas.from_places(bucket, tmp_path / "evidence")
     areas.public.require_writable()
     publish.publish(staged(areas), manifest(), areas, entry())
-    assert "keeps what its manifest promises" in verify(bucket).text
+    assert "fulfils what its manifest promises" in verify(bucket).text
     publish.publish(staged(areas, SECOND), manifest(SECOND), areas, entry(SECOND), accepted=True)
     assert areas.public.current() == SECOND
     with areas.public.lock():
@@ -120,7 +120,7 @@ def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder
         *files["bucket"]
     }
     verified = verify(bucket).text
-    assert "keeps what its manifest promises" in verified
+    assert "fulfils what its manifest promises" in verified
     assert "partitions: in each of them" in verified
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))  # another machine
     again, _ = run(spark, spec, ())

@@ -85,7 +85,7 @@ def test_new_cells_next_to_published_ones_are_refused_unless_a_steward_accepts_t
     listed = new_cells(cells, table, cells.units, None, ORIGIN)
     elsewhere = replace(listed[0], codes=(("size", "small"),))
     assert standing_counts(cells, table, [*listed, elsewhere], accepted=False).published.all()
-    with pytest.raises(StandingValueFails, match="follow from all tables together"):
+    with pytest.raises(StandingValueFails, match="All tables together may disclose"):
         standing_counts(cells, table, [*listed[1:], elsewhere], accepted=False)
     assert not standing_counts(cells, table, [*listed[1:], elsewhere], accepted=True).published.all()
 

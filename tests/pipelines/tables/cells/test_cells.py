@@ -65,8 +65,8 @@ def test_shared_cells_of_linked_tables_occur_once():
     [
         ([*ROWS, ROWS[4]], InvalidParameter, "entry 18"),
         (ROWS[1:], InputRejected, "no margin above"),
-        ([*ROWS, ("Y", "x1", "l", 1)], InputRejected, "does not nest"),
-        ([*ROWS, ("Total", "x1", "l", 1)], InputRejected, "below a total"),
+        ([*ROWS, ("Y", "x1", "l", 1)], InputRejected, "is not nested"),
+        ([*ROWS, ("Total", "x1", "l", 1)], InputRejected, "but a total in"),
     ],
     ids=["a cell twice", "a margin missing", "two parents", "a code below a total"],
 )

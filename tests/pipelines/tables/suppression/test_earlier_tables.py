@@ -93,7 +93,7 @@ def test_a_linked_table_of_a_source_whose_suppressed_values_were_revised_is_refu
     office = SuppressingOffice(tmp_path)
     office.publish(cells_of_firms(frame, first), first)
     frame.loc[[0, 4], "turnover"] += [7.0, -7.0]  # of the suppressed cells A and B, in the same region
-    with pytest.raises(GateRefused, match=r"published before, by release0: .* does not add up"):
+    with pytest.raises(GateRefused, match=r"published before, by release0: .* found a difference"):
         office.publish(cells_of_firms(frame, second), second)
 
 

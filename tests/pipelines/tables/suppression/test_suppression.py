@@ -126,7 +126,7 @@ def test_a_zero_with_a_safety_range_is_protected_upwards(tmp_path):
     [
         ({"costs": "unit"}, "costs: .*value, number, contributors"),
         ({"relax": ["capacities"]}, "relax"),
-        ({"mode": "exact"}, "no such key with method suppression"),
+        ({"mode": "exact"}, "not applicable with method suppression"),
         ({"attackers": ["single"]}, "outsider"),
         ({"attackers": ["outsider", "spy"]}, "attackers"),
         ({"holding": "firm"}, "holding"),
@@ -140,7 +140,7 @@ def test_keys_that_suppression_does_not_heed_are_refused(table, refused):
 
 def test_keys_of_suppression_are_refused_with_other_methods():
     for key, value in (("attackers", ["outsider"]), ("costs", "value"), ("quality", {"max_suppressed": 0.1})):
-        with pytest.raises(SpecificationError, match=r"no such key with method adjustment|costs"):
+        with pytest.raises(SpecificationError, match=r"not applicable with method adjustment|costs"):
             specification(firms(1), {"value": "turnover", "tables": [["activity", "region"]], key: value})
 
 
@@ -182,7 +182,7 @@ def test_the_limits_of_a_suppressed_table_name_the_attackers_that_were_counted()
     _, spec = finished()
     every = table_method(spec).product().guarantee
     assert "It was not counted" not in every.limits[0]
-    assert "The cells came with numbers of contributors" in every.limits[0]
+    assert "The input contained numbers of contributors" in every.limits[0]
     assert SuppressedTable.from_manifest({"method": every.method()}) == every
     readers = SuppressedTable(("outsider",)).limits[0]
     assert "counted for every reader. It was not counted for whoever alone" in readers

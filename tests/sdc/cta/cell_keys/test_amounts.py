@@ -141,7 +141,7 @@ def test_possible_noise_is_that_of_all_keys():
         ([(0, 0, 1), (1, 0, 0.5), (1, 2, 0.4)], "row 1 .* add up to 1"),
         ([(0, 0, 1), (1, 0, 0.4), (1, 2, 0.6)], "row 1 .* mean 0"),
         ([(0, 0, 1), (1, 0, 0.5), (1, 2, 0.5), (5, 5, 0.5), (5, 5, 0.5)], "row 5 .* expected noise"),
-        ([(0, 0, 1), (1, -1, 0.5), (1, 3, 0.5)], "no negative"),
+        ([(0, 0, 1), (1, -1, 0.5), (1, 3, 0.5)], "found a negative one"),
         ([(0, 1, 0.5), (1, 1, 1)], "row 0"),
         ([(0, 0, 1)], "a row above 0"),
         ([(1, 1, 1), (2, 2, 1)], "0 for 0"),
@@ -244,7 +244,7 @@ def test_the_posterior_shows_that_trying_all_draws_discloses_amounts_of_many_dig
                 level = np.array([0.005 * values[0]])
                 averaged.append(linked_within_level(shown, relations, np.array([0]), level)[0])
             else:
-                assert found < 0.6, "few digits leave many combinations"
+                assert found < 0.6, "with few digits, more combinations"
     assert right["large"] > 17, "the control must be undone"
     assert right["small"] < 10
     assert np.mean(averaged) < 0.4, "averaging alone does not see it"

@@ -229,12 +229,12 @@ def test_annealed_rounding_relaxes_few_totals_and_no_internal_cell():
 def test_controlled_rounding_refuses_fractions_repeated_names_and_kept_statistics():
     table = grid_table(np.ones((2, 2)), 3)
     with_statistic = replace(table, quality=kept_mean(table.values, [0, 1]))
-    with pytest.raises(InvalidParameter, match="remove the kept statistics"):
+    with pytest.raises(InvalidParameter, match="remove the other preserved statistics"):
         controlled_rounding(with_statistic, 3, KEY, names(table.cells))
-    with pytest.raises(InvalidParameter, match="not distinct"):
+    with pytest.raises(InvalidParameter, match="expected distinct names"):
         controlled_rounding(table, 3, KEY, ["cell"] * table.cells)
     halves = of_counts(np.array([1.0, 0.5, 0.5]), np.array([[-1.0, 1, 1]]), 3)
-    with pytest.raises(InvalidParameter, match="not a count"):
+    with pytest.raises(InvalidParameter, match="expected whole numbers"):
         controlled_rounding(halves, 3, KEY, names(3))
-    with pytest.raises(InvalidParameter, match="must be 2 or more"):
+    with pytest.raises(InvalidParameter, match="expected at least 2"):
         controlled_rounding(table, 1, KEY, names(table.cells))

@@ -133,10 +133,10 @@ def test_readers_know_large_counts_and_are_left_with_the_base_for_small_ones():
 
 
 def test_linked_tables_and_small_bases_are_refused():
-    with pytest.raises(InvalidParameter, match="base must be 2"):
+    with pytest.raises(InvalidParameter, match="base: expected at least 2"):
         rounded(np.array([[2, 3]]), base=1)
     lines = np.array([[-1.0, 1, 1, 0, 0], [-1, 0, 0, 1, 1]])
     none = np.zeros(5)
     linked = CellTable(np.array([5.0, 2, 3, 1, 4]), lines, none > 0, none, none, none, none)
-    with pytest.raises(InvalidParameter, match="two breakdowns share a total"):
+    with pytest.raises(InvalidParameter, match="two breakdowns have a common total"):
         with_room_for_small_counts(linked, 5)

@@ -189,9 +189,9 @@ def test_kept_statistics_convert_to_variables_and_last_digits():
 def test_quality_refuses_invalid_statistics():
     with pytest.raises(InvalidParameter, match="constant"):
         kept_slope([1.0, 1, 1], [0, 1, 2])
-    with pytest.raises(InvalidParameter, match="each position once"):
+    with pytest.raises(InvalidParameter, match="each only once"):
         kept_mean([1.0, 2], [0, 0])
-    with pytest.raises(InvalidParameter, match="must contain 0"):
+    with pytest.raises(InvalidParameter, match="expected least <= 0 <= most"):
         Quality(np.ones((1, 4)), np.array([1.0]), np.array([2.0]))
     with pytest.raises(ShapeMismatch):
         three_cells(kept_mean([10.0, 20], [0, 1]))

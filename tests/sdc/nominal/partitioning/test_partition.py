@@ -114,7 +114,7 @@ def test_partition_refuses_invalid_arguments() -> None:
         partition(frame.head(2), 3)
     with pytest.raises(TooFewRecords):
         partition(frame.head(0), 3)
-    with pytest.raises(InvalidParameter, match="k must be"):
+    with pytest.raises(InvalidParameter, match="k: expected"):
         partition(frame, 1)
     with pytest.raises(InvalidParameter, match="effort"):
         partition(frame, 3, effort="lazy")
