@@ -1,4 +1,4 @@
-"""Swapping and cell keys in one specification: the counts are those of the swapped records, with noise."""
+"""Tests of swapping with cell keys in one specification: noisy counts of the swapped records."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_counts_of_swapped_households_are_published_with_noise(adjusted, spark, 
     assert any("exchanged their area" in limit for limit in manifest["limits"])
 
 
-def test_swapped_counts_need_swapping_and_cell_keys(tmp_path):
+def test_swapped_counts_require_swapping_and_cell_keys(tmp_path):
     with pytest.raises(SpecificationError, match=r"\[method\] name.*swapping, as table.swapped"):
         spec_of(tmp_path, method={"name": "microaggregation"})
     with pytest.raises(SpecificationError, match=r"swapped.*but with cell_key"):
