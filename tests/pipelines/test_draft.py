@@ -1,4 +1,4 @@
-"""Drafts are valid for their file, guess cautious roles, and contain no value of the file."""
+"""Tests of drafts: valid for their file, with cautious roles, and without values of the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def drafted(path: Path) -> dict[str, Any]:
 
 
 def roles(content: dict[str, Any]) -> dict[str, str]:
-    """Return the role of each variable, or the kind if it is a quasi-identifier or of no special role."""
+    """Return the role of each variable, or the kind of a quasi-identifier or a variable without a special
+    role.
+    """
     found = {}
     for name, each in content["variables"].items():
         plain = each["role"] in ("quasi_identifier", "other") and "kind" in each

@@ -1,4 +1,4 @@
-"""Bounds of a file follow from the bounds of its blocks."""
+"""Tests that the bounds of a file follow from the bounds of its blocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_certified_counts_blocks_records_and_the_gap_of_the_file():
     assert certified.gap == pytest.approx(1 - 7 / 12)
 
 
-def test_certified_of_blocks_without_loss_has_no_gap():
+def test_certified_gap_of_blocks_without_loss_is_zero():
     assert Certified.of([_report(30, 0.0, 0.0)]) == Certified(1.0, 1.0, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""A job called again after an upgrade of a solver: its release is found, or a second one is refused."""
+"""Tests of a repeated job after a solver upgrade: its release is found, or a second release is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def made_from(software: dict[str, str] | None = NOW, **table: Any) -> dict[str, 
 
 
 def chosen(**table: Any) -> Specification:
-    """A specification whose releases have the name of `entry`."""
+    """Return a specification whose releases have the name of `entry`."""
     found = build({**TABLE, **table})
     return found.model_copy(update={"release": found.release.model_copy(update={"name": "persons"})})
 

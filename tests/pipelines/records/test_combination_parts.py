@@ -1,4 +1,5 @@
-"""Combinations in parts: one answer for every partitioning, and no record lost on the way."""
+"""Tests of key combinations in partitions: the result is equal for every partitioning, and no record is lost.
+"""
 
 from collections import Counter
 
@@ -53,7 +54,7 @@ def asked_for(folder, **more):
 
 
 def divided(spark, frame, folder, asked):
-    """The parts of the combinations of a frame, protected; their report and the rows of their moves."""
+    """Protect the partitions of the key combinations of a frame; return the report and the rows of moves."""
     group = asked.clusterings[0]
     place = FolderStagingArea(folder)
     write_combinations(frame, group, asked, place, "combinations")
@@ -88,7 +89,7 @@ def test_moves_do_not_depend_on_partitions_or_row_order_and_equal_those_of_one_p
     assert report["clusters"] == np.count_nonzero(counts)
 
 
-def test_a_release_in_parts_is_k_anonymous_and_moves_no_record_between_regions(spark, tmp_path):
+def test_release_in_partitions_is_k_anonymous_and_moves_no_record_between_regions(spark, tmp_path):
     frame = persons()
     frame.to_parquet(tmp_path / "data")
     spec = asked_for(tmp_path)
@@ -103,14 +104,14 @@ def test_a_release_in_parts_is_k_anonymous_and_moves_no_record_between_regions(s
     assert ['"parts"' in each for each in work] == [True]
 
 
-def test_a_region_below_k_is_refused_with_its_number(spark, tmp_path):
+def test_region_below_k_is_refused_with_the_number_of_such_regions(spark, tmp_path):
     frame = pd.concat([persons(200), persons(1).assign(region="alone")])
     asked = asked_for(tmp_path)
     with pytest.raises(ProtectionFailed, match="at least k = 3 records each, found 1 with fewer"):
         divided(spark, spark.createDataFrame(frame), tmp_path, asked)
 
 
-def test_combinations_that_share_a_digest_end_the_run(spark, tmp_path):
+def test_key_combinations_with_equal_digests_end_the_run(spark, tmp_path):
     asked, folder = asked_for(tmp_path), tmp_path / "combinations"
     group = asked.clusterings[0]
     place = FolderStagingArea(tmp_path)

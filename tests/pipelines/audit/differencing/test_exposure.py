@@ -1,4 +1,4 @@
-"""Joint audit of small releases that can be solved by hand, and of random ones compared with brute force."""
+"""Tests of the joint audit of small releases solved by hand, and of random releases against brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Skipping repeated classes does not change the joint audit, for random safe and unsafe series."""
+"""Tests that skipping repeated classes leaves the joint audit unchanged, for random safe and unsafe series.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Linear relations among the measures of tables are recognised by the true values of their cells."""
+"""Tests of linear relations among the measures of tables: recognised by the original values of their cells.
+"""
 
 from types import SimpleNamespace
 
@@ -69,5 +70,5 @@ def test_a_year_is_the_sum_of_its_months_and_half_years_of_its_quarters():
     (found,) = relations(periods_of(q1=first, q2=second, h1=first + second))
     assert found.terms == (("amount", "h1"), ("amount", "q1"), ("amount", "q2"))
     assert list(relations(periods_of(**months))) == []
-    assert list(relations(periods_of(a=first, b=first))) == []  # cells that did not change
+    assert list(relations(periods_of(a=first, b=first))) == []  # these cells are unchanged
     assert list(relations(periods_of(y2026=sum(months.values()) + 1, **months))) == []

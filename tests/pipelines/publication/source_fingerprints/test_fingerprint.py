@@ -1,4 +1,4 @@
-"""Fingerprints computed in Spark do not depend on the type of a value in a file."""
+"""Tests that fingerprints computed in Spark do not depend on the type of a value in a file."""
 
 import pandas as pd
 import pytest
