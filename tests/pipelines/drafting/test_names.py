@@ -1,4 +1,4 @@
-"""Concepts of column names: a quantity is no code, and kilograms are no sampling weight."""
+"""Tests of concepts of column names: quantities are no codes, and kilograms are no sampling weight."""
 
 import pytest
 from microguard.pipelines.drafting.names import concepts_of

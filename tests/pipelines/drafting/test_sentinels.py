@@ -1,4 +1,4 @@
-"""Codes of missing numbers are detected by a gap, a negative sign or their frequency."""
+"""Tests of sentinels: codes of missing numbers are detected by a gap, a negative sign or their frequency."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_sentinels_returns_codes_separated_from_other_values(values, codes):
 
 
 def test_sentinels_asks_about_minus_one_next_to_zero():
-    """The age of a child born after the reference date is -1; as often as a missing value it is a code."""
+    """The age of a child born after the reference date is -1; if -1 is frequent, it is a missing code."""
     assert sentinels(*distinct_with_counts(*[*range(-1, 90)] * 4)) == ((), (-1,))
     assert sentinels(*distinct_with_counts(*[*range(90)] * 4, *[-1] * 30)) == ((-1,), ())
     assert sentinels(*distinct_with_counts(*[*range(16, 90)] * 4, *[-1] * 4)) == ((-1,), ())
