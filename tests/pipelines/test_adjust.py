@@ -79,7 +79,9 @@ def test_hierarchical_table_of_records_is_published_additive_and_protected(adjus
     page = Path(content["report"]).read_text()
     assert page.count("<svg") >= 3
     assert "Sensitive cells before and after" in page
-    assert adjusted(chosen)["release_id"] == content["release_id"], "the second run returns the release of the first run"
+    assert adjusted(chosen)["release_id"] == content["release_id"], (
+        "the second run returns the release of the first run"
+    )
 
 
 @pytest.mark.reference
@@ -110,7 +112,9 @@ def test_finished_table_is_protected_with_three_levels_in_one_column(adjusted, t
     cells = evidence(content)[1]
     nothing = (cells["original"] == 0) & cells["contributors"].between(1, 2)
     assert len(cells) == 414
-    assert len(frame) == 414 - nothing.sum() == 412, "a firm without turnover is not published as a single contributor"
+    assert len(frame) == 414 - nothing.sum() == 412, (
+        "a firm without turnover is not published as a single contributor"
+    )
     assert_adds_up(frame, ["size"], "tot")
     parents = chosen.table.parents["activity"]
     above = frame[frame["activity"] != "Total"].assign(
@@ -281,7 +285,9 @@ def test_refusals_of_tables_contain_no_value(adjusted, tmp_path, table, error, s
     assert not {"south", "west", "AB", "CE"} & set(re.findall(r"\w+", str(caught.value)))
 
 
-def test_records_of_a_table_are_checked_against_the_suite_of_the_agency_in_every_declared_column(adjusted, tmp_path):
+def test_records_of_a_table_are_checked_against_the_suite_of_the_agency_in_every_declared_column(
+    adjusted, tmp_path
+):
     limits = {"column": "hours", "max_value": 40}
     expectation = {"type": "expect_column_values_to_be_between", "kwargs": limits}
     (tmp_path / "suite.json").write_text(json.dumps({"name": "ours", "expectations": [expectation]}))

@@ -177,9 +177,7 @@ def test_change_sentence_warns_if_the_last_digits_reveal_adjusted_cells(
         ({"accept": {"max_grand_total_change": "the board"}}, None),
     ],
 )
-def test_grand_total_of_an_adjusted_table_is_limited_by_default(
-    quality: dict, limit: float | None
-) -> None:
+def test_grand_total_of_an_adjusted_table_is_limited_by_default(quality: dict, limit: float | None) -> None:
     table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "quality": quality})
     required = [each for each in table_requirements(table, True) if each.key.metric == "grand_total_change"]
     assert [each.at_most for each in required] == ([] if limit is None else [limit])

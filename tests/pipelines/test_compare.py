@@ -46,7 +46,9 @@ def test_compare_shows_more_loss_and_less_risk_for_a_larger_k(session, tmp_path)
 
 
 @pytest.mark.spark
-def test_compare_measures_choices_on_the_same_records_with_their_exceeded_limits(session, tmp_path, monkeypatch):
+def test_compare_measures_choices_on_the_same_records_with_their_exceeded_limits(
+    session, tmp_path, monkeypatch
+):
     monkeypatch.setattr("microguard.pipelines.compare.SAMPLE", 120)
     persons(200).to_parquet(tmp_path / "data", index=False)
     without = ROLES | {"note": {"role": "identifier"}}

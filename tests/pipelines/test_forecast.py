@@ -1,5 +1,4 @@
-"""Tests that `check` predicts the refusals of `protect`, and that each proposed line corrects or accepts one.
-"""
+"""Tests that `check` predicts refusals of `protect`, and that each proposed line corrects or accepts one."""
 
 from __future__ import annotations
 

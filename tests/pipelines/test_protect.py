@@ -229,8 +229,7 @@ def with_odd_names(frame):
 
 @pytest.fixture(scope="module")
 def odd_nominal(spark, tmp_path_factory):
-    """Return originals and areas of a release with unusual column names and a timestamp among nominal values.
-    """
+    """Return originals and areas of a release with unusual column names and a nominal timestamp."""
     folder = tmp_path_factory.mktemp("odd")
     original = with_odd_names(persons(90))
     original["age"] = pd.to_datetime(original["age"], unit="D").astype("M8[ns]")

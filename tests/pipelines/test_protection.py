@@ -127,9 +127,7 @@ def test_table_of_a_catalogue_is_published_without_stopping_the_session(spark, t
     assert [len(each["outputs"]) for each in sent()] == [0, 0, 0, 1, 0, 0]
 
 
-def test_spark_frame_is_computed_once_and_a_refused_result_can_be_inspected_only(
-    spark, tmp_path
-):
+def test_spark_frame_is_computed_once_and_a_refused_result_can_be_inspected_only(spark, tmp_path):
     passes = spark.sparkContext.accumulator(0)
 
     def counted(batches):

@@ -131,7 +131,9 @@ COLUMNS = [
         ({"k": 3, "groups": [GROUP]}, [COLUMNS[0], COLUMNS[1] | {"role": "region"}]),
     ],
 )
-def test_audit_fails_for_a_k_anonymity_that_omits_a_protected_variable_of_the_manifest(areas, guarantee, columns):
+def test_audit_fails_for_a_k_anonymity_that_omits_a_protected_variable_of_the_manifest(
+    areas, guarantee, columns
+):
     assert failed_checks(areas, guarantee=guarantee, columns=columns) == ["guarantee"]
     areas.public.remove(ID)
     assert failed_checks(areas, guarantee={"k": 3, "groups": [GROUP]}, columns=COLUMNS) == []

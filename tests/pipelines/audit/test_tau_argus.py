@@ -35,7 +35,9 @@ def described(tmp_path, totals=(), statuses=None):
 
 @pytest.mark.parametrize("totals", [{}, {"region": "all"}])
 @pytest.mark.parametrize("statuses", [None, ["published", "suppressed", "published"]])
-def test_audit_accepts_tau_argus_files_equal_to_their_table_and_refuses_any_changed_cell(tmp_path, totals, statuses):
+def test_audit_accepts_tau_argus_files_equal_to_their_table_and_refuses_any_changed_cell(
+    tmp_path, totals, statuses
+):
     table = described(tmp_path, totals, statuses)
     path = tmp_path / "tau-argus/a.tab"
     whole = path.read_text()

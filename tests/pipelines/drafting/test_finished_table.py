@@ -69,8 +69,7 @@ def test_statuses_and_largest_contributions_are_recognised_by_their_values():
 
 @pytest.mark.parametrize("codes", [["F"] * 3, ["S"] * 3, ["N"] * 3, ["C", "D", "C"]])
 def test_column_that_does_not_distinguish_safe_from_sensitive_is_no_status(codes):
-    """SEX is F in a table of women, FREQ is S in a half-yearly table: as a status, all cells would be safe.
-    """
+    """As statuses, SEX (F) and FREQ (S) would make all cells of a table of women or half-years safe."""
     frame = pd.DataFrame({"a": ["_T", "x", "y"], "amount": ["9.5", "4.5", "5.0"], "SEX": codes})
     table = recognised(frame)
     assert table.status is None

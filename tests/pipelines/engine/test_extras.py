@@ -66,7 +66,8 @@ def test_releases_as_delta_or_iceberg_tables_need_the_extra_lake():
 
 def test_missing_extra_does_not_change_other_import_errors():
     assert missing_extra(ImportError("no such name", name="numpy")) is None
-    assert missing_extra(ImportError("cannot import name", name="duckdb")) is None  # this package is installed
+    # this package is installed
+    assert missing_extra(ImportError("cannot import name", name="duckdb")) is None
     assert missing_extra(ImportError("no name")) is None
 
 

@@ -84,9 +84,7 @@ def test_error_of_a_task_that_java_waited_for_is_named(spark) -> None:
     assert "Ilse" not in str(caught.value)
 
 
-def test_worker_killed_during_input_is_not_reported_as_an_input_error(
-    spark, tmp_path: Path
-) -> None:
+def test_worker_killed_during_input_is_not_reported_as_an_input_error(spark, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     spec = specification(tmp_path)
@@ -147,7 +145,9 @@ def test_executor_lost_during_input_is_not_reported_as_an_input_error(
         (PySparkException("Ilse"), "cannot be read as Parquet"),
     ],
 )
-def test_path_that_cannot_be_opened_is_not_reported_as_a_damaged_file(tmp_path: Path, error: Exception, said: str) -> None:
+def test_path_that_cannot_be_opened_is_not_reported_as_a_damaged_file(
+    tmp_path: Path, error: Exception, said: str
+) -> None:
     with pytest.raises(InputRejected, match=said) as caught, translate_read_errors(specification(tmp_path)):
         raise error
     assert "Ilse" not in str(caught.value)

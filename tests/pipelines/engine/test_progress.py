@@ -47,7 +47,9 @@ def test_progress_share_of_the_run_never_decreases(measured: Progress) -> None:
     assert shown == sorted(shown)
 
 
-def test_remaining_time_follows_from_the_progress_share(measured: Progress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_time_follows_from_the_progress_share(
+    measured: Progress, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = time.monotonic()
     monkeypatch.setattr(progress.time, "monotonic", lambda: now + 60)
     measured._start = now

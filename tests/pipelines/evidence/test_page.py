@@ -347,7 +347,8 @@ def test_page_has_a_caption_per_table_a_scope_per_header_and_a_link_per_part(tmp
 def test_page_explains_every_section_in_plain_words(tmp_path):
     folder = Path(evidence_page.__file__).parent / "sections"
     drawn = {path.stem for path in folder.glob("[!_]*.html")}
-    assert drawn - {"tables", "metrics"} == set(PLAIN_WORDS)  # these two sections continue the previous section
+    # these two sections continue the previous section
+    assert drawn - {"tables", "metrics"} == set(PLAIN_WORDS)
     assert set(TO_DO) <= drawn
     page = page_of(tmp_path)
     for name in ("loss", "dominance", "by_dimension"):

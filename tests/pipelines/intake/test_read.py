@@ -1,5 +1,4 @@
-"""Tests of reading inputs: records and types of valid files, and refusals of malformed files without values.
-"""
+"""Tests of reading inputs: records and types of valid files, refusals of malformed ones without values."""
 
 import datetime
 import decimal

@@ -137,7 +137,8 @@ def test_snapshot_of_iceberg_has_the_records_that_duckdb_recounts_from_its_files
         recounted = recount_iceberg(current, snapshot_id)
         assert sorted(zip(*records.values(), strict=True)) == recounted
     assert not [each for each in recounted if None in each]  # the renamed column has the values of both files
-    ignored = recount_iceberg(current, snapshots[-1], with_deletes=False)  # control: the records that the data files contain
+    # control: the records that the data files contain
+    ignored = recount_iceberg(current, snapshots[-1], with_deletes=False)
     assert len(ignored) - len(recounted) == 10
     assert ignored == recount_iceberg(current, snapshots[1]) != recounted
 

@@ -103,8 +103,7 @@ def test_missing_amounts_are_ignored_and_mostly_missing_columns_determine_nothin
 
 @pytest.mark.parametrize("seed", range(5))
 def test_amount_that_equals_another_for_some_records_determines_it(seed):
-    """A one-person household has the income of its person; a one-establishment enterprise has its turnover.
-    """
+    """Example: a one-person household has the income of its person."""
     values = amounts(seed=seed)
     alone = np.random.default_rng(seed).random(N) < 0.2
     household = np.where(alone, values["income"], values["income"] + values["rent"])

@@ -1,5 +1,4 @@
-"""Tests of the measures of records: limits follow from the specification, and report sections have a schema.
-"""
+"""Tests of the registry of measures: limits follow from the specification; report sections have a schema."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ TYPES = "region string, sex string, age smallint, weight double, second double"
 
 
 def records(n, seed):
-    """Return records with categories and second weights; some are missing and some second weights are zero.
-    """
+    """Return records with categories and second weights, some of them missing or zero."""
     rng = np.random.default_rng(seed)
     age = pd.array(rng.integers(18, 22, n), "Int16")
     age[rng.random(n) < 0.1] = pd.NA

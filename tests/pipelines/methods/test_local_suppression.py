@@ -1,5 +1,4 @@
-"""Tests of local suppression end to end: only values go missing, and k is met with both meanings of missing.
-"""
+"""Tests of local suppression end to end: only values go missing, and each meaning of missing satisfies k."""
 
 from __future__ import annotations
 

@@ -127,7 +127,8 @@ def test_rank_swapping_keeps_every_value_and_moves_none_beyond_its_window(spark,
 def test_limits_of_rank_ranges_are_absent_from_the_spark_plan(spark):
     tall = spark.createDataFrame([(0, 3.25), (1, 3.25), (0, 7.0), (0, 7.5)], "i int, x double")
     limit = f.lit(7.015625)
-    assert "7.015625" in tall.select(f.col("x") < limit)._jdf.queryExecution().toString()  # control: a literal is found in the plan
+    # control: a literal is found in the plan
+    assert "7.015625" in tall.select(f.col("x") < limit)._jdf.queryExecution().toString()
     limits = {0: np.array([3.25, 7.015625]), 1: np.array([1.0])}
     placed = rank_swapping._in_ranges(tall, limits)
     assert [row["range"] for row in placed.sort("i", "x").collect()] == [0, 1, 2, 1]
@@ -306,9 +307,7 @@ def test_attacker_without_the_key_of_pram_learns_only_the_probabilities_of_the_m
         ("pram", {"transitions": [["sex", "f", "m", 0.7], ["sex", "f", "x", 0.7]]}, "at most 1"),
     ],
 )
-def test_specification_refuses_invalid_parameters_of_a_perturbation(
-    method, parameters, message, tmp_path
-):
+def test_specification_refuses_invalid_parameters_of_a_perturbation(method, parameters, message, tmp_path):
     with pytest.raises(SpecificationError, match=message):
         chosen(tmp_path, method, **parameters)
 

@@ -1,5 +1,4 @@
-"""Tests of targeted record swapping: whole households move, only geography changes, no guarantee is stated.
-"""
+"""Tests of targeted record swapping: whole households move, only geography changes, no guarantee."""
 
 from __future__ import annotations
 
@@ -183,7 +182,9 @@ def test_exchanged_units_follow_from_levels_that_do_not_nest_and_supplied_risks(
     assert moved[at_risk.to_numpy()[home]].all()
     assert pd.Series(moved).groupby(home).first().sum() <= 2 * at_risk.sum()
     whole = [tuple(row) for row in frame[areas].drop_duplicates().to_numpy()]
-    assert set(map(tuple, after[areas].to_numpy())) <= set(whole), "a household receives all areas of one other household"
+    assert set(map(tuple, after[areas].to_numpy())) <= set(whole), (
+        "a household receives all areas of one other household"
+    )
     again = swapped(spark, spec, spark.createDataFrame(frame[::-1]).repartition(4))
     pd.testing.assert_frame_equal(after, again)
 

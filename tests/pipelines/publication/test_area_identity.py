@@ -119,8 +119,7 @@ def test_withdraw_refuses_while_the_area_is_not_mounted(released, record, place,
 
 @pytest.mark.parametrize("version", ["this", "before"])
 def test_withdraw_checks_the_area_even_if_the_ledger_says_withdrawn(released, record, version):
-    """Earlier versions left this state: the ledger says that the release is withdrawn, and its files exist.
-    """
+    """Earlier versions left this state: the ledger says withdrawn, and the files of the release exist."""
     if version == "before":
         _of_version_before(released)
     Ledger(released).append(replace(entry(), event="withdrawn", public=released.public.name))

@@ -1,5 +1,4 @@
-"""Tests of a public area in an object store: complete releases and one current release after kills and races.
-"""
+"""Tests of a public area in an object store: complete releases after kills and races, one of them current."""
 
 from __future__ import annotations
 

@@ -188,8 +188,7 @@ def test_files_of_a_killed_commit_are_removed_with_its_release(areas, table, mon
 
 
 def test_changes_are_the_difference_of_two_multisets_in_whole_files(tmp_path):
-    """Brute force: remaining files are subsets of the release; together with the written files they equal it.
-    """
+    """Brute force: remaining files are subsets of the release; with the written files they equal it."""
     random = np.random.default_rng(5)
     for case in range(8):
         before = [random.integers(0, 6, random.integers(1, 8)).tolist() for _ in range(3)]

@@ -87,8 +87,7 @@ def test_repeated_withdrawal_after_a_kill_withdraws_no_other_release(
 
 
 def test_withdraw_refuses_a_copy_of_a_release(released):
-    """The ledger would record a withdrawal and allow another publication, while the original remains public.
-    """
+    """The ledger would record a withdrawal and allow a publication, while the original remains public."""
     copy = released.public.folder.parent / "copy" / ID
     shutil.copytree(released.public.release(ID), copy)
     for place in (copy, copy.parent.parent / "nowhere" / ID):

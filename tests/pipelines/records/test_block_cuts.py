@@ -100,7 +100,8 @@ def skewed(kind: str) -> tuple[pd.DataFrame, dict]:
     ],
 )
 def test_no_block_exceeds_its_limit_and_clusters_do_not_depend_on_order(spark, tmp_path, monkeypatch, kind):
-    for name in ("LEAST_SAMPLED", "SAMPLED_PER_BLOCK"):  # so few records that trees built from samples are inaccurate
+    # so few records that trees built from samples are inaccurate
+    for name in ("LEAST_SAMPLED", "SAMPLED_PER_BLOCK"):
         monkeypatch.setattr(f"microguard.pipelines.records.blocks.{name}", 2)
     monkeypatch.setattr("microguard.pipelines.records.blocks.SPREAD", 0.0)
     frame, region = skewed(kind)

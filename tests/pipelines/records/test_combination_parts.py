@@ -1,5 +1,4 @@
-"""Tests of key combinations in partitions: the result is equal for every partitioning, and no record is lost.
-"""
+"""Tests of partitioned key combinations: equal results for every partitioning, and no lost record."""
 
 from collections import Counter
 

@@ -1,5 +1,4 @@
-"""Tests of corrected values: only whole classes get new values, and all updates together determine no value.
-"""
+"""Tests of corrected values: only whole classes get new values, and the updates determine no value."""
 
 from __future__ import annotations
 

@@ -33,8 +33,7 @@ def entry(release_id, kind="register", name=NAME):
 
 
 def made(areas, release_id, kind="register", nights=()):
-    """Return an update as a run leaves it before publication: staged, with its map and its sealed generation.
-    """
+    """Return an update as a run leaves it before publication: staged, with its map and sealed generation."""
     folder = areas.record(release_id)
     (folder / MEMBERS).mkdir(parents=True)
     (folder / MEMBERS / "members.json").write_text("{}")
@@ -112,7 +111,8 @@ def test_killed_approval_is_complete_or_pending_again_and_never_forks_the_series
 ):
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
-        if step == "remove_release":  # the run is killed again while it removes the remains of the first killed run
+        # the run is killed again while it removes the remains of the first killed run
+        if step == "remove_release":
             patched.setattr(publish, "_commit", kill)
         with pytest.raises(Killed):
             approve(str(areas.record(B)), by="A. Steward")

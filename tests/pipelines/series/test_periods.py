@@ -1,5 +1,4 @@
-"""Tests of periods: records are compared with tables of the same period, or of all periods if they have none.
-"""
+"""Tests of periods: records are compared with tables of their period, or of all periods without one."""
 
 from types import SimpleNamespace
 

@@ -56,7 +56,8 @@ def population(n=120):
             "sex": np.array(["f", "m"])[random.integers(0, 2, n)],
             "income": np.round(random.lognormal(7, 1, n), 2),
             "diagnosis": np.array(["a", "b", "c"])[random.integers(0, 3, n)],
-            "weight": random.uniform(1, 5, n),  # the note identifies rows, so that a reader can match rows across releases
+            # weights identify rows, so that a reader can match rows across releases
+            "weight": random.uniform(1, 5, n),
         }
     )
 
@@ -126,8 +127,7 @@ class Series:
 
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
-    """Run five updates, and two that are refused: one with other identifiers, one while an update is pending.
-    """
+    """Run five updates, and two refused ones: with other identifiers, and while an update is pending."""
     register = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
     first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
     register.reports = [register.night(first)]

@@ -97,7 +97,9 @@ def test_release_is_recognised_as_published_with_newer_software_and_another_limi
     assert report["release_id"] == agency.first
 
 
-def test_release_with_another_solver_is_refused_although_a_steward_accepts_other_releases(agency, monkeypatch):
+def test_release_with_another_solver_is_refused_although_a_steward_accepts_other_releases(
+    agency, monkeypatch
+):
     monkeypatch.setattr(identities, "deciding_versions", lambda: {"highspy": "0.1"})
     accepting = {"publish": {"path": "lake", "evidence": "evidence", "successive": "accept"}}
     with pytest.raises(GateRefused, match=r"only the versions .* highspy 0\.1 now"):

@@ -26,7 +26,8 @@ def release(tmp_path):
 def test_verified_map_is_trusted_while_nothing_changes(release):
     members, folder = release
     assert verified_before(members, checksums_of(folder), KEY) == "yes"
-    assert verified_before(members, None, KEY) == "yes"  # the release is withdrawn, so there are no files to compare with
+    # the release is withdrawn, so there are no files to compare with
+    assert verified_before(members, None, KEY) == "yes"
     (members / COMPARED).unlink()
     assert verified_before(members, checksums_of(folder), KEY) == "no"
 

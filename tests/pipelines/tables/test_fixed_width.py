@@ -68,7 +68,9 @@ def written(folder: Path, more: str = "", count: int = 400) -> pd.DataFrame:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("more", [ACCEPTED, 'method = "suppression"'], ids=["adjusted", "suppressed"])
-def test_fixed_width_records_with_metadata_of_tau_argus_are_protected_and_written_back(adjusted, tmp_path, more):
+def test_fixed_width_records_with_metadata_of_tau_argus_are_protected_and_written_back(
+    adjusted, tmp_path, more
+):
     frame = written(tmp_path, more)
     content = adjusted(read_specification(tmp_path / "release.toml"))
     release, evidence = Path(content["release"]), Path(content["report"]).parent

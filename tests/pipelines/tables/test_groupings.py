@@ -83,7 +83,8 @@ def test_cell_of_another_hierarchy_is_the_sum_of_its_codes_in_every_region():
     plain = cells_of(specification(hierarchies=[["a10", "a21"], ["macro", "branch"]])).tabulation.relations
     relations = cells.tabulation.relations
     assert not np.any(relations @ cells.units)
-    assert relations.shape[0] == plain.shape[0] + 3 * 4  # three branches, each in three regions and in their total
+    # three branches, each in three regions and in their total
+    assert relations.shape[0] == plain.shape[0] + 3 * 4
     named = [tuple(row) for row in cells.codes[["a21", "branch", "region"]].to_numpy()]
     ties = set()
     for line in relations[plain.shape[0] :]:

@@ -79,7 +79,9 @@ def last_digits_and_moves(decimals: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("decimals", "tells"), [(2, True), (0, False)], ids=["before", "as the data"])
-def test_last_digits_reveal_adjusted_cells_of_whole_numbers_only_with_more_digits_than_the_data(decimals, tells) -> None:
+def test_last_digits_reveal_adjusted_cells_of_whole_numbers_only_with_more_digits_than_the_data(
+    decimals, tells
+) -> None:
     """The attacker learns from half of the cells which last digits adjusted cells have."""
     digits, moved = last_digits_and_moves(decimals)
     assert 0.15 < moved.mean() < 0.9

@@ -1,5 +1,4 @@
-"""Tests of rounded counts: measured, verified, consistent with earlier releases, and refused with a reason.
-"""
+"""Tests of rounded counts: measured, verified, equal to earlier releases, refused with a reason."""
 
 from __future__ import annotations
 

@@ -85,7 +85,9 @@ def failures(
 @pytest.mark.parametrize(
     "known", ["", "region,branch,status,lower_protection,upper_protection\nx,r,sensitive,0,0\n"]
 )
-def test_sensitive_zero_without_a_protection_level_is_refused_before_protection(tmp_path: Path, known: str) -> None:
+def test_sensitive_zero_without_a_protection_level_is_refused_before_protection(
+    tmp_path: Path, known: str
+) -> None:
     specification, cells = two_way(tmp_path, known)
     with pytest.raises(InputRejected, match=r"no protection level.*table\.zero_safety_range") as caught:
         table_problem(cells, specification, KEY)

@@ -1,5 +1,4 @@
-"""Tests of groups of quasi-identifiers: each variable is in exactly one group after moves and role changes.
-"""
+"""Tests of groups of quasi-identifiers: each variable is in one group after moves and role changes."""
 
 import pytest
 from microguard.pipelines.workbench.groups import OWN, fitted, group_of, moved

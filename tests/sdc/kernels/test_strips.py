@@ -1,4 +1,4 @@
-"""SIMD loops in strips: bit-identical to loops over records."""
+"""Tests of SIMD loops in strips: bit-identical to loops over records."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_insert_key_keeps_the_smallest_distinct_keys_sorted(width):
     assert np.all(keys[[0, 2]] == HIGHEST)
 
 
-def test_strips_refuse_other_arrays():
+def test_strips_refuse_invalid_arrays():
     with pytest.raises(TypingError, match="strips"):
         _squares(np.zeros((2, 16))[:, ::2], np.zeros(2), 0, 8, np.zeros(8))
     with pytest.raises(TypingError, match="strips"):

@@ -1,4 +1,4 @@
-"""Ordinal, hierarchical and weighted distances compared with their definition and with brute force."""
+"""Tests of ordinal, hierarchical and weighted distances against their definition and brute force."""
 
 from __future__ import annotations
 

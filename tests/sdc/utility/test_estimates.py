@@ -1,4 +1,4 @@
-"""Weighted estimates compared with repeated records."""
+"""Tests of weighted estimates against repeated records."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,8 @@ def test_weighted_and_unweighted_means_disclose_both_values_of_a_pair():
     classes = [[0, 1], [2, 3, 4]]
     releases = [release("r0", classes, k=2, values=VALUES), weighted("r1", classes)]
     exposure = joint_exposure(releases)
-    assert (exposure.determined_units, exposure.determined_values) == (2, 2)  # the class of three units discloses no value
+    # the class of three units discloses no value
+    assert (exposure.determined_units, exposure.determined_values) == (2, 2)
     assert not exposure.safe
 
 

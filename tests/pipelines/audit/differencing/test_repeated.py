@@ -1,5 +1,4 @@
-"""Tests that skipping repeated classes leaves the joint audit unchanged, for random safe and unsafe series.
-"""
+"""Tests that the joint audit is unchanged if it skips repeated classes, for random series."""
 
 from __future__ import annotations
 

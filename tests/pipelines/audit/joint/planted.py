@@ -242,8 +242,7 @@ def growth_band(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def value_list(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Publish a mean of known possible values with two steps, which leave one multiset (control: one step).
-    """
+    """Publish a mean of known possible values with two steps that leave one multiset (control: one step)."""
     random = np.random.default_rng(seed)
     unique = np.zeros(1, bool)
     while not unique.any():

@@ -98,6 +98,7 @@ def test_totals_of_tables_by_other_codes_that_differ_by_few_units_are_found(kind
     other = firms.iloc[:-gone]
     found = audit(two_tables(tmp_path, one, other, ["branch", "region", "size", "form"]))
     expected = {"left out": {"outsider"}, "two left out": {"contributor", "member"}}
-    expected["swapped"] = {"contributor"}  # each of the two firms subtracts its own value and learns the other's
+    # each of the two firms subtracts its own value and learns the other's
+    expected["swapped"] = {"contributor"}
     known = {name for name, count in found.known.items() if count}
     assert known == expected.get(kind, set())

@@ -1,5 +1,4 @@
-"""Tests of linear relations among the measures of tables: recognised by the original values of their cells.
-"""
+"""Tests of linear relations among measures of tables: recognised by original values of cells."""
 
 from types import SimpleNamespace
 

@@ -83,7 +83,9 @@ def test_joint_audit_does_not_depend_on_the_order_of_releases(tmp_path):
 
 
 @pytest.mark.parametrize("programs", [0, 5_000])
-def test_joint_audit_counts_secrets_of_components_that_are_too_large_for_programs(programs, tmp_path, monkeypatch):
+def test_joint_audit_counts_secrets_of_components_that_are_too_large_for_programs(
+    programs, tmp_path, monkeypatch
+):
     monkeypatch.setattr(attackers, "PROGRAMS", programs)
     found = audit(LEAKS["suppressed_elsewhere"](tmp_path, 0, False))
     assert found.safe

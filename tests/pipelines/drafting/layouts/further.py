@@ -1,10 +1,10 @@
 """Files in the layouts of thirteen more codebooks, written after the engine was corrected with the files of
 `later`.
 
-Sources: ACS PUMS 2022 and CPS ASEC 2023 of the Census Bureau, General Social Survey 2022, Understanding Society
-wave 13, MICS6 of UNICEF (women), SHARE wave 8, World Values Survey 7, PIAAC 2012, ENIGH 2022 of INEGI, Periodic
-Labour Force Survey of India, Community Innovation Survey 2020, MEPS 2021, BRFSS 2022. `layouts` defines the
-expert roles.
+Sources: ACS PUMS 2022 and CPS ASEC 2023 of the Census Bureau, General Social Survey 2022, Understanding
+Society wave 13, MICS6 of UNICEF (women), SHARE wave 8, World Values Survey 7, PIAAC 2012, ENIGH 2022 of
+INEGI, Periodic Labour Force Survey of India, Community Innovation Survey 2020, MEPS 2021, BRFSS 2022.
+`layouts` defines the expert roles.
 """
 
 from __future__ import annotations

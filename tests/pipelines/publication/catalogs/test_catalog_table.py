@@ -1,5 +1,4 @@
-"""Tests of releases as snapshots of a catalogue table: published, readable by other engines, fully withdrawn.
-"""
+"""Tests of releases as snapshots of a catalogue table: published, readable by others, withdrawn."""
 
 from __future__ import annotations
 
@@ -230,7 +229,9 @@ def test_table_of_another_owner_is_refused_and_not_changed(lake):
     assert lake.reader().load_table(TABLE).metadata == theirs.metadata
 
 
-def test_no_file_and_no_message_contains_the_credentials_of_the_catalogue(lake, monkeypatch, tmp_path, caplog):
+def test_no_file_and_no_message_contains_the_credentials_of_the_catalogue(
+    lake, monkeypatch, tmp_path, caplog
+):
     put(lake)
     withdraw(lake, ID)
     put(lake, SECOND)

@@ -216,8 +216,7 @@ def test_joint_audit_lists_releases_of_the_same_records_under_another_source(age
 
 @pytest.mark.parametrize(("public", "met"), [("s3://lake/persons", [A]), ("/lake/persons", [])])
 def test_abandoned_release_of_a_series_counts_for_its_source(agency, public, met):
-    """An abandoned release has no manifest, but anyone who lists the store can read its files until removal.
-    """
+    """An abandoned release has no manifest, but its files are readable in the store until removal."""
     entry = replace(agency.entry(A, KEYED, series="register"), public=public)
     for event in ("intended", "abandoned"):
         Ledger(agency.areas()).append(replace(entry, event=event))

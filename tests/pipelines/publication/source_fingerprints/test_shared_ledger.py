@@ -1,5 +1,4 @@
-"""Tests of a shared ledger in an object store: every area finds the releases of all areas despite failures.
-"""
+"""Tests of a shared ledger in an object store: every area finds all releases despite failures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests of related amounts: sums are recognised by original values, and cells are counted with second looks.
-"""
+"""Tests of related amounts: sums are recognised by original values and counted as second looks."""
 
 from __future__ import annotations
 

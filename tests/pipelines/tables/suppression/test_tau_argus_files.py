@@ -27,8 +27,7 @@ def test_tau_argus_files_have_a_status_and_no_number_for_suppressed_cells(tmp_pa
 
 
 def read_jj(path):
-    """Return cells (value, cost, status, bounds, levels), constraints and right-hand sides of a `.jj` file.
-    """
+    """Return cells (value, cost, status, bounds, levels) and constraints with right-hand sides of a `.jj` file."""
     words = iter(path.read_text().replace(":", " ").split())
     assert next(words) == "0"
     cells = []
@@ -46,7 +45,9 @@ def read_jj(path):
 
 
 @pytest.mark.parametrize("decimals", [0, 2])
-def test_evidence_contains_a_jj_file_with_problem_and_solution_that_an_independent_audit_confirms(tmp_path, decimals):
+def test_evidence_contains_a_jj_file_with_problem_and_solution_that_an_independent_audit_confirms(
+    tmp_path, decimals
+):
     published = SuppressingOffice(tmp_path).publish(*finished(tau_argus=True, decimals=decimals))
     cells, lines = read_jj(published.evidence / "suppression.jj")
     assert not list(published.files.rglob("*.jj"))

@@ -1,4 +1,4 @@
-"""Cell cuts are valid, and prove the cost of a single sensitive cell."""
+"""Tests of cell cuts: they are valid, and prove the cost of a single sensitive cell."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ WORK = 1e5
 
 
 def lone_cell(shape):
-    """A grid of tens with one sensitive cell, which must move by one."""
+    """Return a grid of tens with one sensitive cell, which must move by one."""
     values = with_margins(np.full(shape, 10.0))
     sensitive = np.arange(len(values)) == 0
     level = np.where(sensitive, 1.0, 0.0)
@@ -95,7 +95,7 @@ def test_cell_cut_separation_builds_neighbourhoods_lazily(monkeypatch):
     for _ in range(3):
         separation.separate(np.zeros(problem.table.cells), WORK, Deadline.after(None))
     assert separation.tried
-    assert len(made) <= cell_cuts.TRIALS  # there are several hundred
+    assert len(made) <= cell_cuts.TRIALS  # the table has several hundred neighbourhoods
 
 
 def test_bound_without_work_for_cell_cuts_is_that_of_constraint_cuts():
