@@ -144,7 +144,7 @@ def refusal(spelling: Spelling) -> str | None:
 
 
 def differences(written: list[Spelling], folder: Path) -> list[str]:
-    """Return the dialects whose draft differs from that of the clean file, or is refused without the reason."""
+    """Return dialects whose draft differs from the clean one or whose refusal lacks the reason."""
     expected = read(Spelling().write(folder / "clean.csv"))
     assert expected["rent"] == ("quasi_identifier", "numeric", RECORDS // 20)
     wrong = []

@@ -1,4 +1,4 @@
-"""Tests of local suppression: k-anonymous with each meaning of a missing value, at the cost of brute force."""
+"""Tests of local suppression: k-anonymous with each meaning of missing, at the cost of brute force."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_tau_argus_files_have_a_status_and_no_number_for_suppressed_cells(tmp_pa
 
 
 def read_jj(path):
-    """Return cells (value, cost, status, bounds, levels) and constraints with right-hand sides of a `.jj` file."""
+    """Return cells (value, cost, status, bounds, levels) and constraints of a `.jj` file."""
     words = iter(path.read_text().replace(":", " ").split())
     assert next(words) == "0"
     cells = []
