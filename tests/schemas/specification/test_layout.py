@@ -1,4 +1,4 @@
-"""`publish.partition_by` is the region, by a name that folders can have."""
+"""Tests of `publish.partition_by`: it is the region, and its name must be valid as a folder name."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ def of_region(name, folder, **more):
 
 
 @pytest.mark.parametrize("name", ["region", "Region", "gemeente", "région", "lau.2", "nuts-3", "3rd", "a_b"])
-def test_the_region_may_name_folders(name, tmp_path):
+def test_partition_by_accepts_the_region(name, tmp_path):
     assert of_region(name, tmp_path).publish.partition_by == name
 
 
 @pytest.mark.parametrize(
     "name", ["_region", ".region", "re gion", "a=b", "a/b", "a%b", "re\tgion", "r" * 101]
 )
-def test_a_name_that_readers_take_for_another_is_refused(name, tmp_path):
+def test_name_that_readers_would_misread_in_a_folder_name_is_refused(name, tmp_path):
     with pytest.raises(SpecificationError, match="begins with a letter or digit: it names folders"):
         of_region(name, tmp_path)
 
 
-def test_a_name_that_differs_from_another_in_capitals_alone_is_refused(tmp_path):
+def test_name_that_differs_from_another_name_only_in_capitals_is_refused(tmp_path):
     with pytest.raises(SpecificationError, match="capitals or not"):
         of_region("region", tmp_path, Region={"role": "other"})
     of_region("region", tmp_path, Region={"role": "identifier"})
@@ -39,14 +39,14 @@ def test_partition_by_is_refused_without_a_region(tmp_path):
 
 
 @pytest.mark.parametrize("table", ["delta", "iceberg"])
-def test_a_delta_or_iceberg_table_has_no_partition_folders_and_may_have_a_csv(table, tmp_path):
+def test_delta_or_iceberg_table_has_no_partition_folders_and_may_have_a_csv(table, tmp_path):
     with pytest.raises(SpecificationError, match=f"where publish.format is {table}"):
         specification(tmp_path, publish={"partition_by": "region", "format": table})
     assert specification(tmp_path, publish={"csv": True, "format": table}).publish.csv
 
 
 @pytest.mark.parametrize("lake", ["lake #1", "2026%20", "which?/persons"])
-def test_a_folder_that_delta_takes_for_another_is_refused(lake, tmp_path):
+def test_folder_path_that_delta_would_misread_is_refused(lake, tmp_path):
     with pytest.raises(SpecificationError, match=r"a folder without #, %, \? in its path"):
         specification(tmp_path, publish={"path": lake, "format": "delta"})
     assert specification(tmp_path, publish={"path": lake, "format": "iceberg"}).publish.path == lake
