@@ -1,7 +1,7 @@
 """Tests that table guarantees refuse sensitive cells with an interval narrower than the unit of publication.
 
-Whatever its level is, and whatever method and input it comes from: each guarantee is counted on a table that
-leaves its sensitive zero as it is, and on one that protects it.
+Each guarantee is evaluated, for any level, method and input, on two tables: one leaves its sensitive zero
+unchanged, the other protects it.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def interval(
 ) -> tuple[float, float] | None:
     """Return the decrease and increase of a cell that units consider possible.
 
-    None if they know the cell because nobody else contributes to it.
+    Return None if the units know the cell because no other unit contributes to it.
     """
     lower, upper = problem.lower_bound.copy(), problem.upper_bound.copy()
     lower[~suppressed] = upper[~suppressed] = problem.values[~suppressed]
@@ -157,7 +157,7 @@ def protects(problem: SuppressionProblem, suppressed: np.ndarray, kinds: tuple[s
 def cheaper(problem: SuppressionProblem, cost: float, kinds: tuple[str, ...]) -> np.ndarray | None:
     """Return a protecting pattern of lower cost by enumeration, or None.
 
-    Patterns in which a secondary cell is alone in a relation are left out: without it they protect as well.
+    Patterns with a secondary cell alone in a constraint are omitted: they protect equally without this cell.
     """
     must, costs = problem.must, problem.costs
     patterns, totals = must[None, :], np.array([costs[must].sum()])

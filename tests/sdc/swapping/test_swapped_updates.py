@@ -36,8 +36,8 @@ def two_updates(seed):
 def undone(geography, features, published, units):
     """Return the share of exchanges that a reader reverses who knows which units were exchanged.
 
-    A partner has the area that a unit truly is in, a category in common, and the same region. The reader
-    guesses one of the areas of all units that could be the partner, in proportion to their number.
+    A partner has the area that a unit originally was in, a common category, and the same region. The reader
+    guesses an area in proportion to the number of possible partners.
     """
     true = geography[:, -1]
     shares = []

@@ -167,8 +167,8 @@ def elsewhere(chosen):
 def test_known_variable_of_a_unit_discloses_nothing_about_the_other_variable():
     """Attack on draws that two variables share; the control uses keys by unit alone, as counts do.
 
-    Cells of one contributor. The reader knows the wages exactly, computes the draw from their published
-    amount, and takes it for that of the turnover.
+    The cells have one contributor. The reader knows the wages exactly and computes the draw from their
+    published amount. The reader then uses this draw for the turnover.
     """
     table = AmountNoiseTable.from_transitions(
         [0, *[1] * 9, *[5] * 21],
@@ -189,7 +189,7 @@ def test_known_variable_of_a_unit_discloses_nothing_about_the_other_variable():
         return np.mean(np.abs(guess - turnover) <= 0.01 * turnover)
 
     chance = np.mean(np.abs(published(turnover, lambda u, a: f"x{u}") - turnover) <= 0.01 * turnover)
-    assert success(lambda unit, amount: str(unit)) > 0.99, "the control must be undone"
+    assert success(lambda unit, amount: str(unit)) > 0.99, "the attack on the control must succeed"
     assert success(lambda unit, amount: amount_text(f"{unit}{SEPARATOR}{amount}")) < chance + 0.05 < 0.25
 
 

@@ -1,7 +1,7 @@
 """Tests of reference tables with suppressed cells: no attacker's interval of a sensitive cell is too narrow.
 
-The intervals are counted by the guarantee. An attack program that reads the rows of the files counts them
-again, but for turnover by region and the table of four dimensions: their publication alone takes minutes.
+The guarantee counts the intervals. An attack program that reads the rows of the files counts them again,
+except for turnover by region and the table of four dimensions: publishing these takes minutes.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def ends_of_all_walks(relations, shares, base):
     """Return (walks, cells) ends of equally likely walks: odds are fractions whose denominators divide
     lcm(1..base).
 
-    A cell whose column does not depend on those before it takes a line and no number.
+    A cell whose column does not depend on earlier columns uses a constraint and no random number.
     """
     order = np.flatnonzero(shares != np.rint(shares))
     ranks = [np.linalg.matrix_rank(relations[:, order[: i + 1]]) for i in range(len(order))]
