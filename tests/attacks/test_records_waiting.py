@@ -23,7 +23,7 @@ def waiting_for_values(values: np.ndarray, random: np.random.Generator) -> tuple
 
 
 def by_counts(shares: np.ndarray, values: np.ndarray, random: np.random.Generator) -> tuple[bool, bool]:
-    """Decide as the register does: by counts; withhold values if there are too few or a random draw says so."""
+    """Decide as the register does: by counts; withhold values if too few are distinct, or at random."""
     if len(values) < POOL:
         return False, False
     probability = too_few_values_probability(shares, len(values), LEAST)

@@ -135,7 +135,7 @@ def growth_known(frame: pd.DataFrame, key: int) -> pd.DataFrame:
 
 
 def _two_candidates(both: pd.DataFrame, key: int) -> pd.DataFrame:
-    """Add the values that the number of the first table implies for the second, and those of blind guesses."""
+    """Add the values that the number of the first table implies for the second, and the blind guesses."""
     number = number_of((both["published"] / both["true"]).to_numpy())
     drawn = np.random.default_rng(key).random(len(both))
     shown = both["published_now"]

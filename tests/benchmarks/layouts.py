@@ -1,6 +1,6 @@
-"""Drafts of files in the layouts of codebooks, next to the roles of an expert; no Spark is started.
+"""Drafts of files in the layouts of codebooks, compared with the roles of an expert; no Spark is started.
 
-The page `docs/benchmarks/layouts.md` is written by a full run.
+A full run writes the page `docs/benchmarks/layouts.md`.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Case:
     method: str = ""
 
     def specification(self) -> str:
-        """The release specification as TOML."""
+        """Return the release specification as TOML."""
         lines = [f'{name} = {{ role = "quasi_identifier", kind = "{kind}" }}'
                  for name, kind in self.quasi_identifiers.items()]  # fmt: skip
         lines += [f'{name} = {{ role = "{role}" }}' for name, role in self.others.items()]

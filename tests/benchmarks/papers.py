@@ -1,9 +1,9 @@
-"""Tables and figures of the four papers that microguard implements, with the papers' figures next to ours.
+"""Tables and figures of the four papers that microguard implements, with the papers' figures for comparison.
 
-Each paper has a page of the manual in `docs/benchmarks`, which is written table by table. A quick run leaves
-the manual alone and writes to `build/benchmarks/pages`. After a kill, the next call with the same code
-continues. Times are CPU seconds of one core. Every answer is checked before it is shown. A failed check stops
-no other table: it stands below its table, and the exit code of the command is not 0.
+Each paper has a page of the manual in `docs/benchmarks`, which is written table by table. A quick run does
+not change the manual and writes to `build/benchmarks/pages`. After a kill, the next call with the same code
+continues. Times are CPU seconds of one core. Every result is checked before it is shown. A failed check does
+not stop other tables: it is written below its table, and the exit code is not 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.figures import figures
 from tests.benchmarks.tabular.kept_statistics import kept_statistics
 
-#: Page, heading, and what the page says above its tables.
+#: Page, heading, and introduction of the page.
 PAGES = {
     "cost_2023": (
         "Cost 2023: k-anonymity of nominal data",

@@ -61,7 +61,7 @@ class Usage:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds of all of them, up to the last sample of each."""
+        """Return the CPU seconds of all these processes, up to the last sample of each."""
         return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
 
     def _watch(self) -> None:

@@ -36,7 +36,7 @@ def instance(scenario: str, number: int, *, records: int = 200, k: int = 3) -> p
 def synthetic(
     records: int, share: float, k: int, rng: np.random.Generator, further: tuple[int, ...] = ()
 ) -> pd.DataFrame:
-    """Synthetic data in which the share of confidentiality problems is prescribed.
+    """Generate synthetic data in which the share of confidentiality problems is prescribed.
 
     `further` are the numbers of values of more variables than Table 6.4 has.
 

@@ -29,11 +29,11 @@ class Axis:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, coarse to fine."""
+        """Return the names of the columns, coarse to fine."""
         return [f"g{self.name}", self.name] if self.levels else [self.name]
 
     def above(self, code: str, total: str) -> list[dict[str, str]]:
-        """Values of the columns for a code, for each of its ancestors, and for the total."""
+        """Return the values of the columns for a code, for each of its ancestors, and for the total."""
         if self.levels:
             coarse = self.parents[code]
             return [dict(zip(self.columns, each, strict=True)) for each in

@@ -58,7 +58,7 @@ HAPPENED = {
     "Verified": "waits",
     "This release is verified": "waits already",
 }
-#: Events without a change that readers can see.
+#: Events without a change that is visible to readers.
 UNCHANGED = ("already", "nothing new", "waits", "waits already")
 
 
