@@ -56,11 +56,13 @@ def _listed(error: MicroguardError) -> dict[str, Any]:
 
 #: Sentence about a release by its last event in the ledger, for the case that the process ends now.
 _LEDGER_SENTENCES = {
-    "waiting": "Release {} is verified and waits for approval.",
+    "waiting": "Release {} is verified and pending approval.",
     "rejected": "Release {} is rejected.",
-    "intended": "Release {} was being published: it is not current, and the next call removes its files.",
+    "intended": "Release {} was interrupted during publication: it is not current, and the next call "
+    "removes its files.",
     "published": "Release {} is published.",
-    "withdrawing": "Release {} was being withdrawn: it is not current, and the next call removes its files.",
+    "withdrawing": "Release {} was interrupted during withdrawal: it is not current, and the next call "
+    "removes its files.",
     "withdrawn": "Release {} is withdrawn.",
 }
 
@@ -172,8 +174,8 @@ class _Command:
                 )
             cause += f" ({text})"
         return (
-            f"Stopped {where} by an unexpected {cause}. Its text is not shown, because it could contain "
-            "values of records. Call this again with --debug to see it."
+            f"Stopped {where} by an unexpected {cause}. Its text is hidden, because it could contain values "
+            "of records. Call this again with --debug to see it."
         )
 
 

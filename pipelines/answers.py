@@ -51,7 +51,7 @@ def closing(evidence: Evidence, measures: Iterable[Headlined]) -> Closing:
     """Return the closing of a release from its evidence and the measures of its sections."""
     every = list(measures)
     attacks = attacks_of(evidence, every)
-    worst = attacks[0].sentence if attacks else "no measure of this release counts what an attacker reaches."
+    worst = attacks[0].sentence if attacks else "no measure of this release counts the risk from an attacker."
     loss = " ".join(headline_sentences(evidence, [each for each in every if each.name in LOSS]))
     accepted = "; ".join(_accepted(evidence.release.specification, evidence.release.content))
     return Closing(
@@ -87,7 +87,7 @@ def _accepted(specification: Mapping[str, Any], content: str) -> Iterator[str]:
         yield f"{name} ({reason})"
     publish = specification.get("publish") or {}
     if publish.get("accept_dependencies"):
-        yield f"columns that determine a protected one ({', '.join(publish['accept_dependencies'])})"
+        yield f"columns that determine a protected column ({', '.join(publish['accept_dependencies'])})"
     if publish.get("successive") == "accept":
         yield "comparison with other releases of this name (publish.successive)"
 
@@ -142,8 +142,8 @@ def finished_answer(areas: Areas, release_id: str, name: str) -> CommandResult |
     if published_already(areas, release_id):
         # remove the work folder of a run that was killed after publication
         areas.forget_work(release_id)
-        text = "This job has published its release already"
+        text = "This job has already published its release"
         return published_answer(areas, release_id, text, retain(areas, name))
     if is_pending(areas, release_id):
-        return pending_answer(areas, release_id, "This release is verified and waiting for approval already")
+        return pending_answer(areas, release_id, "This release is already verified and pending approval")
     return None

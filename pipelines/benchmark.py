@@ -60,8 +60,9 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
                 content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
         except (SdcError, AssertionError) as error:  # neither of these errors contains a value of a record
             raise MicroguardError(
-                f"The benchmark {each} stopped. {type(error).__name__}: {error}. What it asserts no longer "
-                "holds on this machine or version: compare with the figures in docs/benchmarks."
+                f"The benchmark {each} stopped. {type(error).__name__}: {error}. A figure that it asserts "
+                "is not met on this machine or with this version: compare with the figures in "
+                "docs/benchmarks."
             ) from error
     count = sum(map(len, content.values()))
     where = (

@@ -44,7 +44,7 @@ def clean(named: Sequence[str]) -> CommandResult:
                 shutil.rmtree(folder)
         removed += len(left)
         waiting += len(undecided)
-    stays = f" {waiting} release(s) wait for approval: theirs stay." if waiting else ""
+    stays = f" {waiting} release(s) are pending approval: their work folders are kept." if waiting else ""
     return CommandResult(f"Removed the work folders of {removed} run(s).{stays}", {"removed": removed})
 
 

@@ -115,7 +115,7 @@ def _compare_methods(specification: Specification, master: str | None, progress:
     text = "\n".join(
         [
             "Every method on the same table; nothing was published. Errors are relative to the true value. "
-            "Of a suppressed cell a user takes the middle of its interval.",
+            "For a suppressed cell, a user takes the middle of its interval.",
             *format_methods(rows),
             f"Picture: {folder / PICTURE}",
         ]
@@ -135,7 +135,10 @@ def _require_one_place(compared: Mapping[str, Specification]) -> None:
     """Refuse choices with another input or another area."""
     places = {(each.input_path, each.public_area, each.evidence_area) for each in compared.values()}
     if len(places) > 1:
-        raise SpecificationError("--choice: input.path, publish.path and publish.evidence are one for all.")
+        raise SpecificationError(
+            "--choice: expected one input.path, publish.path and publish.evidence for all, found others. "
+            "Remove these keys from the choices."
+        )
 
 
 def _sizes(text: str) -> list[int]:

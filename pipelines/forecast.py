@@ -68,7 +68,7 @@ class Forecast:
             share = "the whole file" if whole else f"a sample of {self.sampled:,} of {self.records:,} records"
             basis = f"dependencies counted on the whole file, other limits estimated by protecting {share}"
         if not self.failures:
-            return f"Forecast: {self.verb} would refuse nothing that can be foretold ({basis})."
+            return f"Forecast: {self.verb} would refuse nothing that can be predicted ({basis})."
         count = f"{len(self.failures)} reason{'s' if len(self.failures) > 1 else ''}"
         head = f"Forecast: {self.verb} would refuse this release for {count} ({basis})."
         return refusal_text(head, self.failures)
@@ -159,8 +159,8 @@ def _of_the_ledger(job: Job) -> Iterator[Failure]:
         "successive",
         f"a release of {specification.release.name!r} is public: {published[-1].release_id}",
         "1",
-        "0, unless it is of the same job",
-        "publish under another name, withdraw that release, or accept that both can be compared",
+        "0, unless this release is of the same job",
+        "publish under another name, withdraw that release, or accept that both releases can be compared",
         '[publish] successive = "accept"',
     )
 

@@ -44,7 +44,7 @@ def audit_source(specification: Specification) -> CommandResult:
     exposure = replace(exposure, not_compared=(*exposure.not_compared, *of_other_areas))
     faults = []
     if not exposure.safe:
-        alone = " Release {} alone exposes {} units together with the last one."
+        alone = " Release {} exposes {} units together with the last release."
         collisions = "".join(alone.format(*each) for each in exposure.collisions)
         other = " The same records were published under another source as {} ({!r}, {})."
         collisions += "".join(other.format(each.release_id, each.name, each.path) for each in elsewhere)
@@ -55,7 +55,7 @@ def audit_source(specification: Specification) -> CommandResult:
     area = area_exposure(areas)
     if not area.safe:
         faults.append(
-            f"The {len(area.releases)} release(s) of the evidence area disclose more together than each of "
+            f"The {len(area.releases)} release(s) of the evidence area together disclose more than each of "
             f"them: {'; '.join((*area.faults(), *area.notes()))}."
         )
     if faults:
@@ -80,13 +80,13 @@ def _statement(area: AreaExposure) -> str:
     releases = f"the {len(area.releases)} release(s) of the evidence area"
     within = area.within_limits()
     learnt = (
-        f"disclose together no more than the limits allow ({'; '.join(within)})"
+        f"together disclose no more than the limits allow ({'; '.join(within)})"
         if within
         else "determine no secret together"
     )
     if area.verdict == "green":
         return f"{releases.capitalize()} {learnt}: {systems}."
     return (
-        f"Not all of {releases} could be examined: {'; '.join(area.notes())}. In what was examined, they "
-        f"{learnt}: {systems}. Nothing is known of the rest."
+        f"Not all of {releases} could be examined: {'; '.join(area.notes())}. In the examined part, they "
+        f"{learnt}: {systems}. The result for the rest is unknown."
     )

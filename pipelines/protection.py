@@ -162,7 +162,7 @@ class Protection:
         if specification.publish.series != "single":
             raise SpecificationError(
                 f"[publish] series: found {specification.publish.series!r}, allowed from Python: single. A "
-                "release of a series follows the one before it: call microguard protect."
+                "release of a series follows the previous release: call microguard protect."
             )
         self.specification = specification
         self._progress = progress
@@ -213,7 +213,7 @@ class Protection:
         if protected._specification != self.specification:
             raise SpecificationError(
                 "These records were protected by another specification, with its own gate, approval and "
-                "areas. Publish them with the Protection that protected them, or protect them again."
+                "areas. Publish them with the Protection object that protected them, or protect them again."
             )
         name = self.specification.release.name
         with self._job(protected.frame) as job, sent_lineage(name, None) as ended:

@@ -55,7 +55,7 @@ def start(
         listener = listen(int(port))  # check this before the file is read
     except OSError as error:
         raise SpecificationError(
-            f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another one, or none."
+            f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another port, or none."
         ) from None
     with listener, tempfile.TemporaryDirectory(prefix="microguard-") as private:
         workbench = open_file(named)
@@ -63,8 +63,8 @@ def start(
 
         def started() -> None:
             show(
-                f"The workbench is at {server.guard.address}\n"
-                "Open it in a browser on this machine. Whoever has the address sees the file. Ctrl-C ends it."
+                f"The workbench is at {server.guard.address}\nOpen it in a browser on this machine. Anyone "
+                "who has the address can see the file. Ctrl-C ends it."
             )
             if not no_browser:
                 threading.Thread(
@@ -88,7 +88,7 @@ def _open(address: str, private: Path) -> None:
     except webbrowser.Error:
         found = False
     if not found:
-        print("No browser was found: open the address by hand.", file=sys.stderr)
+        print("No browser was found: open the address manually.", file=sys.stderr)
 
 
 def _ended(workbench: Workbench) -> str:

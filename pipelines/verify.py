@@ -43,8 +43,8 @@ def verify(named: str) -> CommandResult:
         if release.evidence is not None:
             known_area(release.areas())
         raise SpecificationError(
-            f"Release {release.release_id} is not in the public area: it was withdrawn, or waits for "
-            "approval. Name a published one; `microguard history SPEC` lists them."
+            f"Release {release.release_id} is not in the public area: it was withdrawn, or is pending "
+            "approval. Name a published release; `microguard history SPEC` lists them."
         )
     with release.public.reading(release.release_id) as folder:
         result = _audited(folder, release)
@@ -54,11 +54,11 @@ def verify(named: str) -> CommandResult:
     )
     if not result.passed:
         raise GateRefused(
-            f"Release {result.release_id} does not keep what its manifest promises. "
+            f"Release {result.release_id} does not meet the guarantees of its manifest. "
             + " ".join(f"{failure}." for failure in result.failures())
-            + " Withdraw it, and look at who can write to the public area."
+            + " Withdraw it, and check who can write to the public area."
         )
-    lines = [f"Release {result.release_id} keeps what its manifest promises."]
+    lines = [f"Release {result.release_id} meets the guarantees of its manifest."]
     lines += [f"  {finding.check}: {finding.detail}" for finding in result.findings]
     lines += _beside_the_ledger(release)
     content = {"release_id": result.release_id, "findings": [asdict(finding) for finding in result.findings]}
@@ -90,7 +90,7 @@ def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Findi
     else:
         return []
     faults = table.faults(manifest)
-    return [Finding("table", not faults, "; ".join(faults) or "it holds the files of the release")]
+    return [Finding("table", not faults, "; ".join(faults) or "it contains the files of the release")]
 
 
 def _of_its_manifest(release: FoundRelease) -> list[Finding]:
@@ -122,6 +122,7 @@ def _audited(folder: Path, release: FoundRelease) -> Audit:
         return audit(folder, _original(release, folder), with_table=release.public.folder is not None)
     except Exception as error:  # any damage: a release that cannot be audited does not pass
         raise GateRefused(
-            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
-            "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
+            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or "
+            "files are damaged, or were not written by microguard. Withdraw it, and check who can write to "
+            "the public area."
         ) from error

@@ -77,9 +77,9 @@ def _withdraw(meant: str, areas: Areas) -> None:
     status = Ledger(areas).status(meant)
     if status is not None and not is_in(status, areas.public):
         raise SpecificationError(
-            f"The ledger has this release in another public area, {status.public}: this is a copy, or "
-            "the area was moved. Nothing was withdrawn. Name the release there, or by its folder in the "
-            "evidence area, and delete copies by hand."
+            f"The ledger has this release in another public area, {status.public}: this is a copy, or the "
+            "area was moved. Nothing was withdrawn. Name the release in that area, or by its folder in the "
+            "evidence area, and delete copies manually."
         )
     returned = _is_seen(meant, areas)
     if status is None or not (returned or status.event in {"published", *GONE}):
@@ -105,9 +105,9 @@ def _is_seen(release_id: str, areas: Areas) -> bool:
 
 def _answer(meant: str, areas: Areas, before: str | None, successor: str | None) -> CommandResult:
     was_current = meant == before
-    text = f"Release {meant} is withdrawn: it is gone from the public area" + (
+    text = f"Release {meant} is withdrawn: it was removed from the public area" + (
         "" if not was_current else ", and there is no current release now" if successor is None
-        else f", and release {successor}, which was published before it, is current again"
+        else f", and release {successor}, the previous one, is current again"
     )  # fmt: skip
     kept = "" if areas.public.folder is not None else ", and so are versions of objects that the store keeps"
     content = {"release_id": meant, "was_current": was_current, "current": successor}
@@ -127,8 +127,8 @@ def _declare_lost(areas: Areas) -> CommandResult:
             if _is_lost(areas):
                 return _lost(areas)
             raise SpecificationError(
-                f"--lost: expected a public area that is not at its place, found {areas.public.name}, which "
-                "is there, or unknown to the ledger. Nothing was changed. Call this without --lost."
+                f"--lost: expected a missing public area, found {areas.public.name}, which exists or is "
+                "unknown to the ledger. Nothing was changed. Call this without --lost."
             )
         latest = {each.release_id: each for each in _here(areas)}.values()
         there = [each for each in latest if each.event not in GONE]
@@ -162,8 +162,8 @@ def _lost(areas: Areas) -> CommandResult:
     ids = list(dict.fromkeys(each.release_id for each in _here(areas) if each.note == LOST))
     text = (
         f"The public area {areas.public.name} is recorded as lost, and {len(ids)} release(s) in it as "
-        "withdrawn: nobody has looked there. Should it appear again, withdraw them once more. Another public "
-        "area may begin at this place. Copies that readers have made are out of reach."
+        "withdrawn: its files were not checked. If it reappears, withdraw the releases again. Another "
+        "public area may start at this place. Copies of readers cannot be withdrawn."
     )
     return CommandResult(text, {"lost": areas.public.name, "release_ids": ids})
 

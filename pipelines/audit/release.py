@@ -128,7 +128,7 @@ def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
     title = manifest["format"].capitalize()
     module = importlib.import_module(_TABLE_FORMATS[manifest["format"]])
     faults = module.faults(folder.resolve().parent, manifest)
-    return Finding(f"{title} table", not faults, "; ".join(faults) or "it holds the records of the files")
+    return Finding(f"{title} table", not faults, "; ".join(faults) or "it contains the records of the files")
 
 
 def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | None) -> list[Finding]:
@@ -149,7 +149,7 @@ def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | Non
             each.key.column.replace("_", " ") for each in unmet(guarantee.private_requirements(), count)
         ]
         detail = (
-            f"counted next to the original cells: {', '.join(failed) or 'every sensitive cell is protected'}"
+            f"compared with the original cells: {', '.join(failed) or 'every sensitive cell is protected'}"
         )
         kept.append(Finding("sensitive cells", not failed, detail))
     return kept

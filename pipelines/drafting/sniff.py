@@ -129,8 +129,7 @@ def sniff(named: str) -> Source:
         )
     except PermissionError:
         raise InputRejected(
-            f"{named} cannot be opened: this user may not read it. Give the user the right, or run as "
-            "another one."
+            f"{named} cannot be opened: this user has no read permission. Grant it, or run as another user."
         ) from None
     except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error):
         raise InputRejected(

@@ -63,4 +63,4 @@ def _typical_queries(spark: SparkSession, path: Path) -> None:
 
 if __name__ == "__main__":
     if not make_archive():
-        sys.stderr.write("This Java makes no archive of classes; runs start without one.\n")
+        sys.stderr.write("This Java cannot create a class archive; runs start without an archive.\n")

@@ -52,8 +52,8 @@ def refuse_older() -> None:
     """Raise if pyspark is older than the oldest version that is tested."""
     if spark_version() < OLDEST:
         raise MicroguardError(
-            f"pyspark: expected 3.5 or newer, found {pyspark.__version__}. Install a newer one, or choose a "
-            "cluster with Spark 3.5 or newer."
+            f"pyspark: expected 3.5 or newer, found {pyspark.__version__}. Install a newer version, or "
+            "choose a cluster with Spark 3.5 or newer."
         )
 
 
@@ -70,9 +70,8 @@ def refuse_overlaid() -> None:
     """Raise if databricks-connect is installed next to pyspark, because it replaces files of pyspark."""
     if all(next(iter(distributions(name=name)), None) for name in ("pyspark", "databricks-connect")):
         raise MicroguardError(
-            "pyspark: expected the files of one version, found also databricks-connect, which installs "
-            "others in their place. Use an environment without databricks-connect, and install pyspark "
-            "again there."
+            "pyspark: expected the files of one version, found also databricks-connect, which replaces some "
+            "of them. Use an environment without databricks-connect, and install pyspark again there."
         )
 
 

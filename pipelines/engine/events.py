@@ -20,6 +20,6 @@ def emit(**content: Any) -> None:
     """Write one event to standard error; a key that is not allowed is an error of the caller."""
     foreign = set(content) - set(ALLOWED)
     if foreign:
-        raise ValueError(f"an event says only what is allowed, and not {', '.join(sorted(foreign))}")
+        raise ValueError(f"an event contains only permitted fields, and not {', '.join(sorted(foreign))}")
     with suppress(OSError, ValueError):  # a full or closed log does not change the result of a run
         print(json.dumps({"at": now()} | content), file=sys.stderr, flush=True)

@@ -50,12 +50,13 @@ _OF_MACHINES = (
 #: Errors that tasks raise about an object store, and what they mean.
 _OF_STORES = {
     "StoreDamaged": (
-        "A part of what tasks wrote to the object store of the evidence area is not there any more, or is "
-        "not what they wrote. Look at who writes there."
+        "An object that tasks wrote to the object store of the evidence area is missing or was changed. "
+        "Find out which other program writes there."
     ),
     "StoreFailed": (
         "Tasks could not write to the object store of the evidence area, or read from it. Each machine of a "
-        "cluster needs region, endpoint and credentials in its environment; look at these, and at the store."
+        "cluster needs region, endpoint and credentials in its environment; check these, and the state of "
+        "the store."
     ),
 }
 
@@ -90,22 +91,22 @@ def _why(error: Exception) -> str:
         condition = _java_class(error)
     else:
         return (
-            "Spark's Java process ended before the run did, most often because the system had no memory "
-            "left. Free some, or give Spark less (spark.driver.memory)."
+            "Spark's Java process ended before the run did, usually because the system ran out of memory. "
+            "Free memory, or give Spark less (spark.driver.memory)."
         )
     if condition == "PythonException":
         condition = _python_class(error)
     if _LOST_WORKER in str(error):
         return (
-            "A Python worker of Spark was ended, most often because the system had no memory left, and so "
-            "was the one that tried again. Make blocks smaller ([blocking] max_records), or run fewer at "
-            "once (--master local[1])."
+            "A Python worker of Spark was ended, usually because the system ran out of memory, and the "
+            "retry was ended too. Make blocks smaller ([blocking] max_records), or run fewer tasks at once "
+            "(--master local[1])."
         )
     if _LOST_EXECUTOR in str(error):
         return (
-            "An executor of Spark was lost, most often because its machine had no memory left or ended it. "
-            "Give executors more memory (spark.executor.memory, spark.executor.memoryOverhead), or make "
-            "blocks smaller ([blocking] max_records)."
+            "An executor of Spark was lost, usually because its machine ran out of memory or ended the "
+            "executor. Give executors more memory (spark.executor.memory, spark.executor.memoryOverhead), "
+            "or make blocks smaller ([blocking] max_records)."
         )
     if _STOPPED in str(error):
         return "The session of Spark was stopped by other code before the run ended. Start a new session."
@@ -113,14 +114,14 @@ def _why(error: Exception) -> str:
         return (
             "Spark could not start Python on a machine. Call `python -m "
             "microguard.pipelines.records.daemon` there, with the Python and the variables that Spark has "
-            "(PYSPARK_PYTHON, PYTHONPATH), and mend what it says."
+            "(PYSPARK_PYTHON, PYTHONPATH), and correct the error that it prints."
         )
     for raised, text in _OF_STORES.items():
         if f"{raised}: " in str(error):
             return text
     return (
-        f"Spark could not finish the run ({condition}). Look at memory and at free disk space in the "
-        "evidence area."
+        f"Spark could not finish the run ({condition}). Check memory and free disk space in the evidence "
+        "area."
     )
 
 

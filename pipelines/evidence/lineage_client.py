@@ -80,5 +80,5 @@ def _send(
         )
     except Exception as error:  # the text may contain an address with credentials
         _log.warning(
-            "The OpenLineage event %s could not be sent (%s). The run goes on.", state, type(error).__name__
+            "The OpenLineage event %s could not be sent (%s). The run continues.", state, type(error).__name__
         )

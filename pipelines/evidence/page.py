@@ -33,52 +33,52 @@ PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "risk": "How many records share each combination of the protected variables. A combination that only "
         "one person has identifies this person.",
-        "individual_risk": "How likely an intruder who knows the protected variables of everybody picks the "
-        "right record.",
-        "household_risk": "How likely a household is found by any of its members.",
+        "individual_risk": "The probability that an intruder who knows the protected variables of everybody "
+        "picks the correct record.",
+        "household_risk": "The probability that a household is identified by any of its members.",
         "k_map": "How many people of the whole population, and not only of this file, share a combination.",
-        "record_linkage": "An experiment: original records are matched with the nearest protected ones, and "
-        "the right matches are counted.",
-        "special_uniques": "Records that a few variables are enough to single out. The fewer it takes, the "
-        "easier a person is found.",
-        "uniques_published": "Records that can be found by columns that were not changed.",
+        "record_linkage": "An experiment: each original record is matched with the nearest protected "
+        "record, and correct matches are counted.",
+        "special_uniques": "Records that are unique by a few variables. The fewer variables, the easier a "
+        "person is identified.",
+        "uniques_published": "Records that can be identified by columns that were not changed.",
         "homogeneity": "A class is a set of records that are equal on the protected variables. If all of "
-        "them have one value of a sensitive variable, whoever finds the class learns it.",
-        "changed": "How many values differ from the original, and whether a model can tell the files apart.",
+        "them have one value of a sensitive variable, anyone who identifies the class learns this value.",
+        "changed": "How many values differ from the original, and whether a model can distinguish the files.",
         "loss": "The information loss is the share of the variation of the numbers that protection removed: "
-        "0 % leaves every number as it was, 100 % leaves the mean alone.",
-        "moments": "Standard deviations before and after: averaging makes numbers more alike.",
-        "correlations": "Whether variables that rise together still do. 1 is always, 0 is never, -1 the "
-        "opposite.",
+        "0 % leaves every number as it was, 100 % leaves only the mean.",
+        "moments": "Standard deviations before and after: averaging reduces differences between numbers.",
+        "correlations": "Whether variables that rise together still rise together. 1 is always, 0 is never, "
+        "-1 is the opposite.",
         "estimates": "Totals, means and quantiles that readers compute, before and after.",
-        "dominance": "A mean over few records gives a person away whose amount is most of the total.",
-        "by_dimension": "How far counts of tables are off. Dimension 1 are counts by one variable, dimension "
-        "2 by two. Chi-square adds the squared errors, each over its original count.",
+        "dominance": "A mean over few records discloses a person whose amount is most of the total.",
+        "by_dimension": "Errors of table counts. Dimension 1 has counts by one variable, dimension 2 by two"
+        ". Chi-square sums the squared errors, each divided by its original count.",
         "by_region": "The same for the tables of each region.",
-        "exchanged_areas": "Records that moved to another area, and how often a reader is right who takes a "
-        "rare record for a person of that area.",
+        "exchanged_areas": "Records that moved to another area, and how often a reader is correct who "
+        "attributes a rare record to a person of that area.",
         "coarsening": "How many values were suppressed or published at a coarser level of their "
-        "hierarchy, and how far that is from the least possible.",
-        "suppression": "Cells without a value: those that the rules protect, and others without which these "
-        "could be computed.",
-        "intervals": "What readers can still say of a suppressed cell: the interval that its true value lies "
-        "in, over the width that its protection asks for.",
+        "hierarchy, and how far this number is above the smallest possible number.",
+        "suppression": "Cells without a value: those that the rules protect, and further cells from which "
+        "these could be computed.",
+        "intervals": "What readers can infer about a suppressed cell: the interval of its true value, "
+        "divided by the width that its protection requires.",
         "weighted_tables": "The same with each record counted by its sampling weight.",
-        "cell_keys": "What the same tables would lose if they were published with noise and without records.",
+        "cell_keys": "Errors of the same tables if they were published with noise and without records.",
         "vanished": "Cells of tables that had records and have none now.",
         "vanished_by_region": "Cells of the tables of regions that had records and have none now.",
-        "certificates": "How far the result is from the best possible one, as far as that was proved.",
+        "certificates": "Distance of the result from the best possible result, as far as it was proved.",
         "blocks": "The file was divided into blocks that were protected one by one.",
         "table": "What the table consists of. A margin is a total of other cells; a sensitive cell would "
-        "give a contributor away.",
-        "attacker": "What somebody can compute about a sensitive cell from everything that is published. The "
-        "protection level is how far off this must be.",
+        "disclose a contributor.",
+        "attacker": "What an attacker can compute about a sensitive cell from everything that is published. "
+        "The protection level is the required error.",
         "noise": "Each count was changed by a small random number that is the same in every table.",
         "amount_noise": "Each amount was changed by a random share of its largest contributions that is the "
         "same in every table.",
-        "fit": "How closely the protected cells follow the original ones: 1 is exactly.",
-        "changes": "How far cells were changed, relative to their value.",
-        "adjustment": "How much was changed in total, and how much any protection must change at least.",
+        "fit": "How closely the protected cells follow the original cells: 1 is exact.",
+        "changes": "Changes of cells relative to their value.",
+        "adjustment": "The total change, and the smallest total change of any protection.",
     }
 )
 
@@ -86,8 +86,8 @@ PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
 TO_DO: Mapping[str, str] = MappingProxyType(
     {
         "household_risk": 'set method.unit = "household", so that k counts households',
-        "k_map": "set quality.max_below_k_in_population, or coarsen what the population is counted by",
-        "uniques_published": "protect or leave out columns, or lower quality.max_unique_jointly",
+        "k_map": "set quality.max_below_k_in_population, or coarsen the variables of the population",
+        "uniques_published": "protect or omit columns, or lower quality.max_unique_jointly",
         "homogeneity": "raise method.min_diversity, or lower quality.max_homogeneous",
         "dominance": "raise release.k, or set quality.dominance and quality.max_of_one_value",
     }
@@ -232,9 +232,9 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn], drawn: Plots) -> Itera
             template = _environment().get_template(name)
         except jinja2.TemplateNotFound as error:
             raise MicroguardError(
-                f"The report of release {evidence.release.release_id}: expected the template {error.name} of "
-                f"the measure {measure.name!r}, found none. A page without it would hide a measure, so "
-                "none was written. Reinstall microguard, or add the template of the measure."
+                f"The report of release {evidence.release.release_id}: expected the template {error.name} "
+                f"of the measure {measure.name!r}, found none. The page would hide a measure without this "
+                "template, so no page was written. Reinstall microguard, or add the template of the measure."
             ) from None
         part = template.render(
             section=section,

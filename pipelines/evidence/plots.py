@@ -165,7 +165,7 @@ def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
         if len(choices) > 1:
             handles, labels = axes.get_legend_handles_labels()
             drawn.legend(handles, labels, loc="outside upper left", frameon=False)
-        return svg_of(drawn, "what each choice costs and leaves open, by k")
+        return svg_of(drawn, "loss and remaining risk of each choice, by k")
 
 
 def stage_plot(seconds: Mapping[str, float]) -> str:

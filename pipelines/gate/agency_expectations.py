@@ -83,7 +83,10 @@ def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Ver
         rows.append(Verdict("input", expected.type, variable, None, None, None, passed, promised=False))
         if not passed:
             what = f"{expected.text} {'is not met' if judged else 'could not be judged'}"
-            unjudged = "what cannot be judged counts as not met: look whether it suits the type of the column"
+            unjudged = (
+                "an expectation that cannot be evaluated counts as not met: check whether it fits the type "
+                "of the column"
+            )
             failures.append(Failure(expected.type, what, remedy=CORRECT if judged else unjudged))
     return Verdicts(tuple(rows), (), tuple(failures))
 

@@ -92,16 +92,16 @@ def _faults(expected: Expected, specification: Specification) -> Iterator[str]:
     from microguard.pipelines.gate.agency_expectations import unfit  # imports Great Expectations (seconds)
 
     if expected.type in REFUSED:
-        yield "it reads more than these records, or answers with some of them; take it out"
+        yield "this expectation reads further data or returns records; remove it"
         return
     if _has_parameter(expected.kwargs):
-        yield 'it waits for a "$PARAMETER", and nobody gives one; write the value'
+        yield 'this expectation needs a "$PARAMETER", which is never set; write the value instead'
         return
     for name in expected.columns:
         if name not in specification.variables:
             yield f"column {name} is not declared; declare it in [variables], or correct the name"
         elif name in specification.identifiers:
-            yield f"column {name} is an identifier, which is never read; take the expectation out"
+            yield f"column {name} is an identifier, which is never read; remove the expectation"
     yield from unfit(expected)
 
 

@@ -113,7 +113,7 @@ def refuse(verdicts: Verdicts) -> None:
     GateRefused
     """
     if verdicts.broken:
-        head = "The files that were written do not keep the promise. Nothing was published."
+        head = "The written files do not meet the guarantee. Nothing was published."
         raise ProtectionFailed(refusal_text(head, verdicts.broken), verdicts.broken)
     if verdicts.failures:
         count = f"{len(verdicts.failures)} of {len(verdicts.rows)} checks failed"

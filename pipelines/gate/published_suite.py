@@ -34,7 +34,7 @@ def write_published_suite(folder: Path, specification: Specification, columns: S
         gxe.ExpectTableRowCountToBeBetween(min_value=k, description=f"at least {k} records"),
         *(
             gxe.ExpectColumnProportionOfUniqueValuesToBeBetween(
-                column=name, max_value=1 / k, description=f"values of {name} held by {k} records on average"
+                column=name, max_value=1 / k, description=f"values of {name} that {k} records have on average"
             )
             for name in dict.fromkeys(name for names in groups.values() for name in names)
         ),
@@ -42,7 +42,7 @@ def write_published_suite(folder: Path, specification: Specification, columns: S
     of_sql = [
         gxe.UnexpectedRowsExpectation(
             unexpected_rows_query=_rare(names, k),
-            description=f"combinations of {group} held by at least {k} records",
+            description=f"combinations of {group} that at least {k} records have",
         )
         for group, names in groups.items()
     ]

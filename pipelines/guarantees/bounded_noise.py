@@ -17,19 +17,19 @@ from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE,
 
 METHOD = "cell keys"
 STATEMENT = (
-    "Every count has noise of mean 0, by keys of the records behind it: it is off by {largest} at the "
-    "most, no count below {least} is published, and the same records have the same noise in every table."
+    "Every count has noise of mean 0, derived from keys of its records: its error is at most {largest}, no "
+    "count below {least} is published, and the same records have the same noise in every table."
 )
 TOTALS = (
-    "Totals do not add up: every cell, totals included, has noise of its own. Take the published total "
+    "Totals do not add up: every cell, including totals, has separate noise. Use the published total "
     "instead of the sum of its parts, whose errors add up."
 )
 WITHIN_NOISE = (
-    "a true count is at most {largest} away from the published one, that the noise has variance "
-    "{variance:g}, that every true total is the sum of its parts, and that a total which is published "
-    "otherwise than its only part above 0 has records in the others. How much all published cells say "
-    "together is limited. Tables of other periods have new noise wherever a record came or went: whoever "
-    "knows that a count stayed the same over many of them can average it."
+    "a true count differs from the published count by at most {largest}, that the noise has variance "
+    "{variance:g}, that every true total is the sum of its parts, and that a total which differs from its "
+    "only published part above 0 has records in other parts. The disclosure by all published cells together "
+    "is limited. Tables of other periods have new noise if a record entered or left the cell: an attacker "
+    "who knows that a count is constant over many periods can average it."
 )
 
 

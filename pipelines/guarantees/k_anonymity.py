@@ -31,9 +31,9 @@ CATEGORY, ANY_VALUE = "category", "any_value"
 UNITS = ("record", "household", "unit")
 """What k may count."""
 SHOWN = (
-    "A missing value counts as any value: k counts the records that show the same values, whatever they show "
-    "where this one has none. Whoever knows all quasi-identifiers of a person may find that a single record "
-    "fits, because the others show another value there."
+    "A missing value matches any value: k counts the records that show the same values in the variables in "
+    "which this record has a value. An attacker who knows all quasi-identifiers of a person may find that a "
+    "single record matches, because the other records show another value."
 )
 
 
@@ -84,7 +84,7 @@ class KAnonymity(Guarantee[RecordFiles]):
         if self.missing == ANY_VALUE:
             return (
                 f"Every combination of values of the quasi-identifiers{region} that a record shows is shown "
-                f"by at least k = {self.k} records; a missing value may be any value."
+                f"by at least k = {self.k} records; a missing value matches any value."
             )
         return (
             f"Every combination of the quasi-identifiers{region} is shared by at least k = {self.k} "

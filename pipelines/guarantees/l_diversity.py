@@ -17,15 +17,15 @@ from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 MINIMALITY = (
-    "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
-    "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
-    "own attacks the odds of the boldest claims rose to two and a half times what the shares in the classes "
-    "say."
+    "Clusters contain at least {} different values of each sensitive variable. An attacker who knows the "
+    "protected variables of everybody, and the method, can examine which clusters were not formed because "
+    "they lacked values. In our own attacks, the odds of the most likely claims rose to two and a half "
+    "times those of the shares in the classes."
 )
 
 WITHHELD = (
-    "Sensitive values of whole classes are missing where new units have too few of them, and by a draw in "
-    "about twice as many other classes: their values are withheld, and are not those of people who gave none."
+    "Sensitive values of whole classes are missing if new units have too few distinct values, and in about "
+    "twice as many other classes by a random draw. These values are withheld; they are not missing answers."
 )
 
 

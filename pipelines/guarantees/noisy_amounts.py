@@ -15,23 +15,24 @@ from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE,
 
 METHOD = "cell keys of amounts"
 STATEMENT = (
-    "Every amount has noise of mean 0, by keys of the records behind it and their amounts: the same amounts "
-    "of the same records have the same noise in every table. Of each of the {contributors} largest "
-    "contributors the noise is at most {largest:g} times {small:g} of the contribution, and less of a large "
-    "one. No amount below 0 is published, and 0 stays 0."
+    "Every amount has noise of mean 0, derived from keys of its records and from their amounts: the same "
+    "amounts of the same records have the same noise in every table. For each of the {contributors} largest "
+    "contributors the noise is at most {largest:g} times {small:g} of the contribution, and less for a "
+    "large contribution. No amount below 0 is published, and 0 is published as 0."
 )
-SMALL = " Where no contributor has {separation:g} or more, the noise is at most {small_largest:g}."
+SMALL = " If no contributor has {separation:g} or more, the noise is at most {small_largest:g}."
 TOTALS = (
-    "Totals do not add up: every cell, totals included, has noise of its own. Take the published total "
+    "Totals do not add up: every cell, including totals, has separate noise. Use the published total "
     "instead of the sum of its parts, whose errors add up."
 )
 KNOWN = (
     "the p-tables and the scale of the noise of every cell, that every true total is the sum of its parts, "
-    "and the noise of all contributors but the largest. How surely such an attacker places a sensitive "
-    "amount within its protection level, by averaging or by trying all draws, is limited; it is not "
-    "excluded. An amount may happen to be published as it is, which no reader can tell. Tables of other "
-    "periods have new noise wherever an amount changed. So have other variables: amounts that follow from "
-    "each other, such as a sum and its terms, together say more than each, and this is not limited."
+    "and the noise of all contributors but the largest. The probability that such an attacker infers a "
+    "sensitive amount within its protection level, by averaging or by trying all draws, is limited; it is "
+    "not excluded. An amount may be published unchanged by chance, which no reader can detect. Tables of "
+    "other periods have new noise if an amount changed. Other variables have separate noise: amounts that "
+    "follow from each other, such as a sum and its terms, together disclose more than each, and this is not "
+    "limited."
 )
 
 

@@ -63,8 +63,8 @@ def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
     known = all(is_registered(each) for each in guarantees)
     if not guarantees or not known or not all(requirements):
         raise ProtectionFailed(
-            "The method names no guarantee whose count decides: nothing may be published under a promise "
-            "that nobody counts. Register the method with one of the guarantees of pipelines/guarantees."
+            "The method names no guarantee whose count decides: no release may state a guarantee that is "
+            "not counted. Register the method with one of the guarantees of pipelines/guarantees."
         )
     return [requirement for each in requirements for requirement in each]
 
@@ -124,7 +124,7 @@ def record_guarantees(manifest: Mapping[str, Any]) -> tuple[Guarantee[RecordFile
     anonymous, diverse = KAnonymity.from_manifest(manifest), LDiversity.from_manifest(manifest)
     fault = next(_empty_statements(anonymous, manifest), None)
     if fault is not None:
-        raise UnknownGuarantee(f"the manifest states a k-anonymity that promises nothing: {fault}")
+        raise UnknownGuarantee(f"the manifest states a k-anonymity without effect: {fault}")
     return (anonymous, *(() if diverse is None else (diverse,)))
 
 
@@ -136,7 +136,7 @@ def _empty_statements(stated: KAnonymity, manifest: Mapping[str, Any]) -> Iterat
     if stated.k < 2:
         yield f"k is {stated.k}, expected at least 2"
     if stated.unit not in UNITS or stated.missing not in (CATEGORY, ANY_VALUE):
-        yield "k counts something, or takes a missing value for something, that this version does not know"
+        yield "this version does not know what k counts, or the meaning of a missing value"
     if not stated.groups or not all(group.variables for group in stated.groups):
         yield "expected at least one group of variables, and variables in each group"
     columns = manifest["columns"]

@@ -26,31 +26,31 @@ from scipy import sparse
 METHOD = "cell suppression"
 PUBLISHED, SUPPRESSED = "published", "suppressed"
 STATEMENT = (
-    "Cells that the disclosure rule finds sensitive are suppressed, and others with them, so that no "
-    "suppressed value follows from what is published. Published values are the true ones. A suppressed cell "
-    "is not empty and not zero: its value is not given."
+    "Cells that the disclosure rule finds sensitive are suppressed, together with secondary cells, so that "
+    "no suppressed value follows from the published values. Published values are the true values. A "
+    "suppressed cell is not empty and not zero: its value is not given."
 )
 INTERVALS = (
-    "Whoever knows the method and every published number can narrow a suppressed value to an interval, by "
-    "the lines of the table and by what is known of its contributors. For every sensitive cell this interval "
-    "is as wide as the disclosure rule asks for."
+    "An attacker who knows the method and every published number can narrow a suppressed value to an "
+    "interval, by the constraints of the table and by knowledge about its contributors. For every sensitive "
+    "cell this interval is at least as wide as the disclosure rule requires."
 )
 KNOWN_TO = {
-    "single": "whoever alone contributes to a cell",
+    "single": "the only contributor of a cell",
     "pair": "the two contributors of a cell together",
     "unit": "every contributor with all its own amounts",
 }
 SHARE = (
-    "Of a cell that they contribute to, contributors are left in doubt of what the others contribute, and of "
-    "no more."
+    "In a cell to which they contribute, contributors remain uncertain only about the contributions of "
+    "others."
 )
 BY_NUMBER = (
-    "The cells came with numbers of contributors, without the contributors. Counted are those of cells with "
-    "one or two contributors, in the cells that they must contribute to."
+    "The cells have numbers of contributors, and the contributors are unknown. The count covers "
+    "contributors of cells with one or two contributors, in the cells to which they must contribute."
 )
 FOR_EVER = (
-    "A suppressed cell stays suppressed, and a published one published, in every other table of the same "
-    "amounts. Microdata made from the same records may say more."
+    "A suppressed cell is suppressed, and a published cell is published, in every other table of the same "
+    "amounts. Microdata of the same records may disclose more."
 )
 #: Name of the count of constraints whose published cells do not add up.
 _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"

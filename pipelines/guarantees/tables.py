@@ -11,16 +11,16 @@ from microguard.pipelines.guarantees.original_cells import OriginalCells, Publis
 from microguard.pipelines.guarantees.table_files import TableFiles
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
-INEXACT = "Any value may differ from the true one: do not read small differences between cells."
+INEXACT = "Any value may differ from the true value: do not interpret small differences between cells."
 ATTACKER = (
     "The protection holds against an attacker who knows the method, its parameters, every published number "
-    "and which cells there are, but not the key of the agency. Such an attacker knows that "
+    "and the list of cells, but not the key of the agency. Such an attacker knows that "
 )
 ONE_VALUE = (
-    "A cell is published with the same value in every table that has it, tables of a part of the units among "
-    "them, if the part holds all its contributors. So several tables say no more about a cell than one of "
-    "them. Cells of other contributors, periods or amounts are changed for themselves. Microdata made from "
-    "the same records may say more."
+    "A cell is published with the same value in every table that contains it. This includes tables of a "
+    "part of the units, if the part contains all its contributors. Several tables therefore disclose no "
+    "more about a cell than one table. Cells of other contributors, periods or amounts are changed "
+    "separately. Microdata of the same records may disclose more."
 )
 #: Default condition of a wrong total: absent, with a suppressed part, or not the sum of its parts.
 NOT_THE_SUM = "total IS NULL OR hidden > 0 OR total <> parts_sum"

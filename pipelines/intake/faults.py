@@ -26,7 +26,7 @@ _CONNECTORS = {
 _PATHS = {
     **dict.fromkeys(
         ("AccessControlException", "AccessDeniedException", "(Permission denied)"),
-        "this user may not read it. Give the user the right, or run as another one",
+        "this user has no read permission. Grant it, or run as another user",
     ),
     "InvalidPathException": (
         "its path has characters that Java cannot name in the locale of this machine. Set LC_ALL to C.UTF-8, "

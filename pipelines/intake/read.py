@@ -198,8 +198,8 @@ def _refuse_public(files: list[str], specification: Specification) -> None:
     if exposed:
         raise SpecificationError(
             f"[input] path: found {specification.input.path!r}, which reads {exposed} file(s) of the public "
-            "area, expected a path outside the public area. Readers can open original records in this area: "
-            "move them, or choose another publish.path."
+            "area, expected a path outside the public area. Readers could open original records in this "
+            "area: move the records, or choose another publish.path."
         )
 
 

@@ -287,8 +287,8 @@ def _reaches(name: str, key: str, limit: float, kind: t.DataType) -> bool:
     sign = 1 if key == "top_code" else -1
     if sign * limit < sign * inside:
         raise InputRejected(
-            f"variables.{name}.{key}: every value of the column's type is beyond {limit:g}. Set the key to a "
-            "limit that values can keep."
+            f"variables.{name}.{key}: every value of the column's type is beyond {limit:g}. Set the key to "
+            "a limit within the type."
         )
     return sign * limit < sign * beyond
 

@@ -195,8 +195,8 @@ def require_unchanged(microdata: Microdata, specification: Specification, valida
     if _fingerprint(row, microdata, specification) != validated.fingerprint:
         raise ProtectionFailed(
             "Input: expected the records that were validated, found other records. The input changed during "
-            "the run, or returns other records each time it is read. Nothing was published. Start the run "
-            "again when the input no longer changes."
+            "the run, or returns different records each time it is read. Nothing was published. Start the "
+            "run again when the input no longer changes."
         )
 
 

@@ -78,7 +78,7 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
     unsupported = next((report for report in blocks if report["status"] == "unsupported"), None)
     if unsupported is not None:
         raise SpecificationError(
-            f"The method cannot do what the specification asks for. {unsupported['why']}. Choose another "
+            f"The method cannot meet the specification. {unsupported['why']}. Choose another "
             "method.algorithm or method.effort, or leave both at their defaults."
         )
     failed = [report for report in blocks if report["status"] == "failed"]

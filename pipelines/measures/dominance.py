@@ -57,8 +57,8 @@ def dominance_rule(specification: Specification) -> tuple[int, float]:
 
 
 ONE_VALUE = (
-    "whoever finds the class of a person knows this number: raise release.k, coarsen the number, or raise "
-    "quality.max_of_one_value"
+    "an attacker who identifies the class of a person knows this number: raise release.k, coarsen the "
+    "number, or raise quality.max_of_one_value"
 )
 
 
@@ -115,7 +115,8 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
             yield (
                 share,
                 f"In {100 * share:.3g} % of the clusters {largest} {part.k:g} % of the total of {name}, the "
-                "most of any variable: who is in such a cluster can estimate them closely.",
+                "highest share of any variable: a contributor in such a cluster can estimate the others "
+                "closely.",
             )
         alike, name = max(
             ((part.of_one_value or 0) / max(part.records or 0, 1), name) for name, part in section.items()

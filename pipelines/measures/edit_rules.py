@@ -37,4 +37,4 @@ class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
     def headline(self, section: Mapping[str, BrokenRule], k: int) -> Iterator[str]:
         """Return the sentences that the approver must read first."""
         for name, rule in section.items():
-            yield f"The edit rule {name} is broken by {rule.after:,} records, and was by {rule.before:,}."
+            yield f"The edit rule {name} is violated by {rule.after:,} records, and was by {rule.before:,}."

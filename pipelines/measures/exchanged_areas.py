@@ -96,8 +96,8 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         share = finest.right / finest.uniques if finest.uniques else 0.0
         yield (
             share,
-            f"Whoever claims that a record which is unique by {finest.area} and the risk variables is of "
-            f"that area is right in {100 * share:.3g} % of the cases.",
+            f"A claim that a record which is unique by {finest.area} and the risk variables is of that area "
+            f"is correct in {100 * share:.3g} % of the cases.",
         )
 
 

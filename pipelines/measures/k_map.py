@@ -21,7 +21,7 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-REMEDY = "coarsen what the population is counted by, raise k, or raise the limit"
+REMEDY = "coarsen the variables of the population, raise k, or raise the limit"
 FILE, RECORDS = "file", "records"
 
 
@@ -133,7 +133,7 @@ class KMapMeasure(Measure[Comparison, KMap]):
         share = section.after.rare / max(section.after.records, 1)
         yield (
             share,
-            f"Whoever has a register of the population with {', '.join(section.variables)} is left with "
-            f"fewer than {k} candidates for {100 * share:.3g} % of the records; before, for "
+            f"An attacker with a register of the population with {', '.join(section.variables)} has fewer "
+            f"than {k} candidates for {100 * share:.3g} % of the records; before, for "
             f"{100 * section.before.rare / max(section.before.records, 1):.3g} %.",
         )

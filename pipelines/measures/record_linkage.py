@@ -215,6 +215,6 @@ class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
         """Return the shares of records that attackers identify or infer, with sentences."""
         yield (
             section.linked,
-            "Whoever holds the original records and takes the nearest published one finds the right one in "
-            f"{100 * section.linked:.3g} % of the cases; 1/k is {100 / k:.3g} %.",
+            "An attacker who has the original records and takes the nearest published record finds the "
+            f"correct one in {100 * section.linked:.3g} % of the cases; 1/k is {100 / k:.3g} %.",
         )

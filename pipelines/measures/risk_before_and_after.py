@@ -50,6 +50,6 @@ class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
         for name, part in section.items():
             of = "" if name == WHOLE else f" of {name}"
             yield (
-                f"Before, {part.before.uniques:,} combinations{of} were held by one alone; now each is "
-                f"shared by at least {part.after.smallest:,}."
+                f"Before, {part.before.uniques:,} combinations{of} were unique; now each is shared by at "
+                f"least {part.after.smallest:,}."
             )

@@ -20,12 +20,12 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement, 
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
-    'protect the column (a weight, too, with role = "quasi_identifier" and kind = "numeric"), leave it out, '
+    'protect the column (also a weight, with role = "quasi_identifier" and kind = "numeric"), leave it out, '
     "raise the limit, or have a steward accept it by name in quality.accept"
 )
 NUMBER = (
-    "whoever knows this number or date of a person reads the other sensitive variables: round it or put it "
-    f"into bands before the run, or {REMEDY}"
+    "an attacker who knows this number or date of a person learns the other sensitive variables: round it "
+    f"or put it into bands before the run, or {REMEDY}"
 )
 GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 
@@ -103,12 +103,12 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
         yield (
             share,
             "Whoever knows the protected variables and every other published column but the sensitive ones "
-            f"finds one record alone in {100 * share:.3g} % of the cases.",
+            f"finds a single record in {100 * share:.3g} % of the cases.",
         )
         for name, found in section.by_sensitive.items():
             share = found / section.records if section.records else 0.0
             yield (
                 share,
-                f"Whoever knows the protected variables and {name} reads the other sensitive variables of "
-                f"one record alone in {100 * share:.3g} % of the cases.",
+                f"Whoever knows the protected variables and {name} learns the other sensitive variables of "
+                f"a single record in {100 * share:.3g} % of the cases.",
             )

@@ -6,16 +6,16 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 
 ABSENT = (
-    "A cell that does not occur had no contributor, or fewer than {least} who contribute nothing; no cell is "
-    "added."
+    "A cell that is absent had no contributor, or fewer than {least} contributors who contribute nothing; "
+    "no cell is added."
 )
 COUNTS_ZEROS = (
-    "A zero is no evidence of absence, nor is a code that is not listed: small counts are published as 0 "
-    "too, and codes of nothing but zeros are left out.",
-    "No cell of 0 is listed, whether nobody was there or a small count was published as 0.",
+    "A zero or an absent code is no evidence of absence: small counts are also published as 0, and codes "
+    "with zeros only are omitted.",
+    "No cell of 0 is listed, whether there was no unit or a small count was published as 0.",
 )
 #: Statement for counts whose published zeros are true zeros, because small counts are suppressed.
-TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero is a true one."
+TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero is exact."
 
 
 def absent_cells(specification: Specification, table: Table) -> str:

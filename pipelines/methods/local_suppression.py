@@ -38,8 +38,8 @@ class LocalSuppressionMethod(Coarsening):
     """Replace values of quasi-identifiers by missing ones until each combination has k records."""
 
     limits = (
-        "Values were suppressed because their combination is rare: what is missing is not missing at random, "
-        "and statistics of complete records are biased against rare combinations.",
+        "Values were suppressed because their combination is rare: values are not missing at random, and "
+        "statistics of complete records are biased against rare combinations.",
         "A missing value of a quasi-identifier may be suppressed, or missing in the source.",
     )
 

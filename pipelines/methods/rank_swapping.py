@@ -34,7 +34,7 @@ class RankSwapping(Perturbation):
     """Swap values of numeric variables between records of near ranks."""
 
     limits = (
-        "Values were exchanged between records, each variable by itself: every value is that of some "
+        "Values were exchanged between records, each variable by itself: every value occurs in some "
         "original record. Relations between variables are weakened.",
     )
 

@@ -116,8 +116,8 @@ def require_gone(release_id: str, areas: Areas) -> None:
     require_area(areas)
     if areas.public.exists(release_id) or areas.public.current() == release_id:
         raise MicroguardError(
-            f"Release {release_id}: expected none in the public area after its removal, found one. Find out "
-            "who else writes there, and call this again."
+            f"Release {release_id}: expected no files in the public area after its removal, found some. "
+            "Find out which other program writes there, and call this again."
         )
 
 
@@ -141,20 +141,20 @@ def _not_there(areas: Areas, published: list[str], found: str | None, expected: 
     what = "another public area" if found is not None else f"no {IDENTITY} of it"
     holds = f", with {len(published)} published release(s)" if published else ""
     lacks = found is None and expected
-    file = f' If its {IDENTITY} alone is lost, put {{"area": "{expected}"}} there.' if lacks else ""
+    file = f' If only its {IDENTITY} is lost, write {{"area": "{expected}"}} there.' if lacks else ""
     named = areas.record_place(published[-1]) if published else "SPEC"
     return AreaNotThere(
-        f"The public area {areas.public.name}: expected that of the ledger{holds}, found {what}. It is "
-        "not mounted, or was moved, so that the state of its releases is unknown. Mount it at this place and "
-        f"call this again. If it was moved, leave a symbolic link to it here.{file} If it is lost for good, "
-        f"record that: microguard withdraw {named} --lost."
+        f"The public area {areas.public.name}: expected that of the ledger{holds}, found {what}. It is not "
+        "mounted, or was moved, so that the state of its releases is unknown. Mount it at this place and "
+        f"call this again. If it was moved, create a symbolic link to it here.{file} If it is permanently "
+        f"lost, record the loss: microguard withdraw {named} --lost."
     )
 
 
 def _elsewhere(areas: Areas, place: str) -> AreaNotThere:
     return AreaNotThere(
-        f"The public area {areas.public.name}: expected an area of its own, found the identity of {place}, "
-        "which the ledger has at that place: this is a copy, or the area was moved. Nothing was changed. If "
-        f"it was moved, leave a symbolic link to it at {place}. If it is a copy, delete it, or its "
-        f"{IDENTITY}."
+        f"The public area {areas.public.name}: expected an area with its own identity, found the identity "
+        f"of {place}, where the ledger has this area: this is a copy, or the area was moved. Nothing was "
+        f"changed. If it was moved, create a symbolic link to it at {place}. If it is a copy, delete it, or "
+        f"its {IDENTITY}."
     )

@@ -147,9 +147,9 @@ class Areas:
         ):
             if private_folder(folder).stat().st_mode & 0o077:
                 raise SpecificationError(
-                    f"The folder {WORK} of the evidence area: expected mode 0700, found one that others than "
-                    "its owner can enter. It would hold records that are not protected yet. Set its mode to "
-                    "0700, or choose another [publish] evidence."
+                    f"The folder {WORK} of the evidence area: expected mode 0700, found one that users "
+                    "other than its owner can enter. It would contain records that are not protected yet. "
+                    "Set its mode to 0700, or choose another [publish] evidence."
                 )
         return folder
 
@@ -302,5 +302,5 @@ def _busy() -> AreaBusy:
 def _inside_public() -> SpecificationError:
     return SpecificationError(
         "[publish] evidence: expected a place outside of [publish] path, found one inside the public area, "
-        "where readers would see it. Choose another place."
+        "where readers could read it. Choose another place."
     )

@@ -93,9 +93,9 @@ def key_at(path: Path) -> bytes:
     key = path.read_bytes().strip()
     if path.stat().st_mode & 0o077:
         raise SpecificationError(
-            "The key file: expected mode 0600, found one that others than its owner can read. Whoever knows "
-            "the key can test guesses about the input. Set its mode to 0600, or name another one in "
-            f"{KEY_VARIABLE}."
+            "The key file: expected mode 0600, found one that users other than its owner can read. Anyone "
+            "who knows the key can test guesses about the input. Set its mode to 0600, or name another one "
+            f"in {KEY_VARIABLE}."
         )
     return key
 

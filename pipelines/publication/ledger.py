@@ -185,7 +185,7 @@ class Ledger:
                 f"[release] name = {name!r}: expected no other release of this name, found {len(others)} "
                 f"release(s) made from another input, k, seed or specification ({shown}). Two releases of "
                 "the same records can be differenced. Withdraw the earlier one (microguard withdraw), or "
-                "set publish.successive to 'accept' if a steward has decided that both may stay."
+                "set publish.successive to 'accept' if a steward has decided that both may remain published."
             )
 
     def refuse_unknown(self, release_id: str = "") -> None:
@@ -198,10 +198,10 @@ class Ledger:
         unknown = self._unknown() - {release_id}
         if unknown:
             raise GateRefused(
-                f"The public area holds {len(unknown)} release(s) that the ledger does not know "
+                f"The public area contains {len(unknown)} release(s) that the ledger does not know "
                 f"({', '.join(sorted(unknown)[:3])}): the evidence area may have been restored from a "
-                "back-up, or another one publishes here. Going on would fork the series. Restore the "
-                "evidence area as it was after the last release, or remove what is not this series'."
+                "back-up, or another one publishes here. Continuing would fork the series. Restore the "
+                "evidence area to the state after the last release, or remove files of other series."
             )
 
     def _unknown(self) -> set[str]:
@@ -214,7 +214,7 @@ class Ledger:
         if returned:
             folder = self._areas.record_place(returned[0])
             raise GateRefused(
-                f"The public area holds {len(returned)} release(s) that the ledger says are withdrawn "
+                f"The public area contains {len(returned)} release(s) that the ledger says are withdrawn "
                 f"({', '.join(returned[:3])}): the area was mounted again, or restored from a back-up. "
                 f"Withdraw them again (microguard withdraw {folder}), then call this again."
             )
@@ -225,8 +225,8 @@ class Ledger:
             if entry.name != name and self._areas.public.exists(entry.release_id):
                 raise GateRefused(
                     f"[publish] path: expected a public area of the name {name!r}, found one with releases "
-                    f"of another name, {entry.name!r}. One current.json can lead readers to one name only. "
-                    "Choose another publish.path."
+                    f"of another name, {entry.name!r}. One current.json can refer to one name only. Choose "
+                    "another publish.path."
                 )
 
 
@@ -264,8 +264,8 @@ def _parsed(lines: list[bytes]) -> Iterator[Entry]:
             if entry is None:
                 raise LedgerDamaged(
                     f"Line {number} of the ledger: expected a line that microguard wrote, found one that is "
-                    "damaged, or of a newer version. It may describe a release, so nothing is done without "
-                    "it. Restore the ledger of the evidence area from its back-up, or use the newer version."
+                    "damaged, or of a newer version. It may describe a release, so the command stops. "
+                    "Restore the ledger of the evidence area from its back-up, or use the newer version."
                 )
             yield entry
 

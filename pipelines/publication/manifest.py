@@ -22,13 +22,13 @@ from microguard.schemas.specification.model import Specification
 
 DIFFERENCING = (
     "An earlier release was made under this name from another input or specification. Copies of it can be "
-    "differenced with this one."
+    "differenced with this release."
 )
 FORMULAS = (
-    "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "
-    "The CSV file has such text, unchanged, in {}: import these columns as text."
+    "A spreadsheet executes text that begins with =, +, -, @, a tab or a line break as a formula. The CSV "
+    "file contains such text, unchanged, in {}: import these columns as text."
 )
-FLOATS = "-0.0 is written as 0.0, and every NaN with the same bits: no measure tells them apart."
+FLOATS = "-0.0 is written as 0.0, and every NaN with the same bits: no measure distinguishes them."
 SIGNIFICANT_DIGITS = 2
 
 

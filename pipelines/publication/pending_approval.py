@@ -81,7 +81,7 @@ def pending_release(areas: Areas, release_id: str) -> PendingRelease:
     if status is None or status.event != "waiting":
         event = "is not known" if status is None else f"is {status.event}"
         raise SpecificationError(
-            f"Release {release_id} does not wait for approval: by the ledger it {event}. List the pending "
+            f"Release {release_id} is not pending approval: by the ledger it {event}. List the pending "
             "releases with microguard pending."
         )
     path, what = areas.record(release_id) / WAITING, f"{WAITING} of release {release_id}"
@@ -117,9 +117,9 @@ def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
     if others:
         folder = areas.record_place(others[0].release_id)
         raise GateRefused(
-            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and the "
-            f"next release depends on the decision. Nothing was changed. Decide first (microguard approve "
-            f"{folder} --by NAME, or microguard reject {folder} --by NAME), then call this again."
+            f"Release {others[0].release_id} of this series is pending approval since {others[0].at}, and "
+            "the next release depends on the decision. Nothing was changed. Decide first (microguard "
+            f"approve {folder} --by NAME, or microguard reject {folder} --by NAME), then call this again."
         )
 
 
@@ -139,8 +139,8 @@ def require_earlier_stated(pending: PendingRelease, areas: Areas) -> None:
         raise GateRefused(
             f"Release {entry.release_id}: since it was verified, another release of its name was published "
             f"({', '.join(others[:3])}), and its manifest does not say that the two can be differenced. "
-            "Nothing was published. Reject it if it waits for approval (microguard reject), and run the job "
-            "again."
+            "Nothing was published. Reject it if it is pending approval (microguard reject), and run the "
+            "job again."
         )
 
 

@@ -74,8 +74,8 @@ class PublicArea:
             return None
         what = f"{IDENTITY} of the public area"
         remedy = (
-            "Restore it from the back-up of the area. It is written again if the area has a release that "
-            "the ledger knows."
+            "Restore it from the back-up of the area. The next run rewrites it if the area has a release "
+            "that the ledger knows."
         )
         identity = str(parse_json(found.content, what, remedy, "area")["area"])
         if not _IDENTITY.fullmatch(identity):
@@ -183,8 +183,8 @@ class PublicArea:
             return None
         what = f"{CURRENT} of the public area"
         remedy = (
-            "Name the release by its own folder, or run the job again: the next run writes the file anew if "
-            "the ledger knows every release of the area. Otherwise restore the one of the last release."
+            "Name the release by its own folder, or run the job again: the next run rewrites the file if "
+            "the ledger knows every release of the area. Otherwise restore the file of the last release."
         )
         return str(parse_json(found.content, what, remedy, "release_id")["release_id"])
 
@@ -206,8 +206,9 @@ class PublicArea:
             self._version = self.storage.replace(CURRENT, content, self._version)
         except VersionChanged:
             raise AreaTaken(
-                f"{CURRENT} of the public area {self.name}: expected the version of when this run locked the "
-                "area, found a newer one of another run. Find out who writes there, and call this again."
+                f"{CURRENT} of the public area {self.name}: expected the version of when this run locked "
+                "the area, found a newer one of another run. Find out which other program writes there, and "
+                "call this again."
             ) from None
 
     def reading(self, release_id: str) -> AbstractContextManager[Path]:

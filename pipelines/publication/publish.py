@@ -119,7 +119,8 @@ def _require_area_still(areas: Areas, release_id: str) -> None:
     except AreaNotThere as error:
         raise AreaNotThere(
             f"Release {release_id} is published according to the ledger, but its public area disappeared "
-            f"before readers were led to it. The next run does so once the area is there again. {error}"
+            "before it became current. The next run makes it current once the area is available again. "
+            f"{error}"
         ) from None
 
 
@@ -250,6 +251,6 @@ def _commit(entry: Entry, manifest: Mapping[str, Any], public: PublicArea) -> No
     if faults:
         raise ProtectionFailed(
             f"The {row.name} table: expected the records of the release after the commit, found "
-            f"{'; '.join(faults)}. The commit was undone and nothing was published. Look for another writer "
+            f"{'; '.join(faults)}. The commit was undone and nothing was published. Find the other writer "
             "of the table, and call this again."
         )

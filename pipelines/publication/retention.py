@@ -34,14 +34,14 @@ class Retained:
         """Return the result of a publishing verb, and state the withdrawn and the remaining releases."""
         if self.left:
             outcome = outcome.with_note(
-                f"Not withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "
-                "still find them. Look at the rights and the disk of the public area; the next run tries "
+                f"Not withdrawn, although publish.keep requires it: {', '.join(self.left)}. Readers may "
+                "still find them. Check the permissions and the disk of the public area; the next run tries "
                 "again, and publishes nothing until they are withdrawn.",
                 not_withdrawn=list(self.left),
             )
         if self.withdrawn:
             outcome = outcome.with_note(
-                f"Withdrawn, as publish.keep asks for: {', '.join(self.withdrawn)}",
+                f"Withdrawn, as publish.keep requires: {', '.join(self.withdrawn)}",
                 withdrawn=list(self.withdrawn),
             )
         return outcome

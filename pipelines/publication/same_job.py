@@ -77,21 +77,21 @@ def _other_versions(entry: Entry, ours: Mapping[str, Any], areas: Areas) -> str:
         now = in_words({package: current[package] for package in apart})
         found = f"only the versions of the solver and its packages differ, {then} then and {now} now"
     else:
-        found = "it kept no versions of the solver and its packages, and is not complete any more"
+        found = "it contains no versions of the solver and its packages, and is incomplete"
     state = "is published"
     choices = (
-        "If it is the one that readers are to have, there is nothing to do. To replace it, withdraw it first "
+        "If readers should keep this release, there is nothing to do. To replace it, withdraw it first "
         "(microguard withdraw)"
     )
     if entry.event == "waiting":
         folder = areas.record_place(entry.release_id)
-        state = "waits for approval"
+        state = "is pending approval"
         choices = f"Decide on it (microguard approve {folder} --by NAME, or microguard reject)"
     return (
-        f"Release {entry.release_id} of {entry.name!r} {state} and was made from the same input, k, seed and "
-        f"specification: {found}. Other versions may protect the same records with other values, and two "
-        f"such releases can be differenced, so that no publish.successive allows it. {choices}, or install "
-        "the earlier versions. Nothing was published."
+        f"Release {entry.release_id} of {entry.name!r} {state} and was made from the same input, k, seed "
+        f"and specification: {found}. Other versions may protect the same records with other values, and "
+        f"two such releases can be differenced, so publish.successive does not allow it. {choices}, or "
+        "install the earlier versions. Nothing was published."
     )
 
 
@@ -99,9 +99,9 @@ def _other_decimals(entry: Entry, ours: Mapping[str, Any]) -> str:
     decimals = ours["specification"]["table"]["decimals"]
     return (
         f"Release {entry.release_id} of {entry.name!r} was made from the same input and specification when "
-        f"table.decimals was 2 by default. Now the default is the precision of the data, {decimals}, and the "
-        "values would be other ones: two releases of the same cells can be differenced. If the release is "
-        "the one that readers are to have, there is nothing to do. Its last digits show which cells were "
-        "moved; cells of it keep their values in every later table, which needs table.decimals = 2 for them. "
-        "Nothing was published."
+        f"table.decimals was 2 by default. Now the default is the precision of the data, {decimals}, and "
+        "the values would differ: two releases of the same cells can be differenced. If readers should keep "
+        "this release, there is nothing to do. Its last digits reveal which cells were moved. Its cells "
+        "keep their values in every later table, which needs table.decimals = 2 for them. Nothing was "
+        "published."
     )

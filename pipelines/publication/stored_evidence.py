@@ -52,14 +52,14 @@ def stored_evidence(address: str) -> MirroredFolder:
         write_atomically(folder / ADDRESS, address)
     except OSError as error:
         raise SpecificationError(
-            "[publish] evidence: expected a folder on this machine for the private copy of the object store, "
-            f"found that none can be made ({os.strerror(error.errno or 0)}). Name a folder that can be "
-            f"written in {VARIABLE}."
+            "[publish] evidence: expected a folder on this machine for the private copy of the object "
+            f"store, found that it cannot be created ({os.strerror(error.errno or 0)}). Name a folder that "
+            f"can be written in {VARIABLE}."
         ) from None
     if folder.stat().st_mode & 0o077:
         raise SpecificationError(
-            "The private copy of [publish] evidence: expected mode 0700, found a folder that others than its "
-            f"owner can enter. Set its mode to 0700, or name another folder in {VARIABLE}."
+            "The private copy of [publish] evidence: expected mode 0700, found a folder that users other "
+            f"than its owner can enter. Set its mode to 0700, or name another folder in {VARIABLE}."
         )
     return MirroredFolder(
         storage, folder, is_stored=lambda name: _is_stored(folder, name), is_shown=_is_shown

@@ -101,15 +101,16 @@ class Plan:
         uniform = [stratum for stratum in spoilt if stratum in lacking and tree[stratum] < 0]
         if uniform:
             raise InputRejected(
-                "method.min_diversity cannot be kept: expected so many distinct values of each sensitive "
-                "variable, missing ones not counted, in every region (and missing pattern of the numbers), "
-                f"found {len(uniform)} of {len(tree)} with fewer. Nothing was published. Ask for fewer, or "
-                "merge regions before the run."
+                "method.min_diversity cannot be met: expected this number of distinct values of each "
+                "sensitive variable, without missing values, in every region (and missing pattern of the "
+                f"numbers), found {len(uniform)} of {len(tree)} with fewer. Nothing was published. Require "
+                "fewer, or merge regions before the run."
             )
         if (tree[spoilt] < 0).any():
             raise ProtectionFailed(
-                "A region has fewer than k records, and had more when the input was screened: the input "
-                "changed during the run. Nothing was published; call this again when the input is settled."
+                "A region has fewer than k records, and had more when the input was validated: the input "
+                "changed during the run. Nothing was published; call this again when the input no longer "
+                "changes."
             )
         tree[spoilt] = -1
         place = self.strata.column_names.index(_TREE)

@@ -176,7 +176,7 @@ class CombinationParts:
         written = apply_in_arrow(coded, [_PART], _written(layout, asked, files), f"{_PART} long")
         parts = cls(spark, layout, asked, files)
         if written.count() != len(parts):
-            raise ProtectionFailed("A part of the combinations is missing. Nothing was published.")
+            raise ProtectionFailed("A partition of the key combinations is missing. Nothing was published.")
         return parts
 
     def __len__(self) -> int:
@@ -254,7 +254,9 @@ class CombinationParts:
 
         reports = in_tasks(self.spark, finished, sorted(self._stage.items()))
         if None in reports:
-            raise ProtectionFailed("A part of the combinations is not protected. Nothing was published.")
+            raise ProtectionFailed(
+                "A partition of the key combinations is not protected. Nothing was published."
+            )
         written = [report.pop("moves") for report in reports]
         files.place.commit_parts(moves, written, moves_schema(layout.categories))
         return reports

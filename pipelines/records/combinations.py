@@ -42,10 +42,7 @@ NOT_PROTECTED = (
     "The combinations could not be protected: {error}. Nothing was published. Set method.effort or "
     "method.algorithm to another value, or protect fewer quasi-identifiers."
 )
-COLLISION = (
-    "Two combinations could not be told apart (a collision of hashes). Nothing was published; please report "
-    "this."
-)
+COLLISION = "Two key combinations have equal hashes (a collision). Nothing was published; please report this."
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
     if records > MOST_RECORDS and specification.method.control_tables.kept_dimension:
         raise ProtectionFailed(
             f"The clustering {group.name} has {records:,} records; representatives are chosen together, as "
-            f"method.control_tables.kept_dimension needs, for up to {MOST_RECORDS:,}. Leave that key out, or "
+            f"method.control_tables.kept_dimension requires, for up to {MOST_RECORDS:,}. Omit that key, or "
             "release parts of the file."
         )
     return records <= MOST_RECORDS

@@ -110,9 +110,9 @@ class Records:
         names = [name for name in unchanged if name in before.columns]
         if set(names) - set(after.columns) or contents(before, names) != contents(after, names):
             raise ProtectionFailed(
-                f"The method {specification.method.name} returned other {specification.method.unit}s than it "
-                "was given, or gave them other records: expected those of the input, as k counts them. "
-                "Nothing was published. This is a fault of the method."
+                f"The method {specification.method.name} returned other {specification.method.unit}s than "
+                "the input has, or moved records between them: expected those of the input, because k "
+                "counts them. Nothing was published. This is a fault of the method."
             )
 
     def compare(self, screened: ValidatedInput, protected: Comparison) -> Comparison:

@@ -64,7 +64,7 @@ class Append(Series):
         if lost:
             raise GateRefused(
                 f"The evidence of {len(lost)} release(s) of this series is lost ({', '.join(lost[:3])}): "
-                "their units are unknown, and a unit that is published twice would be disclosed. Restore the "
+                "their units are unknown, and a unit could be published twice and disclosed. Restore the "
                 "evidence area from its back-up."
             )
         if not earlier:

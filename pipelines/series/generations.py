@@ -227,6 +227,7 @@ def _compare(generation: Generation, *, past: bool) -> None:
 def _restored(release_id: str) -> GateRefused:
     return GateRefused(
         f"The state of the series after release {release_id} is missing, was changed, or is of another run "
-        "than the ledger's: the evidence area may have been restored from a back-up in part. Continuing from "
-        "it would fork the series. Restore the whole evidence area as it was after that release."
+        "than the ledger states: the evidence area may have been restored from a back-up in part. "
+        "Continuing from it would fork the series. Restore the whole evidence area to the state after that "
+        "release."
     )

@@ -44,10 +44,10 @@ LOG_NO_TWINS = math.log(1e-2)
 #: Share of the units of the smaller release above which the releases count as having the same units.
 MOST = 0.5
 RENAMED = (
-    "Units of the input that are new have the records of others that were published: they seem to have other "
-    "identifiers than in the last updates (leading zeros, blanks, another key of their pseudonyms). The same "
-    "units would be published in two classes, which together disclose them. Give them the identifiers they "
-    'had; if they really are other units, a steward says so by publish.successive = "accept".'
+    "New units of the input have the records of published units: their identifiers seem to have changed "
+    "since the last updates (leading zeros, blanks, another key of their pseudonyms). The same units would "
+    "be published in two classes, which together disclose them. Give them the identifiers they "
+    'had; if they really are other units, a steward can set publish.successive = "accept".'
 )
 _CELL, _NEW, _ABSENT, _LEFT, _STAY = "cell", "new", "absent", "left", "stay"
 
@@ -67,7 +67,7 @@ def refuse_other_key(areas: Areas, release_id: str) -> None:
     sketch = SourceFingerprint.read(areas.record(release_id) / FILE)
     if sketch is not None and sketch.key != key_name(areas.key()):
         raise GateRefused(
-            f"The unit keys of release {release_id} were made with another secret than the one of today (the "
+            f"The unit keys of release {release_id} were made with another secret than the current one (the "
             "file that MICROGUARD_KEY_FILE names, or the key of the evidence area): the same units would be "
             "published as new ones, in second classes, which together disclose them. Restore that key."
         )

@@ -49,8 +49,8 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
         raise GateRefused(
             f"Since the table {mine.release_id} was verified, {len(others)} other(s) with cells of it were "
             f"published ({', '.join(others[:3])}): these cells would get second values. Nothing was "
-            "published. Reject it (microguard reject), and run the job again: it keeps their values then, "
-            "or says why it cannot."
+            "published. Reject it (microguard reject), and run the job again: the new run keeps the "
+            "published values, or states why it cannot."
         )
 
 

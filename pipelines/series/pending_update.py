@@ -33,7 +33,7 @@ def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
     if others:
         raise _run_anew(
             f"Since release {release_id} was verified, {len(others)} other release(s) of its source were "
-            f"published ({', '.join(others[:3])}): what they disclose together is not known."
+            f"published ({', '.join(others[:3])}): their joint disclosure is unknown."
         )
     public = {entry.release_id for entry in Ledger(areas).published()}
     withdrawn = sorted(set(waiting.manifest[SERIES].get("releases", ())) - public - {release_id})
@@ -43,7 +43,7 @@ def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
             f"withdrawn since its verification ({', '.join(withdrawn[:3])})."
         )
     if not (areas.record(release_id) / MEMBERS / "members.json").is_file():
-        raise _run_anew(f"The evidence of release {release_id} has lost the map of its units.")
+        raise _run_anew(f"The evidence of release {release_id} lacks the map of its units.")
     if kind == "register":
         generations_of(areas, waiting.entry.name).require_next(release_id)
 

@@ -58,8 +58,8 @@ def refuse_other_plan(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None
     changed = [name for name, value in plan.items() if _given(name, begun.get(name)) != _given(name, value)]
     if changed:
         raise GateRefused(
-            f"The series began with another {', '.join(changed)}. Published classes cannot change: keep what "
-            "the series began with, or protect all units again by decision (microguard protect --rebase)."
+            f"The series began with another {', '.join(changed)}. Published classes cannot change: keep the "
+            "original setting, or protect all units from scratch by decision (microguard protect --rebase)."
         )
 
 

@@ -293,8 +293,8 @@ def _refuse_other_identifiers(counts: UpdateCounts) -> None:
 def _refuse_exceeded(exceeded: tuple[str, ...]) -> None:
     if exceeded:
         raise GateRefused(
-            f"The series is too far from its source: {'; '.join(exceeded)}. Protect all units again by "
-            "decision (microguard protect --rebase, which is audited together with all earlier "
+            f"The series is too far from its source: {'; '.join(exceeded)}. Protect all units from scratch "
+            "by decision (microguard protect --rebase, which is audited together with all earlier "
             "releases), or raise the limit in [series]."
         )
 

@@ -56,4 +56,4 @@ class SeriesSettings:
 
     def __post_init__(self) -> None:
         if self.pool < self.k:
-            raise ValueError("a pool of fewer than k units makes no class")
+            raise ValueError("a pool of fewer than k units forms no class")

@@ -156,12 +156,12 @@ def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
     position = addresses.merge(places, on=list(table.columns), how="left")["place"].to_numpy(float)
     if np.isnan(position).any():
         raise InputRejected(
-            f"Row {int(np.argmax(np.isnan(position))) + 1} of table.a_priori names a cell that the table "
-            f"does not have ({int(np.isnan(position).sum())} such rows). Correct its codes, or remove it."
+            f"Row {int(np.argmax(np.isnan(position))) + 1} of table.a_priori names a cell that is not in "
+            f"the table ({int(np.isnan(position).sum())} such rows). Correct its codes, or remove it."
         )
     rows = position.astype(np.int64)
     if len(np.unique(rows)) < len(rows):
-        raise InputRejected("The file of table.a_priori names a cell twice. Say everything of it in one row.")
+        raise InputRejected("The file of table.a_priori names a cell twice. Describe each cell in one row.")
     return rows
 
 
@@ -170,7 +170,7 @@ def _amounts(texts: pd.Series, name: str) -> np.ndarray:
     wrong = (np.isnan(amounts) & (texts != "").to_numpy()) | (amounts < 0) | np.isinf(amounts)
     if wrong.any():
         raise InputRejected(
-            f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has in {name} no number of at least 0 "
+            f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has no number of at least 0 in {name} "
             f"({int(wrong.sum())} such rows). Correct it, or leave it empty."
         )
     return amounts

@@ -70,7 +70,7 @@ def whole_adjustment(secret: CellTable, specification: Specification, table: Tab
     if not adjustment.whole:
         raise ProtectionFailed(
             "No protected table was found whose cells are whole units of the last published digit. Nothing "
-            "was published. Raise table.decimals or table.effort, or ask less of table.preserve."
+            "was published. Raise table.decimals or table.effort, or relax table.preserve."
         )
     return adjustment
 
@@ -105,11 +105,11 @@ def rounded(
             effort=table.effort,
         )
     except InvalidParameter as error:
-        raise InputRejected(f"The input makes no table of rounded counts: {error}.") from error
+        raise InputRejected(f"The input gives no table of rounded counts: {error}.") from error
     except (ImpossibleProtection, NoSolutionFound) as error:
         if relax:
             raise refusal(error) from error
-        advice = 'table.relax = ["adjacent"] lets as few cells as needed go further'
+        advice = 'table.relax = ["adjacent"] allows as few cells as necessary to move further'
         raise refusal(type(error)(f"{error}; {advice}")) from error
     except SolverFailed as error:
         raise refusal(error) from error
@@ -131,7 +131,7 @@ def with_small_counts_rounded(
     try:
         adjustment = small_count_rounding(problem.secret, base, key, problem.names, problem.held)
     except InvalidParameter as error:
-        raise InputRejected(f"The input makes no table of rounded counts: {error}.") from error
+        raise InputRejected(f"The input gives no table of rounded counts: {error}.") from error
     except (ImpossibleProtection, SolverFailed) as error:
         raise refusal(error) from error
     known = as_known_to_readers(problem.known, adjustment.values, base)

@@ -191,7 +191,7 @@ class CellTables(TableProduct[CellComparison]):
             return standing_cells(cells, self.table, before if self.suppression else [])
         except StandingValueFails as error:
             raise GateRefused(
-                f"A table of this source was published before, and this one would contradict it: {error}. "
+                f"A table of this source was published before, and this table would contradict it: {error}. "
                 "Nothing was published."
             ) from error
 
@@ -225,9 +225,9 @@ class CellTables(TableProduct[CellComparison]):
         except SdcError as error:
             raise GateRefused(
                 "This table does not fit tables of the same records that were published before, by "
-                f"{', '.join(standing.every[:3])}: expected suppressed cells with the values and rules of "
-                f"then, found that {error}. Nothing was published. Publish it by the earlier rules, or (of a "
-                "revised source) of another period."
+                f"{', '.join(standing.every[:3])}: expected suppressed cells with the earlier values and "
+                f"rules, found that {error}. Nothing was published. Publish it by the earlier rules, or (if "
+                "the source was revised) for another period."
             ) from error
 
     def _rounded_parts(self, cells: Cells, standing: PublishedValues, keep: np.ndarray) -> str:
@@ -254,7 +254,8 @@ class CellTables(TableProduct[CellComparison]):
                 raise GateRefused(
                     f"The table {earlier.release_id} of the same records is protected from more attackers: "
                     f"expected {', '.join(sorted(missing))} in table.attackers, and contributors or their "
-                    "numbers in the input, as lines of this table narrow those intervals too. Nothing was "
+                    "numbers in the input, because constraints of this table also narrow those intervals. "
+                    "Nothing was "
                     'published. Add them, or set publish.successive to "accept" if a steward decides that '
                     "the two tables may be compared."
                 )
@@ -267,8 +268,8 @@ class CellTables(TableProduct[CellComparison]):
         except ImpossibleProtection as error:
             earlier = (
                 f" Cells of it must stay published or suppressed as in {', '.join(standing.releases[:3])}. "
-                "If the table can be protected without that, publish both tables together (table.tables), "
-                "or leave out a dimension that both have."
+                "If the table can be protected without this requirement, publish both tables together "
+                "(table.tables), or omit a common dimension."
                 if standing.releases
                 else ""
             )

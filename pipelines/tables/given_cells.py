@@ -60,7 +60,7 @@ def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> p
     if (rows[keys] == table.total).any(axis=None):
         raise InputRejected(
             f"Cells have the total mark {table.total!r}, expected internal cells only, whose margins are "
-            'computed. Leave the totals out, or set table.margins to "given".'
+            'computed. Omit the totals, or set table.margins to "given".'
         )
     if rows[keys].duplicated().any():
         raise InputRejected("The input has a cell twice. Give each combination of codes once.")

@@ -73,7 +73,7 @@ def refuse_bad_codes(codes: pd.DataFrame, table: Table) -> None:
         absent = {parents[code] for code in occurring & set(parents)} - occurring - {table.total}
         if absent:
             raise InputRejected(
-                f"table.parents names {len(absent)} parent(s) in {name} of which the table has no cell. Add "
+                f"table.parents names {len(absent)} parent(s) in {name} without a cell in the table. Add "
                 "their cells, or correct table.parents."
             )
 

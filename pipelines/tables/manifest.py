@@ -21,16 +21,17 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 
 RELAXED = (
-    "The table could not be protected within the limits set on changes of cells that are not sensitive. As "
-    "little as had to gave way, in the order stated: {}."
+    "The table could not be protected within the limits set on changes of cells that are not sensitive. The "
+    "following limits were relaxed as little as necessary, in this order: {}."
 )
 SWAPPED = (
-    "Before the cells were made, records at risk exchanged their area with similar ones: cells by area are "
-    "of the exchanged records. Variables that describe an area and were not exchanged may contradict it."
+    "Before the cells were computed, records at risk exchanged their area with similar records: cells by "
+    "area contain the exchanged records. Variables that describe an area and were not exchanged may "
+    "contradict it."
 )
 RELAXED_ROUNDING = (
-    "Multiples next to the true counts did not add up: as few cells as could be found were let go further, "
-    "and of these a true count may be farther away than said above."
+    "Adjacent multiples of the true counts did not add up. As few cells as possible were moved further; "
+    "their true counts may differ by more than stated above."
 )
 
 

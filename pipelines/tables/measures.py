@@ -257,15 +257,15 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
     if odds and section["narrowest"] is not None:
         yield (
             odds,
-            "Whoever guesses in which direction a sensitive cell was moved is right in "
-            f"{100 * odds:.3g} % of the cases; the narrowest interval left to an attacker is "
-            f"{section['narrowest']:.3g} times the protection level.",
+            f"A guess of the direction in which a sensitive cell was moved is correct in {100 * odds:.3g} % "
+            f"of the cases; the narrowest interval of an attacker is {section['narrowest']:.3g} times the "
+            "protection level.",
         )
     if posterior:
         yield (
             posterior,
-            "Whoever knows the method can be sure of a true small count, given what is published, by "
-            f"{100 * posterior:.3g} % at the most.",
+            "An attacker who knows the method can infer a true small count from the published values with a "
+            f"probability of {100 * posterior:.3g} % at the most.",
         )
 
 

@@ -54,7 +54,7 @@ def refuse_nested_columns(
                         raise GateRefused(
                             f"Codes of {name} add up to the same records as codes of {other}, a column of "
                             f"the published table {release_id} that this table lacks. The difference of "
-                            "their sums would disclose by how much cells were moved. Give this table both "
+                            "their sums would disclose the adjustment of cells. Give this table both "
                             f'columns (table.hierarchies with "{other}" and "{name}", the coarser one '
                             'first), or set publish.successive to "accept" if a steward has decided that '
                             "both tables may be published."

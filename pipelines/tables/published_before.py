@@ -218,8 +218,8 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
         if scaled != int(scaled):
             raise StandingValueFails(
                 f"cell {row} was published by {cell.release_id} with more digits than table.decimals = "
-                f"{table.digits}; "
-                f"publish as many digits as then, table.decimals = {-int(cell.value.as_tuple().exponent)}",
+                f"{table.digits}; publish as many digits as that release, table.decimals = "
+                f"{-int(cell.value.as_tuple().exponent)}",
                 variable=row,
             )
         units[row] = float(int(scaled))
@@ -305,9 +305,9 @@ def refuse_other_multiples(held: np.ndarray, base: int) -> None:
     off_base = np.isfinite(held) & (held % base != 0)
     if off_base.any():
         raise StandingValueFails(
-            f"table.base = {base}: expected a base of which all published values are multiples, found "
-            f"{int(off_base.sum())} cell(s) that an earlier release published at other values. Use the base "
-            "or the method of that release",
+            f"table.base = {base}: expected a base that divides all published values, found "
+            f"{int(off_base.sum())} cell(s) that an earlier release published with other values. Use the "
+            "base or the method of that release",
             variable=int(np.argmax(off_base)),
         )
 

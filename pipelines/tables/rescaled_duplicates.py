@@ -49,9 +49,10 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
     for (release_id, theirs, ours), cells_of_both in pairs.items():
         if proportional(cells, table, cells_of_both):
             raise GateRefused(
-                f"The amounts of {ours} are those of {theirs}, which the table {release_id} adds up, times a "
-                "factor: the same cells would be published with two values, whose mean is near the truth. "
-                "Add up the earlier column, under its name and in its unit, or set publish.successive to "
+                f"The amounts of {ours} are those of {theirs}, which the table {release_id} adds up, times "
+                "a factor: the same cells would be published with two values, whose mean is near the true "
+                "value. Sum the earlier column, under its name and in its unit, or set publish.successive "
+                "to "
                 '"accept" if a steward has decided that both may be published.'
             )
 

@@ -46,8 +46,8 @@ from microguard.sdc.errors import SdcError
 
 Comparison = TypeVar("Comparison")
 NO_TABLE = (
-    "The input makes no table: {error}. Nothing was published. Correct the input, or [table] if it describes "
-    "another one."
+    "The input gives no table: {error}. Nothing was published. Correct the input, or [table] if it "
+    "describes another one."
 )
 
 

@@ -131,7 +131,7 @@ def _lead(codes: list[str]) -> str:
 def _quoted(text: str) -> str:
     if '"' in text:
         raise ProtectionFailed(
-            "A name or the total mark has a quotation mark, which tau-ARGUS files cannot hold. Set "
+            "A name or the total mark has a quotation mark, which tau-ARGUS files cannot represent. Set "
             "table.tau_argus to false."
         )
     return f'"{text}"'

@@ -60,6 +60,6 @@ def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
             f"Give the values in units of {unit}" if section["telling_unit"] > 1 else "Lower table.decimals"
         )
         yield (
-            f"All original values are multiples of {unit}, and protected ones are not: the last digits tell "
-            f"which cells were moved. {remedy}."
+            f"All original values are multiples of {unit}, and protected ones are not: the last digits "
+            f"reveal which cells were moved. {remedy}."
         )

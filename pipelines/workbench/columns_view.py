@@ -11,13 +11,13 @@ from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.roles import KINDS, Role
 
 ROLES = {
-    "unit": "the key of what k counts; never published",
+    "unit": "the key of the units that k counts; never published",
     "identifier": "left out",
     "household": "the key of households; never published",
-    "region": "published as it is; no cluster crosses it",
-    "quasi_identifier": "protected by the method; the figures say whether it promises k",
-    "sensitive": "published as it is; its values within a cluster are limits",
-    "weight": "a sampling weight, published as it is",
+    "region": "published unmodified; no cluster crosses it",
+    "quasi_identifier": "protected by the method; the figures state whether it guarantees k",
+    "sensitive": "published unmodified; its values within a cluster are limited",
+    "weight": "a sampling weight, published unmodified",
     "risk": "read by swapping, never published",
     "derived": "computed from published columns after protection",
     "other": "published as it is",
@@ -41,7 +41,7 @@ class ColumnsView:
             return
         text(
             "p",
-            "Each role is a guess: read each line. A changed line is counted and measured at once.",
+            "Each role is a guess: read each line. A changed line is counted and measured immediately.",
             "soft",
         )
         with box("details"):

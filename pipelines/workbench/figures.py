@@ -107,6 +107,6 @@ class Preview:
             return f"Risk and loss are computed on all {self.used:,} records that are protected."
         return (
             f"Risk and loss are estimated on {self.clustered:,} of {self.used:,} records: whole blocks of "
-            "neighbouring records, all of those that differ most and some of the others. The same file and "
-            "specification give the same blocks."
+            "neighbouring records: all blocks with the largest differences, and some of the others. The "
+            "same file and specification give the same blocks."
         )

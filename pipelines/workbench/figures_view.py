@@ -32,14 +32,14 @@ class FiguresView:
     def sync(self) -> None:
         """Show the figures; unchanged elements keep the focus."""
         workbench, found = self._workbench, self._workbench.preview
-        old = "The figures below are of the state before: " if found is not None else ""
+        old = "The figures below are of the previous state: " if found is not None else ""
         if workbench.fault:
             self._state.set_text(f"{old}{workbench.fault}")
         elif workbench.measuring:
             self._state.set_text("Measuring ...")
         else:
             self._state.set_text(
-                "" if found is None else "The figures are those of the specification as it is."
+                "" if found is None else "The figures are those of the current specification."
             )
         self._state.classes(replace="fault" if workbench.fault else "soft")
         self._rebuild("figures", found, self._figures, lambda: self._show(found))

@@ -26,7 +26,8 @@ class GroupsView:
             text(
                 "p",
                 "By default all quasi-identifiers are protected together. Groups are protected one by one: "
-                "less is lost, and k holds only for those who know the variables of one group.",
+                "the loss is lower, and k-anonymity applies only to attackers who know the variables of one "
+                "group.",
                 "soft",
             )
             self._rows = box("div", "row settings")

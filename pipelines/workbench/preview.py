@@ -102,14 +102,14 @@ def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> 
         yield "k counts units: one record of each unit is measured."
     if specification.groups:
         yield (
-            "Groups are protected one by one: k holds within each of them, and whoever knows the variables "
-            "of several may find a record alone. The shares of unique and of homogeneous records are not "
-            "estimated here. Check foretells their limits."
+            "Groups are protected one by one: k-anonymity applies within each group, and an attacker who "
+            "knows the variables of several groups may identify a record. The shares of unique and of "
+            "homogeneous records are not estimated here. Check predicts the result for their limits."
         )
     if not used.numeric:
         yield (
-            "Variables without numbers are protected by counts of combinations in a run; here records "
-            "are clustered. Check foretells the limits with the method itself."
+            "Variables without numbers are protected by counts of combinations in a run; here records are "
+            "clustered. Check predicts the result for the limits with the method itself."
         )
     left_out = max((each.left_out for each in clusterings), default=0)
     if left_out:
@@ -120,19 +120,19 @@ def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> 
         )
     if specification.ordinal or specification.hierarchical:
         yield (
-            "Ordinal and hierarchical variables are clustered as nominal ones here: a run knows which of "
-            "their categories are close, and loses less."
+            "Ordinal and hierarchical variables are clustered as nominal ones here: a run uses the "
+            "distances of their categories and has less loss."
         )
     if specification.method.representative == "medoid":
-        yield "Clusters publish their means here: medoids lose more."
+        yield "Clusters publish their means here: medoids have more loss."
     if specification.method.name != METHOD:
-        yield "The figures are those of microaggregation, not of the method that is chosen."
+        yield "The figures are those of microaggregation, not of the chosen method."
     if specification.weight is not None and specification.method.weighted:
         yield "Losses here count each record once; those of a run are weighted."
     if data.profile.cut:
         yield (
-            f"The file has more records: the first {data.profile.records:,} are measured. Of the "
-            "whole file losses are smaller, and counts before protection are larger."
+            f"The file has more records: the first {data.profile.records:,} are measured. For the whole "
+            "file, losses are smaller and counts before protection are larger."
         )
 
 

@@ -70,11 +70,11 @@ class ReleasesView:
                     text("p", result.text, "fault")
             for row in waiting.content.get("pending", []) if waiting is not None else []:
                 with box("section", aria_label=f"release {row['release_id']} waits"):
-                    text("h3", f"Waits for approval since {row['since']}")
+                    text("h3", f"Pending approval since {row['since']}")
                     page_link(workbench, row["release_id"])
                     decide(workbench, row["evidence"], row["release_id"], self._look_up)
             if waiting is not None and not waiting.exit_code and not waiting.content.get("pending"):
-                text("p", "No release waits for approval.")
+                text("p", "No release is pending approval.")
         if history is not None and not history.exit_code:
             with self._history:
                 self._show_history(history.content.get("releases", []))
@@ -136,15 +136,13 @@ class ReleasesView:
             with box("ul"):
                 text("li", "Its files are removed from the public area. This cannot be undone.")
                 if is_current and successor:
-                    text("li", f"It is the newest: readers of current.json are led to {successor} again.")
+                    text("li", f"It is the newest: current.json will refer to {successor} again.")
                 elif is_current:
-                    text("li", "It is the newest: readers of current.json find no release.")
+                    text("li", "It is the newest: current.json will refer to no release.")
                 else:
-                    text("li", "It is not the newest: current.json stays as it is.")
-                text(
-                    "li", "Copies that readers have made are out of reach; audits keep counting it as known."
-                )
-                text("li", "Its evidence stays, and the ledger keeps that it was published and withdrawn.")
+                    text("li", "It is not the newest: current.json is unchanged.")
+                text("li", "Copies of readers cannot be withdrawn; audits still count the release as known.")
+                text("li", "Its evidence is kept, and the ledger records its publication and withdrawal.")
             place = release if evidence is None else str(evidence / release)
             button("Withdraw it", lambda: self._withdraw_it(place), "main")
 
@@ -161,4 +159,4 @@ def _changes(rows: list[dict[str, Any]], counted: list[str]) -> str:
         for name in counted
         if isinstance(before[name], int) and isinstance(last[name], int) and before[name] != last[name]
     ]
-    return f"Changed since the release before: {', '.join(changed) or 'no count'}."
+    return f"Changed since the previous release: {', '.join(changed) or 'no count'}."

@@ -122,7 +122,7 @@ class SpecificationText:
         if ("", REASON) in [(reason.strip(), value) for _, value in _leaves(given, {})]:
             raise SpecificationError("Write the reason, and by whom the limit is accepted.")
         if not keys:
-            raise SpecificationError("The line is no key of the specification: change it by hand.")
+            raise SpecificationError("The line is no key of the specification: change it manually.")
         self.set(line, *keys)
 
     def replace(self, text: str, done: str) -> None:

@@ -185,7 +185,9 @@ def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, n
         for series in codes.values():
             kept &= series.notna().to_numpy()
     if not kept.all():
-        notes.append(f"A run rejects {int((~kept).sum()):,} records with a missing value: they are left out.")
+        notes.append(
+            f"A run rejects {int((~kept).sum()):,} records with a missing value: these records are omitted."
+        )
     units = _contributors(frame, table, specification)
     return cells_of_records(
         {name: series[kept].reset_index(drop=True) for name, series in codes.items()},
@@ -260,7 +262,7 @@ def _frame(specification: Specification, table: Table) -> pd.DataFrame:
         raise InputRejected("The input cannot be read with the format that [input] states.") from None
     if len(frame) > MOST_ROWS:
         raise InputRejected(
-            f"The input has {len(frame):,} rows, at most {MOST_ROWS:,} are added up here. Run compare."
+            f"The input has {len(frame):,} rows, at most {MOST_ROWS:,} are summed here. Run compare."
         )
     return frame
 

@@ -98,7 +98,7 @@ class TableView:
         for name, field in self._fields.items():
             set_value(field, self._value(name))
         workbench, found = self._workbench, self._workbench.preview
-        old = "The cells below are of the state before: " if found is not None else ""
+        old = "The cells below are of the previous state: " if found is not None else ""
         fault = workbench.fault and f"{old}{workbench.fault}"
         self._state.set_text(fault or ("Measuring ..." if workbench.measuring else self._summary(found)))
         self._state.classes(replace="fault" if workbench.fault else "soft")
@@ -179,7 +179,7 @@ class TableView:
             self._show_grid(found, np.flatnonzero(inside))
         self._list.clear()
         with self._list:
-            text("h3", "Who could learn what from the sensitive cells")
+            text("h3", "Attackers and what they could learn from the sensitive cells")
             cells = np.flatnonzero(found.sensitive)
             rows = [
                 [
@@ -249,7 +249,7 @@ class TableView:
         ):  # the specification was changed after the comparison
             return
         with self._methods:
-            text("h3", "The methods side by side")
+            text("h3", "Comparison of the methods")
             heads = ["method", *SHARES.values(), *COUNTS.values()]
             shown = [
                 [
@@ -270,7 +270,7 @@ class TableView:
                 if row["reason"]:
                     text("p", f"{METHODS.get(row['method'], row['method'])}: {row['reason']}", "soft")
             if drawn:
-                picture(drawn, "What each method costs a user of the table, as in the table above")
+                picture(drawn, "Errors of each method for a user of the table, as in the table above")
 
 
 def _first(labels: Iterable[str], total: str, most: int) -> tuple[list[str], int]:

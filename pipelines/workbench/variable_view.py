@@ -74,7 +74,7 @@ class VariableView:
                     select("variable", names, self._name, self._choose)
             self._build_recodes()
         old = found is not None and (self._workbench.fault or self._workbench.measuring)
-        self._state.set_text("The pictures are of the state before." if old else "")
+        self._state.set_text("The pictures are of the previous state." if old else "")
         line = self._line()
         if self._built != (self._name, tuple(self._labels(line))):  # the kind of the variable was changed
             self._build_recodes()

@@ -144,8 +144,8 @@ class Workbench:
         if not await asyncio.to_thread(self.files.is_replaced, read):
             return True
         self.changed(
-            "The file was replaced or changed since it was read here. Nothing was run, and the figures are "
-            "of the file as it was. Start the workbench again."
+            "The file was replaced or changed since it was read here. No command was run, and the figures "
+            "are of the previous file. Start the workbench again."
         )
         return False
 

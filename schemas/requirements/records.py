@@ -67,7 +67,8 @@ def input_requirements(specification: Specification) -> tuple[Requirement, ...]:
 def integrity_requirements() -> tuple[Requirement, ...]:
     """Return requirements on the written files under any guarantee: they contain the protected records."""
     altered = (
-        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+        "the staged files differ from the protected records: find the other writer or the faulty disk, and "
+        "run again"
     )
     return (
         Requirement(MetricKey("records_unaccounted"), BROKEN, at_most=0, promised=True),
@@ -95,7 +96,7 @@ def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
     """
     with_whom = f" (with {', '.join(collisions)})" if collisions else ""
     remedy = (
-        f"all releases of this source together expose them{with_whom}: publish another period, or set "
+        f"all releases of this source together expose these units{with_whom}: publish another period, or set "
         'publish.successive to "accept" if a steward has decided that all of them may be published'
     )
     for name in JOINT:
@@ -114,7 +115,7 @@ def _columns(spec: Specification) -> Iterator[Requirement]:
 def _records(spec: Specification) -> Iterator[Requirement]:
     k, most = spec.release.k, spec.missing.max_rejected
     yield Requirement(MetricKey("records_kept"), f"k = {k} needs at least {k} records", at_least=k)
-    mend = "mend the records, or raise missing.max_rejected"
+    mend = "correct the records, or raise missing.max_rejected"
     line = "[missing] max_rejected = {found}"
     yield Requirement(MetricKey("records_rejected"), mend, at_most=most, line=line)
     for name in _must_not_be_missing(spec):
@@ -124,11 +125,11 @@ def _records(spec: Specification) -> Iterator[Requirement]:
     if spec.weight is not None:
         yield Requirement(MetricKey("not_positive", spec.weight), mend, at_most=most)
     for name in spec.with_role("unit") if spec.method.unit != "unit" else ():
-        remedy = 'keep one record of each unit, or set method.unit to "unit", which lets k count them'
+        remedy = 'keep one record of each unit, or set method.unit to "unit", so that k counts units'
         line = '[method] unit = "unit"'
         yield Requirement(MetricKey("repeated", name), remedy, at_most=most, line=line)
     for name in spec.nominal:
-        remedy = "declare it numeric, or coarsen it: that many values are no categories"
+        remedy = "declare it numeric, or coarsen it: so many values are no categories"
         line = f'[variables] {quoted(name)} = {{ role = "quasi_identifier", kind = "numeric" }}'
         yield Requirement(MetricKey("domain", name), remedy, at_least=1, at_most=LARGEST_DOMAIN, line=line)
 
@@ -152,7 +153,7 @@ def _regions(spec: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("smallest_region", spec.region), remedy, at_least=k, line=line)
     if spec.missing.numeric == "own_cluster" and spec.numeric:
         mend = 'set missing.numeric to "reject", or fill in the missing values before the run'
-        rare = f"fewer than k = {k} {units} of a region lack the same numbers, these among them; {mend}"
+        rare = f"fewer than k = {k} {units} of a region lack the same numbers, including these; {mend}"
         line = '[missing] numeric = "reject"'
         for name in spec.numeric:
             yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0, line=line)

@@ -25,8 +25,8 @@ def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]
 def _all_judged() -> Requirement:
     """Require an interval and a level above 0 for every examined sensitive cell."""
     broken = (
-        "a sensitive cell was not compared with a protection level, so that nothing shows that it is safe, "
-        "and this is a fault of microguard: please report it"
+        "a sensitive cell was not compared with a protection level, so its safety is unknown, and this is a "
+        "fault of microguard: please report it"
     )
     return Requirement(MetricKey("cells_not_judged"), broken, at_most=0, promised=True)
 
@@ -34,7 +34,8 @@ def _all_judged() -> Requirement:
 def table_integrity(table: Table) -> Iterator[Requirement]:
     """Return the requirements on the written files under any guarantee: they contain the protected table."""
     altered = (
-        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+        "the staged files differ from the protected records: find the other writer or the faulty disk, and "
+        "run again"
     )
     yield Requirement(MetricKey("content_as_staged"), altered, at_least=1, promised=True)
     yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True)
@@ -54,15 +55,15 @@ def suppression_limits(table: Table) -> Iterator[Requirement]:
 
 def _attacker(table: Table) -> Iterator[Requirement]:
     wider = (
-        "an attacker who knows capacities and margins is left too little doubt: raise table.capacity or the "
-        "levels, free the margins, or lower table.quality.min_interval"
+        "the interval of an attacker who knows capacities and margins is too narrow: raise table.capacity "
+        "or the levels, free the margins, or lower table.quality.min_interval"
     )
     line = "[table.quality] min_interval = {below}"
     yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval, line=line)
     known = (
-        "whoever knows capacities and margins can place a sensitive cell more closely than the unit that is "
-        "published (the last digit, or the base) or than the least level, whatever "
-        "table.quality.min_interval is: raise the levels or table.capacity, or free the margins"
+        "an attacker who knows capacities and margins knows a sensitive cell more closely than the "
+        "published unit (the last digit, or the base) or the least level; table.quality.min_interval does "
+        "not allow this: raise the levels or table.capacity, or free the margins"
     )
     yield Requirement(MetricKey("intervals_below_unit"), known, at_most=0)
     if table.levels == "exact" or (table.counts and table.lower_protection is not None):
@@ -70,8 +71,8 @@ def _attacker(table: Table) -> Iterator[Requirement]:
     if table.counts:
         wider = "the minimum frequency" if table.base is None else "table.base"
         mixed = (
-            "what is published says too much about a small count: publish all zeros (table.zeros), merge "
-            f"categories, raise {wider}, or accept more in table.quality.max_posterior"
+            "the published values disclose too much about a small count: publish all zeros (table.zeros), "
+            f"merge categories, raise {wider}, or accept more in table.quality.max_posterior"
         )
         line = "[table.quality] max_posterior = {above}"
         yield Requirement(MetricKey("posterior"), mixed, at_most=table.quality.max_posterior, line=line)
@@ -80,12 +81,14 @@ def _attacker(table: Table) -> Iterator[Requirement]:
     yield Requirement(
         MetricKey("directions_determined"), free, at_most=table.quality.max_determined, line=DETERMINED
     )
-    spread = "whoever learns the direction of a change knows the value too well: raise table.spread"
+    spread = (
+        "an attacker who learns the direction of a change knows the value too closely: raise table.spread"
+    )
     line = "[table.quality] min_direction_error = {below}"
     yield Requirement(
         MetricKey("direction_error"), spread, at_least=table.quality.min_direction_error, line=line
     )
-    even = "most changes go one way, so that directions can be guessed: free the margins or lower the levels"
+    even = "most changes have one direction, which can be guessed: free the margins or lower the levels"
     line = "[table.quality] max_direction_odds = {above}"
     yield Requirement(MetricKey("direction_odds"), even, at_most=table.quality.max_direction_odds, line=line)
 
@@ -93,16 +96,16 @@ def _attacker(table: Table) -> Iterator[Requirement]:
 def _noise(table: Table) -> Iterator[Requirement]:
     """Limit the disclosure by each perturbed cell alone, and by all perturbed cells together."""
     more = (
-        "what is published says too much about a small count: merge categories, publish fewer or smaller "
-        "tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise with it), or "
-        "accept more in table.quality.max_posterior"
+        "the published values disclose too much about a small count: merge categories, publish fewer or "
+        "smaller tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise "
+        "with it), or accept more in table.quality.max_posterior"
     )
     line = "[table.quality] max_posterior = {above}"
     for metric in ("posterior", "linked_posterior"):
         yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior, line=line)
     free = (
-        "the largest noise and the margins leave a small count one value, which is never published: raise "
-        "table.largest_noise"
+        "the largest noise and the margins allow only one value of a small count, which is never published: "
+        "raise table.largest_noise"
     )
     yield Requirement(MetricKey("counts_determined"), free, at_most=0)
 
@@ -112,10 +115,10 @@ def _noise_of_amounts(table: Table) -> Iterator[Requirement]:
     its level.
     """
     more = (
-        "what is published places a sensitive amount too surely within its protection level: raise "
-        "table.noise_scaling (p_small, p_large, flexpoint), take a p-table of larger variance and more "
-        "values, give the value in a larger unit (few digits leave many combinations of draws), merge "
-        "categories, publish fewer tables, or accept more in table.quality.max_posterior"
+        "the published values disclose a sensitive amount within its protection level with too high a "
+        "probability: raise table.noise_scaling (p_small, p_large, flexpoint), take a p-table of larger "
+        "variance and more values, give the value in a larger unit (few digits leave many combinations of "
+        "draws), merge categories, publish fewer tables, or accept more in table.quality.max_posterior"
     )
     line = "[table.quality] max_posterior = {above}"
     for metric in ("within_level", "linked_within_level"):
@@ -127,8 +130,8 @@ def _limits(table: Table) -> Iterator[Requirement]:
     limit = table.quality.default_limit(name)
     if table.method == "adjustment" and limit is not None:
         keep = (
-            "the grand total, which readers know from elsewhere, moved: set table.preserve.mean, raise "
-            "table.capacity or table.effort, raise the limit, or have a steward accept it by name"
+            "the grand total, which readers know from other sources, was changed: set table.preserve.mean, "
+            "raise table.capacity or table.effort, raise the limit, or have a steward accept it by name"
         )
         line = accept_line(name, "table.quality", table.quality.accept)
         yield Requirement(MetricKey("grand_total_change"), keep, at_most=limit, line=line)

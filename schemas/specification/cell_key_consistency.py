@@ -24,12 +24,14 @@ def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         yield from _amounts(table)
     if table.zeros != "all":
         yield fault(
-            ("table", "zeros"), table.zeros, '"all" where counts have noise, as zeros must look alike'
+            ("table", "zeros"),
+            table.zeros,
+            '"all" if counts have noise, because all zeros must be indistinguishable',
         )
     if table.swapped:
         yield from _swapped(spec, table)
     if table.tau_argus:
-        yield fault(("table", "tau_argus"), True, "false where counts have noise, as totals do not add up")
+        yield fault(("table", "tau_argus"), True, "false if counts have noise, because totals do not add up")
 
 
 def _swapped(spec: Specification, table: Table) -> Iterator[Fault]:
@@ -37,31 +39,32 @@ def _swapped(spec: Specification, table: Table) -> Iterator[Fault]:
     or other tables.
     """
     if not spec.swapped:
-        allowed = "swapping, as table.swapped counts records whose areas were exchanged"
+        allowed = "swapping, because table.swapped counts records whose areas were exchanged"
         yield fault(("method", "name"), spec.method.name, allowed)
         return
     if spec.household is None:
         allowed = (
-            "a variable of role household, by whose key units are exchanged: without one the draws depend on "
-            "the columns that are read, and two tables would exchange other records"
+            "a variable of role household, whose key determines the exchanged units: without a household "
+            "key, the draws depend on the columns that are read, and two tables would exchange different "
+            "records"
         )
         yield fault(("table", "swapped"), True, allowed)
     if spec.missing.max_rejected:
-        allowed = "0 with table.swapped: tables that reject other records would exchange other units"
+        allowed = "0 with table.swapped: tables that reject different records would exchange different units"
         yield fault(("missing", "max_rejected"), spec.missing.max_rejected, allowed)
     if table.value in spec.quasi_identifiers:
         allowed = (
-            "a variable of role sensitive or other: swapping reads quasi-identifiers as they are published"
+            "a variable of role sensitive or other: swapping reads quasi-identifiers in their published form"
         )
         yield fault(("table", "value"), table.value, allowed)
 
 
 def _records(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.weighted:
-        allowed = "false where cells have noise: a key belongs to a record, not to those it stands for"
+        allowed = "false if cells have noise: a key belongs to one record and not to its weight"
         yield fault(("table", "weighted"), True, allowed)
     if table.source != "microdata":
-        yield fault(("table", "source"), table.source, '"microdata", as keys belong to records')
+        yield fault(("table", "source"), table.source, '"microdata", because keys belong to records')
     elif spec.unit is None:
         yield fault(
             ("table", "method"), table.method, "a variable of role unit, from which keys are computed"
@@ -71,12 +74,14 @@ def _records(spec: Specification, table: Table) -> Iterator[Fault]:
 def _noise(spec: Specification, table: Table) -> Iterator[Fault]:
     least = table.minimum_frequency or spec.release.k
     if least < 2:
-        yield fault(("table", "minimum_frequency"), least, "2 or more: of 1 there is nothing to hide")
+        yield fault(("table", "minimum_frequency"), least, "2 or more: with 1 there is nothing to hide")
     if table.noise_table is not None:
         for key in ("largest_noise", "noise_variance"):
             if getattr(table, key) is not None:
                 yield fault(
-                    ("table", key), getattr(table, key), "no such key next to noise_table, which has it"
+                    ("table", key),
+                    getattr(table, key),
+                    "no such key together with noise_table, which contains it",
                 )
         return
     largest = least + 2 if table.largest_noise is None else table.largest_noise
@@ -97,23 +102,25 @@ def _not_for_counts(table: Table) -> Iterator[Fault]:
 def _amounts(table: Table) -> Iterator[Fault]:
     """Refuse keys that noise of amounts does not support, and require the keys that it needs."""
     for key, needed in (
-        ("noise_table", "a file with a p-table, as amounts have the noise of an office's own"),
-        ("noise_scaling", "the section, as noise of an amount has the scale of its largest contributors"),
+        ("noise_table", "a file with a p-table, because the noise of amounts has no default"),
+        ("noise_scaling", "the section, because noise of an amount is scaled by its largest contributors"),
     ):
         if getattr(table, key) is None:
             yield fault(("table", key), NOTHING, needed)
     for key in ("largest_noise", "noise_variance"):
         if getattr(table, key) is not None:
-            yield fault(("table", key), getattr(table, key), "no such key for amounts: noise_table has it")
+            yield fault(
+                ("table", key), getattr(table, key), "no such key for amounts: noise_table contains it"
+            )
     for key in UNSUPPORTED:
         if getattr(table, key):
-            allowed = "no such key where amounts have noise by cell keys"
+            allowed = "no such key if amounts have noise by cell keys"
             yield fault(("table", key), NOTHING, allowed)
     if table.groupings:
-        allowed = "one hierarchy for each column where amounts have noise by cell keys"
+        allowed = "one hierarchy for each column if amounts have noise by cell keys"
         yield fault(("table", "hierarchies"), [list(each) for each in table.hierarchies], allowed)
     if table.preserve.model_fields_set:
-        yield fault(("table", "preserve"), NOTHING, "no such section where amounts have noise by cell keys")
+        yield fault(("table", "preserve"), NOTHING, "no such section if amounts have noise by cell keys")
     scaling = table.noise_scaling
     if scaling is None:
         return

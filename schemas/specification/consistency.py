@@ -111,7 +111,7 @@ def _roles(spec: Specification) -> Iterator[Fault]:
     if not spec.method.weighted and not spec.weights:
         yield fault(("method", "weighted"), False, "no such key, as no variable has the role weight")
     if weight is None and len(spec.weights) > 1:
-        allowed = f"one of {', '.join(spec.weights)}: the weight that counts, where there are several"
+        allowed = f"one of {', '.join(spec.weights)}: the weight to use, because there are several"
         yield fault(("method", "weight"), NOTHING, allowed)
 
 
@@ -119,7 +119,7 @@ def _kinds(spec: Specification) -> Iterator[Fault]:
     for name, variable in spec.variables.items():
         key: Path = ("variables", name, "kind")
         if variable.role == "quasi_identifier" and variable.kind is None:
-            yield fault(key, NOTHING, ", ".join(KINDS) + "; a quasi-identifier must say which")
+            yield fault(key, NOTHING, ", ".join(KINDS) + "; required for a quasi-identifier")
         elif variable.role in NOMINAL_ONLY and variable.kind == "numeric":
             yield fault(key, "numeric", f"nominal, or no kind: role {variable.role} is for names")
         elif variable.role == "weight" and variable.kind == "nominal":
@@ -138,7 +138,7 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         allowed = "a place outside the evidence area, which only the agency may enter"
         yield fault(("publish", "path"), spec.publish.path, allowed)
     elif _beside_evidence(public):
-        allowed = "a place apart from every evidence area: a folder above or below it, or it, has a ledger"
+        allowed = "a place outside every evidence area, without one below it: a ledger was found"
         yield fault(("publish", "path"), spec.publish.path, allowed)
     if _inside(source, public):
         yield fault(("input", "path"), spec.input.path, "a place outside the public area")
@@ -155,7 +155,7 @@ def _paths(spec: Specification) -> Iterator[Fault]:
             yield fault(("publish", key), getattr(spec.publish, key), "a place outside the input folder")
     for key, place in (("path", spec.public_area), ("evidence", spec.evidence_area), ("ledger", shared)):
         if place is not None and not _may_be_folder(place):
-            allowed = "a folder, or a place where one can be made"
+            allowed = "a folder, or a place where one can be created"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
     for key in ("path", "evidence", "ledger"):
         place = getattr(spec.publish, key)
@@ -164,11 +164,11 @@ def _paths(spec: Specification) -> Iterator[Fault]:
             yield fault(("publish", key), place, allowed)
     stored = spec.publish.path.startswith(tuple(f"{name}://" for name in STORES))
     if stored and spec.publish.format == "iceberg" and spec.publish.catalog is None:
-        allowed = "parquet, delta, or iceberg with publish.catalog, where publish.path is an object store"
+        allowed = "parquet, delta, or iceberg with publish.catalog, if publish.path is an object store"
         yield fault(("publish", "format"), spec.publish.format, allowed)
     if spec.publish.format == "delta" and NOT_IN_DELTA & set(_real(spec.public_area)):
         allowed = (
-            f"a folder without {', '.join(sorted(NOT_IN_DELTA))} in its path, where a Delta table lies in it"
+            f"a folder without {', '.join(sorted(NOT_IN_DELTA))} in its path, if it contains a Delta table"
         )
         yield fault(("publish", "path"), spec.publish.path, allowed)
     if spec.input.columns and spec.input.format == "parquet":
@@ -242,12 +242,12 @@ def _signs(spec: Specification) -> Iterator[Fault]:
     if (
         "://" not in evidence and "," in spec.evidence_area
     ):  # scratch files would be written to two different folders
-        allowed = "a place whose whole path has no comma, at which Spark would split it"
+        allowed = "a place whose whole path has no comma, because Spark would split it there"
         yield fault(("publish", "evidence"), evidence, allowed)
     if path and "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
         allowed = (
-            f"a whole path, as that of the specification has one of {' '.join(sorted(PATTERN))}, which Spark "
-            "takes for a pattern of names"
+            f"an absolute path, because that of the specification has one of {' '.join(sorted(PATTERN))}, "
+            "which Spark interprets as a pattern"
         )
         yield fault(("input", "path"), path, allowed)
 
@@ -301,7 +301,8 @@ def _counted(spec: Specification) -> Iterator[Fault]:
     for name in sorted(in_tables):
         if name.casefold() == FREQUENCY:
             allowed = (
-                "another name in the file, as the published tables count records in a column of this name"
+                "another name in the file, because the published tables count records in a column of this "
+                "name"
             )
             yield fault(("variables", name), name, allowed)
 
@@ -330,7 +331,11 @@ def _population(spec: Specification) -> Iterator[Fault]:
     choices = tuple(name for name in (spec.region, *spec.nominal) if name is not None)
     key: Path = ("population", "variables")
     if not spec.population_key:
-        yield fault(("population",), NOTHING, "a region or a nominal quasi-identifier that it counts by")
+        yield fault(
+            ("population",),
+            NOTHING,
+            "a region or a nominal quasi-identifier by which the population is counted",
+        )
     for name in spec.population_key:
         if name not in choices:
             allowed = f"the region and nominal quasi-identifiers ({', '.join(choices)})"
@@ -365,5 +370,5 @@ def _dependencies(spec: Specification) -> Iterator[Fault]:
     columns = spec.published_as_it_is
     for name in spec.publish.accept_dependencies:
         if name not in columns:
-            allowed = f"columns published as they are ({', '.join(columns) or 'none'})"
+            allowed = f"columns published unmodified ({', '.join(columns) or 'none'})"
             yield fault(("publish", "accept_dependencies"), name, allowed, choices=columns)

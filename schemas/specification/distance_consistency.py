@@ -25,7 +25,7 @@ def _weights(spec: Specification) -> Iterator[Fault]:
         if weight == 1.0:
             continue
         if variable.role != "quasi_identifier":
-            yield fault(key, weight, "no such key, as only quasi-identifiers are clustered")
+            yield fault(key, weight, "no such key, because only quasi-identifiers are clustered")
         elif spec.method.name == "safe":
             yield fault(key, weight, "1 with SAFE, which has no clusters")
 
@@ -43,7 +43,7 @@ def _orders(spec: Specification) -> Iterator[Fault]:
         if variable.bands is not None:
             if given is not None:
                 yield fault(
-                    order, list(given), "no such key next to bands, whose order is that of the numbers"
+                    order, list(given), "no such key together with bands, whose order is that of the numbers"
                 )
         elif given is None:
             yield fault(order, NOTHING, "the categories, lowest first")
@@ -69,7 +69,7 @@ def _costs(spec: Specification) -> Iterator[Fault]:
             allowed = 'no such key unless role is quasi_identifier and kind "nominal"'
             yield fault(key, variable.costs, allowed)
         elif spec.method.name == "safe":
-            yield fault(key, variable.costs, "no such key with SAFE, which knows no distances")
+            yield fault(key, variable.costs, "no such key with SAFE, which uses no distances")
 
 
 def _unheeded(spec: Specification, name: str) -> Iterator[Fault]:

@@ -17,7 +17,7 @@ def layout_faults(spec: Specification) -> Iterator[Fault]:
     """Return the faults of layout keys that other keys do not allow."""
     key, name = ("publish", "partition_by"), spec.publish.partition_by
     if spec.table is not None:
-        allowed = "no such key, as tables are published in their own files"
+        allowed = "no such key, because tables are published in their own files"
         if name is not None:
             yield fault(key, name, allowed)
         if spec.publish.csv:
@@ -38,7 +38,7 @@ def _catalog(spec: Specification) -> Iterator[Fault]:
         allowed = f'the table in the catalogue, such as "statistics.{spec.release.name}"'
         yield fault(("publish", "table"), NOTHING, allowed)
     if spec.publish.format != "iceberg":
-        yield fault(("publish", "format"), spec.publish.format, "iceberg, where publish.catalog is given")
+        yield fault(("publish", "format"), spec.publish.format, "iceberg, because publish.catalog is given")
     if spec.table is not None:
         yield fault(
             ("publish", "catalog"), catalog, "no such key for a protected table, which has no records"
@@ -73,9 +73,9 @@ def _partition(spec: Specification, name: str) -> Iterator[Fault]:
         )
         yield fault(key, name, allowed)
     elif name.casefold() in others:
-        yield fault(key, name, "a name that no other published column has, capitals or not: it names folders")
-    if spec.publish.format != "parquet":
-        allowed = (
-            f"no such key where publish.format is {spec.publish.format}, whose table has files of its own"
+        yield fault(
+            key, name, "a name that differs from all other published columns, ignoring case: it names folders"
         )
+    if spec.publish.format != "parquet":
+        allowed = f"no such key if publish.format is {spec.publish.format}, whose table has its own files"
         yield fault(key, name, allowed)

@@ -81,7 +81,7 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
             allowed = f"no such key with method {row.name}, which publishes no other category"
             yield fault(("variables", name, "costs"), costs, allowed)
     if spec.with_role("risk") and "roles.risk" not in row.keys:
-        allowed = f"no variable of role risk with method {row.name}, which reads none"
+        allowed = f"no variable of role risk with method {row.name}, which reads no risks"
         yield fault(("variables",), list(spec.with_role("risk")), allowed)
 
 
@@ -173,7 +173,7 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     on_tables = method.representative in BY_CONTROL_TABLES and spec.needs_clusters is None
     if bounds is not None and not (searching and on_tables):
         allowed = (
-            "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
+            "no such key, because only a search on control tables uses it (algorithm auto or local-search, "
             "representative auto or control_tables, min_diversity 1, unit record)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
@@ -194,7 +194,7 @@ def _kept(spec: Specification) -> Iterator[Fault]:
     )
     if method.control_tables.kept_dimension and not heeded:
         allowed = (
-            "0, as only a search on control tables heeds it (nominal quasi-identifiers, method "
+            "0, because only a search on control tables uses it (nominal quasi-identifiers, method "
             "microaggregation, representative auto or control_tables, and of combinations algorithm auto or "
             "local-search)"
         )

@@ -29,7 +29,7 @@ def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
     """
     if spec.quasi_identifiers:
         return
-    allowed = "no such key without a variable of role quasi_identifier, as no table heeds it"
+    allowed = "no such key without a variable of role quasi_identifier, because no table uses it"
     content = spec.model_dump(mode="json", exclude_defaults=True)
     for section in OF_RECORDS:
         given = content.get(section)
@@ -42,7 +42,7 @@ def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
     for name in table.numbers:
         recodes = spec.variables[name].recodes if name in spec.variables else {}
         for key in sorted(set(recodes) - {"missing"}):
-            allowed_of = "no such key for what a table adds up: its totals are those of the file"
+            allowed_of = "no such key for a column that a table sums: its totals are those of the file"
             yield fault(("variables", name, key), recodes[key], allowed_of)
     for key in OF_RELEASES_OF_RECORDS:
         if key in content["publish"]:

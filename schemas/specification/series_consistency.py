@@ -43,46 +43,48 @@ class _Kind:
 
 #: Measured in tests/sdc/swapping/test_swapped_updates.py.
 _SWAPPED = (
-    "a record whose area differs between two updates was exchanged, and new units that are exchanged among "
-    "each other alone are so few that exchanges can be undone; publish swapped records once, with "
+    "a record whose area differs between two updates was exchanged, and exchanges among the few new units "
+    "can be reversed; publish swapped records once, with "
     '[publish] series = "single", or this register by microaggregation'
 )
 
 _KINDS = {
     "register": _Kind(
         "in a register",
-        "a register must know its units again from update to update",
+        "a register must identify its units in every update",
         (
             _Need(
                 "method",
                 "unit",
                 ("record",),
-                "its classes leave once each unit has, and members of a household, or records of a unit, go "
-                "one by one: classes would stand for fewer than k of them",
+                "its classes are suppressed once all units left, and members of a household, or records of "
+                "a unit, leave one by one: classes would contain fewer than k present units",
             ),
             _Need(
                 "method",
                 "name",
                 ("microaggregation",),
-                "it publishes, suppresses and republishes classes as a whole, and other methods make none "
-                "that keep their members",
+                "it publishes, suppresses and republishes classes as a whole, and classes of other methods "
+                "change their members",
                 why_not={"swapping": _SWAPPED},
             ),
-            _Need("method", "algorithm", ("auto",), "nominal variables are protected by cluster", True),
+            _Need(
+                "method", "algorithm", ("auto",), "nominal variables are protected by microaggregation", True
+            ),
             _Need("method", "representative", ("auto", "mode", "medoid"), "its classes are clusters", True),
         ),
     ),
     "append": _Kind(
         "where updates are appended",
-        "what was published before is known by its unit",
+        "published records are identified by their unit",
         (
             _Need("method", "unit", ("record", "household"), "a unit has one record in one update"),
             _Need(
                 "method",
                 "name",
                 ("microaggregation",),
-                "other methods decide from the records of one update, and nothing judges what an update says "
-                "together with those that are published",
+                "other methods use the records of one update only, and the joint disclosure with published "
+                "updates is not audited",
             ),
         ),
     ),
@@ -119,8 +121,8 @@ def _of_registers(spec: Specification) -> Iterator[Fault]:
     if spec.publish.series == "register":
         if spec.groups:
             allowed = (
-                "no groups in a register: a record leaves with its whole class in every group, and such "
-                "classes chain whole regions together"
+                "no groups in a register: a record is suppressed with its whole class in every group, and "
+                "such classes would connect whole regions"
             )
             yield fault(("groups",), spec.groups[0].name, allowed)
         if spec.series.pool is not None and spec.series.pool < spec.release.k:

@@ -19,21 +19,25 @@ def suppression_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         return
     for key, name in (*(("tables", name) for name in table.columns), ("value", table.value_name)):
         if name.casefold() == "status":
-            yield fault(("table", key), name, "another name, as the statuses of the cells are called so")
+            yield fault(
+                ("table", key), name, "another name, because the statuses of the cells have this name"
+            )
     if table.costs in COSTS and "costs" in table.model_fields_set:
         allowed = f"{', '.join(table.cost_names)} with method suppression"
         yield fault(("table", "costs"), table.costs, allowed, choices=table.cost_names)
     if table.zeros != "all":
-        yield fault(("table", "zeros"), table.zeros, '"all" where cells are suppressed and zeros are true')
+        yield fault(
+            ("table", "zeros"), table.zeros, '"all", because cells are suppressed and zeros are true values'
+        )
     for key in ("preserve", "relax"):
         if key in table.model_fields_set:
-            allowed = "no such key with method suppression, as published values are the true ones"
+            allowed = "no such key with method suppression, because published values are the true values"
             yield fault(("table", key), key, allowed)
     if "outsider" not in table.attackers or len(set(table.attackers)) < len(table.attackers):
-        allowed = '"outsider", as everybody is, and further attackers, each once'
+        allowed = '"outsider", which everybody is, and further attackers, each once'
         yield fault(("table", "attackers"), list(table.attackers), allowed)
     elif not table.contributors_known and "attackers" in table.model_fields_set and len(table.attackers) > 1:
-        allowed = '"outsider" alone, unless table.contributors names the numbers of contributors'
+        allowed = 'only "outsider", unless table.contributors names the numbers of contributors'
         yield fault(("table", "attackers"), list(table.attackers), allowed)
 
 
@@ -47,7 +51,7 @@ def contributor_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         if name is None:
             continue
         if table.source != "microdata":
-            allowed = "no such key, as the contributors of finished cells are known by their number alone"
+            allowed = "no such key, because only the numbers of contributors of finished cells are known"
             yield fault(("table", key), name, allowed)
         elif table.kind == "frequency" and (key != "holding" or table.method != "suppression"):
             yield fault(("table", key), name, "no such key for counts")
@@ -58,7 +62,9 @@ def contributor_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         elif name in table.columns:
             yield fault(("table", key), name, "a column that is no dimension")
     if table.request is not None and table.waiver is not None:
-        allowed = "no such key next to table.request, by which only those who ask are protected"
+        allowed = (
+            "no such key together with table.request, by which only requesting contributors are protected"
+        )
         yield fault(("table", "waiver"), table.waiver, allowed)
     if (table.request is None) != (not table.requests):
         allowed = "the column of requests, together with the shares of table.requests"

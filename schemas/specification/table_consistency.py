@@ -86,7 +86,7 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
 
 def _parts(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.parts and (table.source != "microdata" or table.kind != "magnitude"):
-        yield fault(("table", "parts"), list(table.parts), "no such key, unless records are added up")
+        yield fault(("table", "parts"), list(table.parts), "no such key, unless records are summed")
     if len(table.parts) > 1:
         yield fault(("table", "parts"), list(table.parts), "one dimension")
     nested = {name for hierarchy in table.hierarchies for name in hierarchy}
@@ -112,7 +112,7 @@ def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:
         elif hierarchy[-1] in placed and not (
             hierarchy[-1] in table.columns and set(hierarchy[:-1]) & set(table.dimensions)
         ):
-            allowed = "a column of a table, grouped anew by a dimension of another table"
+            allowed = "a column of a table that a dimension of another table groups differently"
             yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         placed |= set(hierarchy)
     for key in ("parents", "code_widths"):
@@ -168,10 +168,10 @@ def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
         elif table.status in table.columns:
             yield fault(("table", "status"), table.status, "a column that is no dimension")
     named: dict[str, str] = {table.value_name.casefold(): "values"}
-    named |= dict.fromkeys(OF_THE_COUNT, "columns of the count of the guarantee")
+    named |= dict.fromkeys(OF_THE_COUNT, "names other than those that the count of the guarantee uses")
     for name in table.columns:
         if name.casefold() in named:
-            allowed = f"another name, as the {named[name.casefold()]} are called so; SQL ignores case"
+            allowed = f"another name, as the {named[name.casefold()]} have this name; SQL ignores case"
             yield fault(("table", "tables"), name, allowed)
         named.setdefault(name.casefold(), f"codes of {name}")
 
@@ -181,13 +181,13 @@ def _source(spec: Specification, table: Table) -> Iterator[Fault]:
         if table.value is None:
             yield fault(("table", "value"), NOTHING, "the column with the values of the cells")
         if table.weighted:
-            yield fault(("table", "weighted"), True, "false, as the cells are added up already")
+            yield fault(("table", "weighted"), True, "false, because the cells are already summed")
         return
     if (table.kind == "magnitude") != (table.value is not None):
         allowed = "a column for a magnitude, none for a frequency"
         yield fault(("table", "value"), NOTHING if table.value is None else table.value, allowed)
     if table.weighted and spec.weight is None:
-        yield fault(("table", "weighted"), True, "false, as no variable has the role weight")
+        yield fault(("table", "weighted"), True, "false, because no variable has the role weight")
     for key in OF_CELLS:
         if getattr(table, key) != Table.model_fields[key].get_default():
             yield fault(("table", key), getattr(table, key), 'no such key, unless source is "cells"')
@@ -214,7 +214,7 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
         return
     if table.zeros == "omit":
-        yield fault(("table", "zeros"), table.zeros, '"all", as zeros of a magnitude are no counts')
+        yield fault(("table", "zeros"), table.zeros, '"all", because zeros of a magnitude are no counts')
     if table.zero_safety_range is not None and table.status is None and table.a_priori is None:
         allowed = "no such key unless table.status or table.a_priori declares cells sensitive"
         yield fault(("table", "zero_safety_range"), table.zero_safety_range, allowed)
@@ -273,7 +273,9 @@ def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.method not in ("rounding", "small_count_rounding"):
         return
     if not table.counts:
-        allowed = '"adjustment" or "suppression", as only numbers of contributors without weights are rounded'
+        allowed = (
+            '"adjustment" or "suppression", because only numbers of contributors without weights are rounded'
+        )
         yield fault(("table", "method"), table.method, allowed)
     least = table.minimum_frequency or spec.release.k
     if table.base is None:
@@ -286,7 +288,7 @@ def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
 def _relaxation(spec: Specification, table: Table) -> Iterator[Fault]:
     unfit = [step for step in table.relax if (step == "adjacent") != (table.method == "rounding")]
     if unfit:
-        allowed = '"adjacent" where cells are rounded, otherwise "capacities" and "fixed"'
+        allowed = '"adjacent" if cells are rounded, otherwise "capacities" and "fixed"'
         yield fault(("table", "relax"), unfit, allowed)
     if len(set(table.relax)) < len(table.relax):
         yield fault(("table", "relax"), list(table.relax), "each step once, in the order of trying")
@@ -301,15 +303,17 @@ def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(("table", "q_percent"), table.q_percent, "more than table.p_percent")
     if table.kind == "frequency":
         if table.dominance:
-            yield fault(("table", "dominance"), _dumped(table), "no such key, as every count contributes one")
+            yield fault(
+                ("table", "dominance"), _dumped(table), "no such key, because every unit contributes one"
+            )
         if table.p_percent is not None:
-            allowed = "no such key, as every count contributes one"
+            allowed = "no such key, because every unit contributes one"
             yield fault(("table", "p_percent"), table.p_percent, allowed)
     if table.source == "microdata":
         return
     known = len(table.largest)
     if any(rule.n > known for rule in table.dominance):
-        allowed = f"n up to {known}, as table.largest names so many columns"
+        allowed = f"n up to {known}, the number of columns of table.largest"
         yield fault(("table", "dominance"), _dumped(table), allowed)
     if table.p_percent is not None and known < 2:
         yield fault(
@@ -333,13 +337,13 @@ def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
 
 def _publication(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.tau_argus and table.hierarchies:
-        allowed = "false where levels are columns; write them as table.parents of one column"
+        allowed = "false if levels are columns; write them as table.parents of one column"
         yield fault(("table", "tau_argus"), True, allowed)
     if spec.publish.format != "parquet":
-        yield fault(("publish", "format"), spec.publish.format, "parquet, as a table is published so")
+        yield fault(("publish", "format"), spec.publish.format, "parquet, the only format of tables")
 
 
 def _missing(spec: Specification, table: Table) -> Iterator[Fault]:
     if spec.missing.numeric != "reject" and not spec.quasi_identifiers:
-        allowed = "reject, as a table has no clusters in which records could lack a number"
+        allowed = "reject, because a table has no clusters in which records could lack a number"
         yield fault(("missing", "numeric"), spec.missing.numeric, allowed)

@@ -39,8 +39,8 @@ def require_table(specification: Specification) -> None:
     table = table_of(specification)
     if specification.publish.series != "single":
         raise SpecificationError(
-            f"[publish] series: found {specification.publish.series!r}, expected 'single': microguard adjust "
-            "publishes each table by itself, under a name and a place of its own. Write a specification of "
+            f"[publish] series: found {specification.publish.series!r}, expected 'single': microguard "
+            "adjust publishes each table separately, under its own name and path. Write a specification of "
             "the table without the key."
         )
     household = specification.household

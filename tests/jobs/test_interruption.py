@@ -127,7 +127,7 @@ def test_interruptible_does_not_handle_ignored_signals(monkeypatch: pytest.Monke
     [
         (("intended",), "Release r was being published: it is not current", []),
         (("intended", "published"), "Release r is published.", ["r"]),
-        (("waiting",), "Release r is verified and waits for approval.", []),
+        (("waiting",), "Release r is verified and pending approval.", []),
         (("intended", "abandoned"), "Nothing was published.", []),
         (("withdrawing", "withdrawn"), "Release r is withdrawn.", []),
     ],

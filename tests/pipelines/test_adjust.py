@@ -270,7 +270,7 @@ def test_changed_grand_total_is_refused_unless_a_steward_accepts_it_by_name(adju
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [
-        ({"quality": {"min_interval": 1000.0}}, GateRefused, "narrowest interval left to an attacker"),
+        ({"quality": {"min_interval": 1000.0}}, GateRefused, "narrowest interval of an attacker"),
         ({"quality": {"max_total_adjustment": 0.0}}, GateRefused, "sum of all changes"),
         ({"capacity": 0.0, "fixed_margins": True}, ProtectionFailed, "constraint"),
         ({"total": "north"}, InputRejected, "total mark"),

@@ -23,7 +23,7 @@ def verified(spark, tmp_path_factory):
     persons().to_parquet(folder / "data", index=False)
     spec = specification(folder, publish={"approval": "required"})
     outcome, areas = run(spark, spec, ())
-    assert "waiting for approval" in outcome.text
+    assert "pending approval" in outcome.text
     assert len(outcome.text.splitlines()) == 5
     assert "microguard approve" in outcome.brief
     assert f"microguard approve {areas.record(outcome.content['release_id'])} --by NAME" in outcome.text
@@ -82,7 +82,7 @@ def test_reject_keeps_only_the_evidence_of_the_release(waiting):
     assert areas.unfinished() == []
     assert "<strong>Rejected</strong>" in (record / "report.html").read_text()
     assert Ledger(areas).ever_published(spec.release.name) == []
-    with pytest.raises(SpecificationError, match="does not wait"):
+    with pytest.raises(SpecificationError, match="is not pending approval"):
         approve(str(record), by="A. Steward")
 
 

@@ -76,7 +76,7 @@ def test_forecast_states_the_sample_and_labels_estimates():
     assert "a sample of 600 of 900 records" in found.text
     assert "about 0.9" in found.text
     assert "the whole file" in replace(found, sampled=900).text
-    assert "nothing that can be foretold (counted on the whole file)" in forecast.Forecast((), 0, 0).text
+    assert "nothing that can be predicted (counted on the whole file)" in forecast.Forecast((), 0, 0).text
 
 
 def test_sample_that_cannot_be_protected_is_a_row_with_its_cause():

@@ -186,7 +186,7 @@ def test_run_that_separates_variables_from_their_records_is_refused(spark, tmp_p
         return replace(protected, protected=frame)
 
     monkeypatch.setattr(product.Records, "protect", torn)
-    with pytest.raises(ProtectionFailed, match="columns published as they are hold the input's values"):
+    with pytest.raises(ProtectionFailed, match="unmodified columns contain the input's values"):
         run(spark, specification(tmp_path), ())
     assert not (tmp_path / "lake" / "current.json").exists()
 

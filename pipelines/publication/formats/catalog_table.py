@@ -119,8 +119,8 @@ class CatalogTable:
                     if release_id in releases_of(table):
                         raise ProtectionFailed(
                             f"The table {self.name} of the catalogue: expected no snapshot of release "
-                            f"{release_id}, found one that another writer brought back. The withdrawal is "
-                            "not complete. Stop the other writer, and call this again."
+                            f"{release_id}, found one that another writer restored. The withdrawal is not "
+                            "complete. Stop the other writer, and call this again."
                         )
             self._remove_unnamed_files(table)
 
@@ -135,7 +135,7 @@ class CatalogTable:
                 f"[publish] table: expected no table {self.name!r} in the catalogue, or the one of this "
                 "public area, found one whose files are elsewhere. It belongs to another area or program, "
                 "or the catalogue has two names. Nothing was changed in it. Choose another [publish] table, "
-                "or write [publish] catalog as it was."
+                "or restore the previous [publish] catalog."
             )
         return table
 
@@ -157,8 +157,8 @@ class CatalogTable:
             catalog.drop_table(self.name)
             raise SpecificationError(
                 "[publish] catalog: expected a catalogue in which the files of a table can be in the public "
-                "area, found one that chooses their place. They could not be removed with a release. Allow "
-                "the public area as a location in the catalogue, or choose another [publish] path."
+                "area, found one that chooses their location. They could not be removed with a release. "
+                "Allow the public area as a location in the catalogue, or choose another [publish] path."
             )
         return table
 

@@ -66,7 +66,7 @@ def commit(public: Path, release_id: str) -> None:
     if NOT_IN_DELTA & set(str(public.resolve())):
         raise ProtectionFailed(
             "[publish] path: expected a folder without #, ? and % for a Delta table, found one with such a "
-            "character: the table would be written to another one. Nothing was published. Choose another "
+            "character: the table would be written to another folder. Nothing was published. Choose another "
             '[publish] path, or format = "parquet".'
         )
     _take_place(public)

@@ -185,9 +185,9 @@ class StoredDeltaTable:
             yield
         except (DeltaError, BaseError, OSError) as error:
             raise StoreFailed(
-                f"[publish] path: expected an object store that holds the Delta table of {self.public.name}, "
-                f"found that it failed ({type(error).__name__}). Look whether it can be reached and allows "
-                "writes on condition, and call this again."
+                f"[publish] path: expected an object store with the Delta table of {self.public.name}, "
+                f"found an error ({type(error).__name__}). Check whether it is reachable and supports "
+                "conditional writes, and call this again."
             ) from None
 
 

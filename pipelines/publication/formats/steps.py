@@ -105,7 +105,7 @@ def step(public: Path, release_id: str, before: str | None) -> Step:
             raise ProtectionFailed(
                 f"Release {release_id}: expected the columns and types of the earlier releases of its "
                 "series, because one table holds them all, found other columns or types. Nothing was "
-                "published. Give the file the earlier columns, or begin a series of another name."
+                "published. Use the earlier columns in the file, or start a series with another name."
             )
         return "add"
     kinds = {series.get("kind"), last.get("series", {}).get("kind")}

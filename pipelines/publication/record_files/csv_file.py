@@ -26,8 +26,8 @@ from pyarrow import csv
 #: The CSV file of a release.
 CSV = "microdata.csv"
 READING = (
-    'UTF-8, comma, RFC 4180. Text stands in quotes, and "" is an empty text; an empty field without '
-    "quotes is missing. Decimal point; dates and times as ISO 8601 has them, UTC where they have a zone."
+    'UTF-8, comma, RFC 4180. Text is in quotes, and "" is an empty text; an empty field without '
+    "quotes is missing. Decimal point; dates and times in ISO 8601, in UTC if they have a time zone."
 )
 #: First characters of formulas in spreadsheets (OWASP, "CSV Injection"), also in their full-width form.
 _FORMULA = "^[=+\\-@\t\r\n＝＋－＠]"

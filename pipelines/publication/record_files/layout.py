@@ -27,9 +27,9 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
     if names:
         title = row.name.capitalize()
         raise InputRejected(
-            f"[publish] format: expected columns that a {title} table can hold, found others: it cannot hold "
-            f"{', '.join(names)}, because {title} has no such type or does not distinguish upper and lower "
-            "case in names. Change the file, or set publish.format to 'parquet'."
+            f"[publish] format: expected columns that a {title} table can represent, found others: it "
+            f"cannot represent {', '.join(names)}, because {title} has no such type or does not distinguish "
+            "upper and lower case in names. Change the file, or set publish.format to 'parquet'."
         )
     if publish.partition_by is not None:
         contract = _partitioned(contract, publish.partition_by)
@@ -38,7 +38,7 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
         if names:
             raise InputRejected(
                 "[publish] csv: expected text, numbers, dates and times, found other types: a CSV file "
-                f"cannot hold {', '.join(names)}. Change the file, or leave the key out."
+                f"cannot represent {', '.join(names)}. Change the file, or omit the key."
             )
     return replace(contract, csv=publish.csv)
 
@@ -64,13 +64,13 @@ def _partitioned(contract: Contract, name: str) -> Contract:
     kind = partition_type(contract.schema.field(position).type)
     if kind is None:
         raise InputRejected(
-            f"[publish] partition_by: expected text or whole numbers, which readers take from the name of a "
-            f"folder, found {name} of another type. Change the file, or leave the key out."
+            "[publish] partition_by: expected text or whole numbers, which readers take from the name of a "
+            f"folder, found {name} of another type. Change the file, or omit the key."
         )
     if len(contract.schema) == 1:
         raise InputRejected(
             f"[publish] partition_by: expected further columns, found no column in addition to {name}, and "
-            "files without columns hold no records. Publish another column, or leave the key out."
+            "files without columns contain no records. Publish another column, or omit the key."
         )
     schema = contract.schema.set(position, pa.field(name, kind))
     categories = {key: values for key, values in contract.categories.items() if key != name}

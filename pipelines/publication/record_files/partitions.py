@@ -75,9 +75,9 @@ def require_partitions(column: str, values: Iterable[str | int | None]) -> None:
     if wrong:
         raise InputRejected(
             f"[publish] partition_by: expected values of {column} that readers can take from the name of a "
-            f"folder, found that {wrong} of {len(regions)} values of {column} would be misread. Text such as "
-            "007, 2026-01-01, true or an empty text is read as another type, and some disks do not "
-            "distinguish Aa and aa. Put a letter before such codes (R007), or leave the key out."
+            f"folder, found that {wrong} of {len(regions)} values of {column} would be misread. Text such "
+            "as 007, 2026-01-01, true or an empty text is read as another type, and some file systems do "
+            "not distinguish Aa and aa. Put a letter before such codes (R007), or omit the key."
         )
 
 

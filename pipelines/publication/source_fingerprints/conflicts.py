@@ -135,8 +135,8 @@ def refuse_conflicts(new: Entry, areas: Areas) -> None:
             "[release] source: expected records that no other release has, found them published before, as "
             f"{len(conflicting)} release(s): {names}.{note} Two releases of the same records can be "
             "differenced, and copies of withdrawn ones remain. Publish successive releases under one name "
-            "with publish.series = 'register' or 'append' (by microaggregation), or set "
-            "publish.successive to 'accept' if a steward has decided that both may stay."
+            "with publish.series = 'register' or 'append' (by microaggregation), or set publish.successive "
+            "to 'accept' if a steward has decided that both may remain published."
         )
 
 

@@ -164,6 +164,6 @@ def entry_of(name: str, text: bytes) -> SharedEntry:
     except (ValueError, TypeError, AttributeError):
         raise SharedLedgerDamaged(
             f"The entry {name} of the shared ledger: expected a file that microguard wrote, found one that "
-            "is damaged, or of a newer version. What it says of a release must not be lost, so nothing is "
-            "published. Restore the place of [publish] ledger from its back-up, or use the newer version."
+            "is damaged, or of a newer version. Its information on a release must not be lost, so nothing "
+            "is published. Restore the place of [publish] ledger from its back-up, or use the newer version."
         ) from None

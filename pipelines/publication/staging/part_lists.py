@@ -42,8 +42,8 @@ MOST_BYTES, LEAST_BYTES = 2**27, 2**22
 ROWS = 50_000
 _DAMAGED = (
     "A part of what this run wrote to the object store of the evidence area: expected the content that was "
-    "written, found another one, or none. Nothing was published. Find out who writes there, and call this "
-    "again."
+    "written, found other content, or none. Nothing was published. Find out which other program writes "
+    "there, and call this again."
 )
 
 

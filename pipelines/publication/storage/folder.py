@@ -59,8 +59,8 @@ class FolderStorage:
         existing = next(each for each in (self.folder, *self.folder.absolute().parents) if each.exists())
         if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
             raise SpecificationError(
-                f"[publish] {self._key}: expected a folder that the user who runs this can write or "
-                f"create, found none. Choose another {PLACES[self._key]}, or have the folder made writable."
+                f"[publish] {self._key}: expected a folder that the user who runs this can write or create, "
+                f"found none. Choose another {PLACES[self._key]}, or make the folder writable."
             )
 
     def make(self) -> None:

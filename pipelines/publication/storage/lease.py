@@ -122,8 +122,8 @@ class Lease:
             found = self._read()
             if found is None or found[0]["holder"] != self._holder:
                 raise AreaTaken(
-                    "Another run took over the lock of this one in the object store, because this one did "
-                    "not renew it for some time. Its release is withdrawn. Run the command again."
+                    "Another run took over the lock of this one in the object store, because this run did "
+                    "not renew the lock for some time. Its release is withdrawn. Run the command again."
                 ) from None
             self._version = self._swap(found[1], held=held)  # the response to the last change was lost
 
@@ -136,6 +136,6 @@ class Lease:
         found = self._storage.get(LEASE)
         if found is None:
             return None
-        remedy = "Delete it while no run is at work: the next run creates a new one."
+        remedy = "Delete it while no run is active: the next run creates a new one."
         what = f"{LEASE} of an object store"
         return parse_json(found.content, what, remedy, "holder", "held"), found.version

@@ -128,8 +128,8 @@ class MirroredFolder:
                 raise StoreDamaged(
                     f"The {STATE} of the evidence area: expected state {self._seen()} or a later one, found "
                     f"{state.number}. The object store may have been restored from a back-up, or emptied. "
-                    "Going on would publish next to releases that it does not know. Restore it as it was "
-                    "after the last run."
+                    "Continuing would publish without knowledge of these releases. Restore the state after "
+                    "the last run."
                 )
             try:
                 self._download(state)
@@ -264,8 +264,8 @@ class MirroredFolder:
         except VersionChanged:
             self._state = None
             raise AreaTaken(
-                "Another run took over the lock of the evidence area, because this one did not renew it for "
-                "some time. From then on nothing of this run was stored. Run the command again."
+                "Another run took over the lock of the evidence area, because this run did not renew the "
+                "lock for some time. Since then nothing of this run was stored. Run the command again."
             ) from None
         self._state = state
 

@@ -39,8 +39,9 @@ def refuse_neighbours(specification: Specification) -> None:
     )
     if _in_store(public) and any(_has(each, STATE) for each in (*_upwards(public), *_below(public))):
         raise SpecificationError(
-            f"[publish] path = {specification.publish.path!r}: expected a place apart from every evidence "
-            f"area, found a {STATE} in it, above it or below it. Choose another place."
+            f"[publish] path = {specification.publish.path!r}: expected a place outside every evidence area "
+            f"that contains no evidence area, found a {STATE} in it, above it or below it. Choose another "
+            "place."
         )
     keys: tuple[tuple[Key, str | None], ...] = (("evidence", evidence), ("ledger", ledger))
     for key, place in keys:

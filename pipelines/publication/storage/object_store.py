@@ -113,8 +113,7 @@ class ObjectStorage:
         if not compares:
             raise SpecificationError(
                 f"[publish] {self._key}: expected an object store with conditional writes, found one that "
-                "replaces an object whatever the version: two runs could publish at once. Choose another "
-                "store."
+                "replaces an object of any version: two runs could publish at once. Choose another store."
             )
 
     def make(self) -> None:

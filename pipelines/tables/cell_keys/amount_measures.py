@@ -141,15 +141,16 @@ class AmountNoiseSection(TableSection):
         surest = max(section["within_level"], section["linked_within_level"])
         yield (
             surest,
-            "Whoever knows the method, and adds and subtracts all that is published, places a sensitive "
-            f"amount within its protection level with a probability of {100 * surest:.3g} % at the most.",
+            "An attacker who knows the method, and adds and subtracts all published values, infers a "
+            f"sensitive amount within its protection level with a probability of {100 * surest:.3g} % at "
+            "the most.",
         )
 
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
         """Return the mean error and the largest residual in a sentence."""
         yield (
-            f"Amounts are off by {100 * section['error']:.3g} % on average. Totals do not add up: none is "
-            f"off from its parts by more than {section['residual']:,.6g}."
+            f"Amounts have an error of {100 * section['error']:.3g} % on average. Totals do not add up: "
+            f"none differs from the sum of its parts by more than {section['residual']:,.6g}."
         )
 
 

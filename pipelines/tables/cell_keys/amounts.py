@@ -127,8 +127,9 @@ def published_amounts(
     """
     if cells.gross is None or np.any(cells.gross != cells.units):
         raise InputRejected(
-            "A record has a negative amount: expected amounts of 0 or more where they have noise by cell "
-            'keys. Choose table.method = "adjustment" or "suppression", or publish gains and losses apart.'
+            "A record has a negative amount: expected amounts of 0 or more if they have noise by cell "
+            'keys. Choose table.method = "adjustment" or "suppression", or publish gains and losses '
+            "separately."
         )
     unit = 10.0**-digits
     largest = cells.largest[:, : len(noise.scaling.factors)] * unit

@@ -141,8 +141,8 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
     if surest:
         yield (
             surest,
-            "Whoever knows the method, and adds and subtracts all that is published, can be sure of a "
-            f"true small count by {100 * surest:.3g} % at the most.",
+            "An attacker who knows the method, and adds and subtracts all published values, can infer a "
+            f"true small count with a probability of {100 * surest:.3g} % at the most.",
         )
     elif not section["determined"]:
         yield 0.0, f"No count above 0 is below the minimum frequency, {section['least']}."
@@ -158,8 +158,8 @@ class Noise(TableSection):
     def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
         """Return the largest residual and the largest noise in a sentence."""
         yield (
-            f"Totals do not add up: none is off from its parts by more than {section['residual']:,}, and no "
-            f"cell from the truth by more than {section['largest']:,}."
+            "Totals do not add up: none differs from the sum of its parts by more than "
+            f"{section['residual']:,}, and no cell from its true count by more than {section['largest']:,}."
         )
 
 

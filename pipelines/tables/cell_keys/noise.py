@@ -92,9 +92,9 @@ def standing_counts(
     beside = len({cell.codes for cell in listed} - set(cell_codes(cells, table)))
     if beside and not standing.published.all() and not accepted:
         raise StandingValueFails(
-            "table.tables: expected every cell of this source and period that is published already, found "
-            f"{beside} published cell(s) that are in no table of this run. Noise that hides a cell in one "
-            "table can follow from all tables together. Name the tables of the earlier release, too, or set "
+            "table.tables: expected every cell of this source and period that was published before, found "
+            f"{beside} published cell(s) that are in no table of this run. The noise of a cell in one table "
+            "can follow from all tables together. Also name the tables of the earlier release, or set "
             'publish.successive to "accept" if a steward has decided that both may be published'
         )
     return standing

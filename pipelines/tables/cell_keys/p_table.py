@@ -74,7 +74,7 @@ def _transitions(path: str, key: str) -> np.ndarray:
     if missing:
         raise _refused(key, f"a heading with {'; '.join(_COLUMNS)}", f"none of {', '.join(missing)}")
     if any((line.get(_TYPE) or _ALL).strip() != _ALL for line in lines):
-        raise _refused(key, "lines of type all", "other types, such as even and odd, which have no support")
+        raise _refused(key, "lines of type all", "other types, such as even and odd, which are not supported")
     numbers = [[_number(line[name], n, key) for name in _COLUMNS] for n, line in enumerate(lines, 2)]
     return np.array(numbers).T
 

@@ -108,7 +108,9 @@ def _sums_of_keys(
     sets = [[f.col(names[name]) for name in kept] for kept in grouping_sets(table)]
     sums = finest.groupingSets(sets, *labels).agg(*map(_sum, places)).toPandas()
     if sums[places].isna().any(axis=None):
-        raise InputRejected(f"A record has no {specification.unit}, and so no key. Give every record one.")
+        raise InputRejected(
+            f"A record has no {specification.unit}, and therefore no key. Give every record a unit."
+        )
     sums = sums.rename(columns={alias: name for name, alias in names.items()}).fillna(table.total)
     found = cells.codes.merge(sums, how="left", on=list(cells.codes))[places]
     lost = found.isna().any(axis=1).to_numpy() & (cells.units != 0)

@@ -131,9 +131,9 @@ def tabulated(
     untied = int(np.count_nonzero(tabulation.nodes > 0)) - tied
     if untied:
         raise InputRejected(
-            f"The table has no margin above {untied} of its cells, where each is counted in each dimension: "
-            "expected the sum of every cell over every dimension. Add the missing margins to the table, or "
-            "correct table.parents and table.hierarchies."
+            f"The table has no margin above {untied} of its cells, although each cell is counted in each "
+            "dimension: expected the sum of every cell over every dimension. Add the missing margins to the "
+            "table, or correct table.parents and table.hierarchies."
         )
     order = np.argsort(areas)
     codes = codes.iloc[order].reset_index(drop=True)

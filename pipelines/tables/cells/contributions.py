@@ -175,9 +175,9 @@ def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> N
     unequal = frame.where(f.abs(value - parts) > half).count()
     if unequal:
         raise InputRejected(
-            f"In {unequal} record(s) {table.value} differs from the sum of {', '.join(columns)} by more than "
-            f"half of the last published digit ({table.digits} after the point). Correct the data, or name "
-            "the column that is left out in table.parts."
+            f"In {unequal} record(s) {table.value} differs from the sum of {', '.join(columns)} by more "
+            f"than half of the last published digit ({table.digits} after the point). Correct the data, or "
+            "add the missing column to table.parts."
         )
 
 

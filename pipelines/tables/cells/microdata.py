@@ -92,8 +92,9 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     if table.request is not None and not aggregates[_ASKED].any():
         raise InputRejected(
             f"table.requests: expected one of the codes {', '.join(table.requests)} in the column "
-            f"{table.request}, found none in any record, so that nobody would be protected. Correct the "
-            "codes. If nobody asked in this file, leave table.request out: the rules then protect everybody."
+            f"{table.request}, found none in any record, so that no contributor would be protected. Correct "
+            "the codes. If no contributor requested protection in this file, omit table.request: the rules "
+            "then protect all contributors."
         )
     codes = aggregates[labels].rename(columns={alias: name for name, alias in names.items()})
     if any((codes[name] == table.total).any() for name in codes):

@@ -130,8 +130,8 @@ def read_suppressed(folder: Path, release_id: str) -> EarlierTable:
     if lost:
         raise GateRefused(
             f"The evidence of the table {release_id} is lost: expected {', '.join(lost)} in its folder, "
-            "found none. What readers know of its suppressed cells cannot be counted without it. Nothing was "
-            "published. Restore the evidence area from its back-up."
+            "found none. The knowledge of readers about its suppressed cells cannot be computed without "
+            "this evidence. Nothing was published. Restore the evidence area from its back-up."
         )
     kept = pq.read_table(folder / CELLS)
     attackers = tuple(json.loads(kept.schema.metadata[b"attackers"]))

@@ -70,13 +70,13 @@ def suppression_problem(
         )
     except ImpossibleProtection as error:
         raise InputRejected(
-            f"Readers would know a sensitive cell too closely whatever is suppressed: {error}. Raise "
+            f"Readers would know a sensitive cell too closely with any suppression: {error}. Raise "
             f"table.capacity = {table.capacity:g}, or the capacities of these cells. Cells are numbered as "
             "in cells.parquet of the evidence. Nothing was published."
         ) from error
     except SdcError as error:
         raise InputRejected(
-            f"The input makes no table whose cells can be suppressed: {error}. Cells are numbered as in "
+            f"The input gives no table whose cells can be suppressed: {error}. Cells are numbered as in "
             "cells.parquet of the evidence. Nothing was published."
         ) from error
 

@@ -53,10 +53,10 @@ CHANGING, KILLS = ("protect", "rebase", "approve", "reject", "withdraw"), 1 / 3
 #: Event by the beginning of a result text.
 HAPPENED = {
     "Published": "published",
-    "This job has published": "already",
+    "This job has already published": "already",
     "Nothing changes": "nothing new",
     "Verified": "waits",
-    "This release is verified": "waits already",
+    "This release is already verified": "waits already",
 }
 #: Events without a change that is visible to readers.
 UNCHANGED = ("already", "nothing new", "waits", "waits already")

@@ -183,8 +183,8 @@ def test_year_and_incomplete_measure_are_not_drafted_as_values_of_a_table(tmp_pa
         (with_sex({"label": {"_T": "Total", "M": "Men", "F": "Women"}}), "found others. Save"),
         (dataset(role={"metric": ["region"]}) | renamed("sex", "N1"), "found others. Save"),
         ({"a": dataset(), "b": dataset()}, "found a collection"),
-        ({"records": [1]}, "which is none"),
-        ([1, 2], "which is none"),
+        ({"records": [1]}, "which is no JSON-stat table"),
+        ([1, 2], "which is no JSON-stat table"),
     ],
 )
 def test_draft_refuses_json_that_is_no_single_consistent_table(tmp_path, content, message):

@@ -139,9 +139,15 @@ def test_executor_lost_during_input_is_not_reported_as_an_input_error(
             PySparkException("x: java.nio.file.InvalidPathException: Malformed input: /Ilse"),
             "LC_ALL to C.UTF-8",
         ),
-        (PySparkException("org.apache.hadoop.security.AccessControlException: Ilse"), "may not read it"),
-        (PySparkException("java.io.FileNotFoundException: /Ilse (Permission denied)"), "may not read it"),
-        (PermissionError(13, "Ilse"), "may not read it"),
+        (
+            PySparkException("org.apache.hadoop.security.AccessControlException: Ilse"),
+            "has no read permission",
+        ),
+        (
+            PySparkException("java.io.FileNotFoundException: /Ilse (Permission denied)"),
+            "has no read permission",
+        ),
+        (PermissionError(13, "Ilse"), "has no read permission"),
         (PySparkException("Ilse"), "cannot be read as Parquet"),
     ],
 )

@@ -171,7 +171,7 @@ def test_page_begins_with_the_highest_risk_of_all_attackers(tmp_path):
     worst = re.search(r'<p class="worst">(.*?)</p>', page).group(1)
     assert "in 40\N{NO-BREAK SPACE}% of the cases" in worst
     listed = page[page.index("What an attacker reaches") :]
-    assert listed.index(worst) < listed.index("finds one record alone in 9\N{NO-BREAK SPACE}% of the cases")
+    assert listed.index(worst) < listed.index("finds a single record in 9\N{NO-BREAK SPACE}% of the cases")
 
 
 def test_page_lists_contributors_of_dominated_clusters_as_attackers(tmp_path):

@@ -59,14 +59,14 @@ def test_file_that_is_no_suite_is_refused(text, tmp_path):
         ),
         (between("age", minimum=0), "minimum: extra fields not permitted"),
         (between("age"), "cannot both be None"),
-        (between("age", min_value={"$PARAMETER": "low"}), "nobody gives one"),
+        (between("age", min_value={"$PARAMETER": "low"}), "is never set"),
         (between("height", min_value=0), "height is not declared"),
         (between("name", min_value=0), "name is an identifier"),
         (
             expectation("expect_table_columns_to_match_set", column_set=["age", "size"]),
             "size is not declared",
         ),
-        (expectation("unexpected_rows_expectation", unexpected_rows_query="SELECT 1"), "take it out"),
+        (expectation("unexpected_rows_expectation", unexpected_rows_query="SELECT 1"), "remove it"),
     ],
 )
 def test_unsupported_expectation_is_refused_before_a_record_is_read(fault, text, tmp_path):

@@ -126,5 +126,5 @@ def test_broken_guarantee_is_a_failure_of_protection_and_an_exceeded_limit_one_o
     refuse(judge("release", [CLASS, LOSS, promise], sound))
     with pytest.raises(GateRefused, match=r"information loss +1  at most 0\.1"):
         refuse(judge("release", [LOSS, promise], sound | {LOSS.key: 1.0}))
-    with pytest.raises(ProtectionFailed, match=r"the files hold what was protected +0  at least 1"):
+    with pytest.raises(ProtectionFailed, match=r"the files contain the protected records +0  at least 1"):
         refuse(judge("release", [LOSS, promise], sound | {LOSS.key: 1.0, promise.key: 0.0}))

@@ -132,7 +132,7 @@ def test_area_audit_reports_the_disclosure_of_a_source_and_of_its_area_together(
     office.publish("c" * 32, records, source="persons", successive="accept")
     both = (
         r"3 release\(s\) of the source 'persons' expose units together: 1 releases cannot be compared .*"
-        "evidence area disclose more together .*1 of 1 secrets are known"
+        "evidence area together disclose more .*1 of 1 secrets are known"
     )
     with pytest.raises(GateRefused, match=both):
         audit_source(office.specification)

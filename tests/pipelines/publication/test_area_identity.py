@@ -113,7 +113,7 @@ def test_withdraw_refuses_while_the_area_is_not_mounted(released, record, place,
     assert not released.public.folder.exists() or list(released.public.folder.iterdir()) == []
     shutil.rmtree(released.public.folder, ignore_errors=True)
     away.rename(released.public.folder)
-    assert "is gone from the public area" in withdraw(str(record)).text
+    assert "was removed from the public area" in withdraw(str(record)).text
     assert contents(released) == set()
 
 
@@ -202,8 +202,8 @@ def test_copy_of_an_area_is_refused(released, record):
 def test_withdraw_lost_records_the_loss_and_allows_another_area(unmounted, record):
     outcome = withdraw(str(record), lost=True)
     assert outcome.content["release_ids"] == [ID]
-    assert "nobody has looked there" in outcome.text
-    assert "nobody has looked there" in withdraw(str(record)).text
+    assert "files were not checked" in outcome.text
+    assert "files were not checked" in withdraw(str(record)).text
     assert withdraw(str(record), lost=True).content["release_ids"] == [ID]
     _publish(unmounted)
     assert unmounted.public.current() == SECOND
@@ -216,7 +216,7 @@ def test_publish_refuses_a_returned_lost_area_until_its_releases_are_withdrawn(u
     _mount(unmounted)
     with pytest.raises(GateRefused, match=rf"the ledger says are withdrawn \({ID}\)"):
         _publish(unmounted)
-    assert "is gone from the public area" in withdraw(str(record)).text
+    assert "was removed from the public area" in withdraw(str(record)).text
     _publish(unmounted)
     assert contents(unmounted) == {SECOND, "current.json"}
 
@@ -273,7 +273,7 @@ def test_approve_and_reject_are_idempotent(areas):
     assert "is rejected by A. Steward" in reject(str(other), by="A. Steward").text
     assert "is already rejected by A. Steward" in reject(str(other), by="B").text
     for verb, record in ((reject, one), (approve, other)):
-        with pytest.raises(SpecificationError, match="does not wait"):
+        with pytest.raises(SpecificationError, match="is not pending approval"):
             verb(str(record), by="B")
     assert (areas.public.current(), Ledger(areas).status(ID).by) == (ID, "A. Steward")
 

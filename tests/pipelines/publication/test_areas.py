@@ -206,7 +206,7 @@ def test_clean_keeps_pending_releases(areas):
     Ledger(areas).append(entry(rejected, "rejected"))
     cleaned = clean([str(areas.evidence)])
     assert cleaned.as_json() == {"removed": 1}
-    assert "1 release(s) wait for approval" in cleaned.text
+    assert "1 release(s) are pending approval" in cleaned.text
     assert areas.unfinished() == [waiting]
 
 

@@ -69,7 +69,7 @@ def test_refuse_same_job_refuses_a_release_by_another_solver(areas, successive) 
 def test_refuse_same_job_refuses_until_a_pending_release_is_decided(areas) -> None:
     release_id = published(areas, made_from(THEN), "waiting")
     message = refusal(areas, made_from(NOW), chosen())
-    assert "waits for approval" in message
+    assert "pending approval" in message
     assert f"microguard approve {areas.record_place(release_id)}" in message
 
 

@@ -126,7 +126,7 @@ def test_killed_approval_is_complete_or_pending_again_and_never_forks_the_series
         assert publish.published_already(areas, B)
     else:
         assert (areas.public.current(), areas.public.releases(), latest(areas)) == (A, [A], A)
-        with pytest.raises(GateRefused, match="waits for approval"):
+        with pytest.raises(GateRefused, match="pending approval"):
             refuse_beside_pending(areas, NAME, C)
         approve(str(areas.record(B)), by="A. Steward", note="once more")
         assert Ledger(areas).status(B).note == "once more"

@@ -171,7 +171,7 @@ def test_register_refuses_other_identifiers_and_accepts_its_own_identifiers(seri
 
 
 def test_register_refuses_an_update_while_another_is_pending(series):
-    assert f"{series.reports[1]['release_id']} of this series waits for approval" in series.beside_waiting
+    assert f"{series.reports[1]['release_id']} of this series is pending approval" in series.beside_waiting
 
 
 def test_register_measures_risk_over_all_records_of_the_release(series):

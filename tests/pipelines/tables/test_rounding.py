@@ -76,7 +76,7 @@ def test_later_rounded_table_keeps_published_values_and_refuses_another_base() -
     assert np.array_equal(again[standing.published], shown[standing.published])
     assert not np.any(cells.tabulation.relations @ again)
     other = build(ROUNDED | {"base": 7})
-    with pytest.raises(StandingValueFails, match=r"table.base = 7: expected a base of which"):
+    with pytest.raises(StandingValueFails, match=r"table.base = 7: expected a base that divides"):
         table_problem(cells, other, KEY, standing)
 
 
@@ -97,6 +97,6 @@ def test_published_total_outside_the_rounding_range_is_refused_unless_relaxation
     assert np.all(problem.known.upper_capacity >= problem.secret.upper_capacity)
     manifest = manifest_of(relaxing, original_cells(cells, problem, relaxing.table).relaxed)
     assert manifest["method"] == {"name": "controlled rounding", "base": 5}
-    assert any("let go further" in limit for limit in manifest["limits"])
+    assert any("were moved further" in limit for limit in manifest["limits"])
     untouched = manifest_of(relaxing)
     assert len(untouched["limits"]) == len(manifest["limits"]) - 1

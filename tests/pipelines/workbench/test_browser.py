@@ -30,7 +30,7 @@ def people(records=600):
 
 def figures(page):
     """Wait for the figures of the current specification and return them by name."""
-    page.get_by_text("The figures are those of the specification as it is.").wait_for()
+    page.get_by_text("The figures are those of the current specification.").wait_for()
     rows = page.locator("section[aria-labelledby=figures] tbody tr")
     return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows.all()}
 
@@ -86,7 +86,7 @@ def test_workbench_drafts_protects_and_approves_a_file(opened):
         page.get_by_role("button", name="Look up releases").click()
         page.get_by_text("Releases, oldest first").wait_for()
         page.get_by_role("button", name="Show what withdrawal means").click()
-        page.get_by_text("readers of current.json find no release").wait_for()
+        page.get_by_text("current.json will refer to no release").wait_for()
         page.get_by_role("button", name="Withdraw it").wait_for()
     specification = read_specification(folder / "people.toml")
     assert specification.release.k == 5
@@ -236,7 +236,7 @@ def test_page_shows_results_of_verbs_with_possible_actions(tmp_path):
         assert page.get_by_role("button", name="Approve and publish").count() == 2
         assert page.get_by_text("units 3 to 5").is_visible()
         page.get_by_role("button", name="Show what withdrawal means").click()
-        page.get_by_text("readers of current.json are led to 01234567 again").wait_for()
+        page.get_by_text("current.json will refer to 01234567 again").wait_for()
         assert page.evaluate(CONTRAST) == []
         assert page.evaluate(NAMELESS) == []
         page.get_by_role("button", name="Approve and publish").first.click()

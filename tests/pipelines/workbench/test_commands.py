@@ -115,7 +115,7 @@ def test_run_result_is_marked_outdated_if_the_specification_changed_meanwhile(tm
                        ("check", ["pending", "history"]), ("pending", ["pending", "history"])],
 )  # fmt: skip
 def test_workbench_reads_the_ledger_again_after_a_verb_that_changes_it(tmp_path, monkeypatch, verb, kept):
-    """'No release waits for approval' would remain after a run whose release is pending."""
+    """'No release is pending approval' would remain after a run whose release is pending."""
 
     async def run(self, progress):
         return Finished(0, "done")

@@ -27,7 +27,7 @@ def test_name_that_readers_would_misread_in_a_folder_name_is_refused(name, tmp_p
 
 
 def test_name_that_differs_from_another_name_only_in_capitals_is_refused(tmp_path):
-    with pytest.raises(SpecificationError, match="capitals or not"):
+    with pytest.raises(SpecificationError, match="ignoring case"):
         of_region("region", tmp_path, Region={"role": "other"})
     of_region("region", tmp_path, Region={"role": "identifier"})
 
@@ -40,7 +40,7 @@ def test_partition_by_is_refused_without_a_region(tmp_path):
 
 @pytest.mark.parametrize("table", ["delta", "iceberg"])
 def test_delta_or_iceberg_table_has_no_partition_folders_and_may_have_a_csv(table, tmp_path):
-    with pytest.raises(SpecificationError, match=f"where publish.format is {table}"):
+    with pytest.raises(SpecificationError, match=f"if publish.format is {table}"):
         specification(tmp_path, publish={"partition_by": "region", "format": table})
     assert specification(tmp_path, publish={"csv": True, "format": table}).publish.csv
 

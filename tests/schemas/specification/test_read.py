@@ -208,7 +208,7 @@ def test_public_area_in_or_around_the_evidence_of_another_specification_is_refus
     assert read_specification(sound, place).publish
     (tmp_path / "agency" / "evidence").mkdir(parents=True)
     (tmp_path / "agency" / "evidence" / "ledger.jsonl").touch()
-    with pytest.raises(SpecificationError, match=r"\[publish\] path.*apart from every evidence area"):
+    with pytest.raises(SpecificationError, match=r"\[publish\] path.*outside every evidence area"):
         read_specification(sound, place)
 
 

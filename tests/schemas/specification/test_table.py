@@ -117,7 +117,7 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (TABLE | {"code_widths": {"a21": [1, 2]}}, "code_widths"),
         (TABLE | {"code_widths": {"region": [2, 1]}}, "ascending"),
         (TABLE | {"request": "firm"}, "request"),
-        (TABLE | {"request": "a10", "waiver": "a10", "requests": {"1": 70}}, "only those who ask"),
+        (TABLE | {"request": "a10", "waiver": "a10", "requests": {"1": 70}}, "only requesting contributors"),
         (TABLE | {"waived": ["1"]}, "without table.waiver"),
         (CELLS | {"holding": "firm"}, "finished cells"),
         (COUNTS | {"holding": "a10"}, "no such key for counts"),
@@ -149,16 +149,16 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (COUNTS | {"largest_noise": 5}, "with method adjustment, but with cell_key"),
         (NOISY | {"noise_variance": 25.0}, "less than 25, the square"),
         (NOISY | {"largest_noise": 2}, "3 (the minimum frequency) or more"),
-        (NOISY | {"noise_table": "p.txt", "noise_variance": 2.0}, "no such key next to noise_table"),
+        (NOISY | {"noise_table": "p.txt", "noise_variance": 2.0}, "no such key together with noise_table"),
         (COUNTS | {"noise_table": "p.txt"}, "with method adjustment, but with cell_key"),
         (NOISY | {"minimum_frequency": 1}, "there is nothing to hide"),
         (NOISY | {"effort": "fast"}, "but with adjustment or rounding"),
         (NOISY | {"capacity": 50.0}, "with method cell_key"),
-        (NOISY | {"zeros": "omit"}, "zeros must look alike"),
+        (NOISY | {"zeros": "omit"}, "zeros must be indistinguishable"),
         (NOISY | {"tau_argus": True}, "totals do not add up"),
         (NOISY | {"quality": {"max_gap": 0.1}}, "with method cell_key, but with adjustment or rounding"),
         (NOISY | {"base": 5}, "but with rounding"),
-        (NOISY | {"weighted": True}, "a key belongs to a record"),
+        (NOISY | {"weighted": True}, "a key belongs to one record"),
         (TABLE | {"method": "cell_key"}, "noise_scaling"),
         (CELLS | {"kind": "frequency", "contributors": None, "method": "cell_key"}, "keys belong to records"),
         (TABLE | {"relax": ["adjacent"]}, "adjacent"),
@@ -167,8 +167,8 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (PARTS | {"parts": {"market": ["firms"]}}, "two or more columns, each once"),
         (PARTS | {"parts": {"market": ["firms", "turnover"]}}, "two or more columns, each once"),
         (PARTS | {"parts": {"market": ["firms", "a10"]}}, "a10"),
-        (PARTS | {"kind": "frequency", "value": None}, "unless records are added up"),
-        (CELLS | {"tables": [["a21", "market"]], "parts": PARTS["parts"]}, "unless records are added up"),
+        (PARTS | {"kind": "frequency", "value": None}, "unless records are summed"),
+        (CELLS | {"tables": [["a21", "market"]], "parts": PARTS["parts"]}, "unless records are summed"),
     ],
 )
 def test_refusal_of_a_faulty_table_names_the_key(table: dict[str, Any], named: str) -> None:
@@ -193,7 +193,7 @@ def test_cell_key_noise_needs_only_units() -> None:
 
 def test_table_is_published_only_as_parquet() -> None:
     publish = {"path": "lake", "evidence": "evidence"}
-    with pytest.raises(SpecificationError, match="parquet, as a table"):
+    with pytest.raises(SpecificationError, match="parquet, the only format of tables"):
         build(TABLE, publish=publish | {"format": "delta"})
     with pytest.raises(SpecificationError, match="tables are published in their own files") as refused:
         build(TABLE, publish=publish | {"partition_by": "region", "csv": True})

@@ -32,7 +32,7 @@ def test_run_publishes_into_a_catalogue_and_withdraw_removes_the_release_from_it
     assert manifest["catalog_table"] == "statistics.persons"
     assert str(tmp_path) not in json.dumps(manifest)
     assert Ledger(areas).status(release_id).catalog == spec.catalog
-    assert "keeps what its manifest promises" in verify(str(areas.public.release(release_id))).text
+    assert "meets the guarantees of its manifest" in verify(str(areas.public.release(release_id))).text
     withdraw(str(areas.record(release_id)))
     with pytest.raises(NoSuchTableError):
         catalog.load_table("statistics.persons")

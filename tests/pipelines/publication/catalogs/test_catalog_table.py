@@ -253,7 +253,7 @@ def test_verify_detects_a_table_that_another_writer_changed(lake):
     lake.areas.record(ID).mkdir(parents=True, exist_ok=True)
     public = {"release": {"public_area": lake.areas.public.name}}
     (lake.areas.record(ID) / "quality.json").write_text(json.dumps(public))
-    assert "table: it holds the files of the release" in verify(named).text
+    assert "table: it contains the files of the release" in verify(named).text
     with lake.reader().load_table(TABLE).manage_snapshots() as snapshots:
         snapshots.remove_tag(ID)
     with pytest.raises(GateRefused, match="no tag with the id of this release"):

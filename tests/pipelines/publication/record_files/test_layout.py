@@ -344,7 +344,7 @@ def test_partitioned_release_altered_in_staging_is_refused(spark, tmp_path, monk
         return read_back(self, job, protected, staged)
 
     monkeypatch.setattr(product.Records, "read_back", altering)
-    with pytest.raises(ProtectionFailed, match="the files hold what was protected"):
+    with pytest.raises(ProtectionFailed, match="the files contain the protected records"):
         run(spark, specification(tmp_path, method=FAST, publish=LAYOUT), ())
     assert not (tmp_path / "lake" / "current.json").exists()
 

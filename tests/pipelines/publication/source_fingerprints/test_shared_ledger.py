@@ -95,7 +95,7 @@ def test_key_of_a_shared_ledger_is_never_written_to_the_object_store(store, tmp_
 def test_shared_ledger_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
-    with pytest.raises(SpecificationError, match=r"\[publish\] ledger.* whatever the version"):
+    with pytest.raises(SpecificationError, match=r"\[publish\] ledger.* of any version"):
         shared_ledger(ADDRESS).key(None)
 
 

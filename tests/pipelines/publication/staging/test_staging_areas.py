@@ -235,7 +235,7 @@ def test_changed_part_is_refused_and_invalidates_its_checkpoint(damage, spark, s
         content = store.storage.get((other if damage == "another's" else one).name).content
         changed = content if damage == "another's" else content.replace(b"canary", b"canarx")
         store.storage.put(one.name, changed)
-    not_theirs = pytest.raises(MicroguardError, match="not there any more, or is not what they wrote")
+    not_theirs = pytest.raises(MicroguardError, match="is missing or was changed")
     with not_theirs as refused, without_values_of_records():
         store.read(spark, "records").collect()
     assert "canar" not in str(refused.value)

@@ -50,7 +50,7 @@ def test_refuse_neighbours_refuses_a_public_area_around_or_inside_foreign_eviden
     bucket, tmp_path, evidence
 ):
     put(bucket, f"{evidence}/state.json".lstrip("/"))
-    with pytest.raises(SpecificationError, match=r"\[publish\] path.* apart from every evidence area"):
+    with pytest.raises(SpecificationError, match=r"\[publish\] path.* outside every evidence area"):
         asked(tmp_path)
 
 

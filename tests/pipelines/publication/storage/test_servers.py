@@ -46,7 +46,7 @@ def test_release_in_a_bucket_is_published_verified_and_withdrawn(bucket, tmp_pat
     areas = Areas.from_places(bucket, tmp_path / "evidence")
     areas.public.require_writable()
     publish.publish(staged(areas), manifest(), areas, entry())
-    assert "keeps what its manifest promises" in verify(bucket).text
+    assert "meets the guarantees of its manifest" in verify(bucket).text
     publish.publish(staged(areas, SECOND), manifest(SECOND), areas, entry(SECOND), accepted=True)
     assert areas.public.current() == SECOND
     with areas.public.lock():
@@ -121,11 +121,11 @@ def test_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder(
         *files["bucket"]
     }
     verified = verify(bucket).text
-    assert "keeps what its manifest promises" in verified
+    assert "meets the guarantees of its manifest" in verified
     assert "partitions: in each of them" in verified
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))  # simulates another machine
     again, _ = run(spark, spec, ())
-    assert "published its release already" in again.text
+    assert "already published its release" in again.text
     record = f"{agency}/{again.content['release_id']}"
     assert again.content["report"] == f"{record}/report.html"
     assert "is withdrawn" in withdraw(record).text

@@ -161,7 +161,7 @@ def test_table_without_numbers_of_contributors_guarantees_nothing_to_contributor
     cells, spec = finished(ten="sensitive", contributors=None)
     product = table_method(spec).product()
     assert product.guarantee.attackers == ("outsider",)
-    assert "not counted for whoever alone contributes to a cell" in product.guarantee.limits[0]
+    assert "not counted for the only contributor of a cell" in product.guarantee.limits[0]
     assert SuppressingOffice(tmp_path).publish(cells, spec).broken == []
     with pytest.raises(SpecificationError, match=r"attackers.*unless table\.contributors"):
         finished(ten="sensitive", contributors=None, attackers=["outsider", "single"])
@@ -182,7 +182,7 @@ def test_limits_of_a_suppressed_table_name_the_attackers_that_were_counted():
     _, spec = finished()
     every = table_method(spec).product().guarantee
     assert "It was not counted" not in every.limits[0]
-    assert "The cells came with numbers of contributors" in every.limits[0]
+    assert "The cells have numbers of contributors" in every.limits[0]
     assert SuppressedTable.from_manifest({"method": every.method()}) == every
     readers = SuppressedTable(("outsider",)).limits[0]
     assert "counted for every reader. It was not counted for whoever alone" in readers
