@@ -10,7 +10,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-_FAR = 1e6  # levels at which a deviation is truncated
+_FAR = 1e6  # a deviation is truncated at this number of levels
 
 
 class IntervalPrograms:

@@ -138,7 +138,7 @@ def test_spark_and_pandas_compute_equal_common_amounts_of_records_and_cells(spar
     salts, every = salts_of(KEY), dict.fromkeys(CODES, 2**63 - 1)
     records = totals_of_records(spark.createDataFrame(frame), every, ["turnover"], "weight")
     finished = totals_of_cells(spark.createDataFrame(table), chosen)
-    assert len(finished[0]) == 6 + 42 + 2  # each margin, including the grand total
+    assert len(finished[0]) == 6 + 42 + 2  # the margins include the grand total
     assert share_amounts(amount_fingerprint(*finished, salts), amount_fingerprint(*records, salts))
     other = totals_of_records(spark.createDataFrame(firms(4)), every, ["turnover"], "weight")
     assert not share_amounts(amount_fingerprint(*finished, salts), amount_fingerprint(*other, salts))

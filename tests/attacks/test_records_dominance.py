@@ -93,6 +93,6 @@ def test_many_seeds_do_not_disclose_the_largest_contributor_to_the_second_larges
     assert sum(one.naive for one in regions) / sum(one.forbidden for one in regions) < 0.1
 
 
-if __name__ == "__main__":  # figures of docs/attacks.md
+if __name__ == "__main__":  # print the figures of docs/attacks.md
     for number in range(5):
         print(*found(number))

@@ -48,7 +48,8 @@ class Section:
         before = len(misses.found)
         try:
             measured = self.measure()
-        except (Exception, pytest.skip.Exception) as error:  # also for data that are unavailable here
+        # this also covers data that are unavailable on this machine
+        except (Exception, pytest.skip.Exception) as error:
             reason = f"{type(error).__name__}: {error}"
             misses.unless(False, f"{self.title}: {reason}")
             return Measured(Table(self.title, ("not measured, because of",), [(reason,)]))

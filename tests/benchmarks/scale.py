@@ -152,7 +152,7 @@ def _shapes(quick: bool) -> Table:
 def _write(asked: Town, folder: Path) -> None:
     """Write demo persons with regions of different size; a household is in one region."""
     random = np.random.default_rng(7)
-    # so that no region is nearly empty
+    # every region gets a minimum share, so that no region is nearly empty
     shares = 0.8 * random.dirichlet(np.full(asked.regions, 3.0)) + 0.2 / asked.regions
     if asked.largest is not None:
         shares *= (1 - asked.largest) / shares[1:].sum()

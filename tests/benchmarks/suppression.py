@@ -214,7 +214,8 @@ def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.
                 hierleadstring="@" if hierarchies else None,
                 workdir=folder,
             )
-        except Exception as error:  # errors of any kind: the row states that there is no result
+        # pytauargus raises errors of any kind; the row then states that there is no result
+        except Exception as error:
             say(f"{name}, pytauargus {how}: {type(error).__name__}: {error}")
             return None, time.process_time() - start
         seconds = time.process_time() - start

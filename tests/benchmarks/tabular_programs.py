@@ -101,7 +101,7 @@ def small_table(kind: str, seed: int) -> CellTable:
         full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
     relations = grid_relations(full.shape).toarray()
     values = full.ravel()
-    if kind == "linked":  # a second breakdown of the grand total
+    if kind == "linked":  # this constraint is a second breakdown of the grand total
         parts = np.floor(values[-1] * np.array([0.2, 0.3]))
         values = np.concatenate([values, parts, [values[-1] - parts.sum()]])
         line = np.zeros(len(values))

@@ -39,7 +39,8 @@ def test_two_step_methods_protect_and_no_partition_is_lighter_than_the_optimal_o
 def test_largest_errors_equal_those_of_cells_computed_by_hand():
     one = Instance(SMALL)
     assert one.frequencies.counts.tolist() == [3, 1, 1, 2]
-    counts = np.array([4, 0, 0, 3])  # a: 4, 3 (no error); b: 4, 3 (no error); each cell by 1
+    # Both margins, a: 4, 3 and b: 4, 3, have no error; each cell has an error of 1.
+    counts = np.array([4, 0, 0, 3])
     assert largest_errors(one, counts, relative=False) == [0, 1]
     assert largest_errors(one, counts, relative=True) == [0, 1]
     assert isinstance(one.everything, ControlTables)

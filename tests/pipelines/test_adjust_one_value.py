@@ -77,7 +77,7 @@ def test_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
     adjusted, tmp_path, variables, source
 ):
     rule = {"dominance": None, "p_percent": 15.0}
-    few = records(count=60)  # so that cells of sections with one branch are sensitive
+    few = records(count=60)  # with so few records, cells of sections with one branch are sensitive
     sections = specification(tmp_path, few, variables, **rule)
     (first,) = tables(adjusted(sections))
     branches = {"A": "01", "B": "05", "C": "10", "D": "35", "E": "35"}

@@ -145,7 +145,7 @@ def test_change_summary_counts_cells_and_compares_the_grand_total() -> None:
     assert sentence.startswith(
         "2 of 3 cells have another value, by 3 at the most; the grand total moved by -3 %"
     )
-    assert list(change_sentence({"cells": 3})) == []  # evidence of an earlier version
+    assert list(change_sentence({"cells": 3})) == []  # this is evidence of an earlier version
 
 
 @pytest.mark.parametrize(

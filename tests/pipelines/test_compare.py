@@ -66,7 +66,7 @@ def test_compare_measures_choices_on_the_same_records_with_their_exceeded_limits
     assert "unique published of note" not in bare["broken"]
     assert bare["information_loss"] == pytest.approx(
         given["information_loss"], rel=0.02
-    )  # computed on the same records
+    )  # both choices are computed on the same records
     assert numbers["information_loss"] < given["information_loss"]
     text = outcome.summary()
     assert "as specified" in text

@@ -43,7 +43,8 @@ def persons() -> pd.DataFrame:
             ),
             "sex": np.where(rng.random(N) < 0.5, "f", "m"),
             "income": 770_000_000 + rng.choice(10_000_000, N, replace=False),
-            "wealth": rng.normal(size=N),  # full precision, so that no mean equals a value by chance
+            # values have full precision, so that no mean equals a value by chance
+            "wealth": rng.normal(size=N),
             "diagnosis": np.where(rng.random(N) < 0.2, "ill", "well"),
             "note": [f"{i:05d}" for i in range(N)],
         }
@@ -100,7 +101,7 @@ def written(ending: str, folder: Path) -> Path:
 def test_files_and_outputs_of_a_run_contain_no_value_of_a_record(plain_runs, ending):
     canaries, code = secrets(persons()), ENDINGS[ending][1]
     folder, ran = plain_runs[ending]
-    _, first = plain_runs["numeric"]  # Java writes to its streams
+    _, first = plain_runs["numeric"]  # Java writes to the streams of the first run
     assert ran.code == code, ran.err
     assert "Traceback" not in ran.err
     assert not leaks(ran.out + ran.err + first.out + first.err, canaries)

@@ -49,7 +49,8 @@ def synthetic(
     safe = int((1 - share) * records)
     while (left := safe - sum(counts)) > 0:
         drawn = int(rng.integers(k, int(0.15 * records) + 2))
-        counts.append(left if left - drawn < k else drawn)  # avoid a remainder below k
+        # the last draw must not leave fewer than k records
+        counts.append(left if left - drawn < k else drawn)
     while (left := records - sum(counts)) > 0:
         counts.append(min(left, int(rng.integers(1, k))))
     chosen = np.repeat(cells[: len(counts)], counts)

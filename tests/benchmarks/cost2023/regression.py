@@ -121,7 +121,8 @@ def _sample(number: int, quick: bool) -> Sample:
         "SAFE": safe_frequencies(frequencies, 3, controls).counts,
     }
     protected = {
-        name: coded.carriers().take(np.repeat(np.arange(len(frequencies)), frequency))  # SAFE may change n
+        # SAFE may change the number of records
+        name: coded.carriers().take(np.repeat(np.arange(len(frequencies)), frequency))
         for name, frequency in counts.items()
     }
     distances: dict[str, dict[str, dict[str, float]]] = {}

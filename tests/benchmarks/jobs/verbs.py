@@ -255,7 +255,7 @@ class VerbsJob:
                 if (line["name"], line["public"]) == (office.name, str(office.public)):
                     office.now(release_id, words.get(line["event"], line["event"]))
 
-    # ---- what must hold
+    # ---- invariants after each verb
 
     def _look(self) -> None:
         for office in self.offices:

@@ -146,7 +146,8 @@ def test_spark_counts_classes_and_diversity_like_plain_python(spark, tmp_path):
         path = tmp_path / str(number)
         path.mkdir()
         pq.write_table(pa.Table.from_pylist(records, SCHEMA), path / "part-00000.parquet")
-        for sensitive in ((), ("illness",)):  # in separate passes, and in passes that count classes
+        # Spark counts in separate passes, and in passes that count classes.
+        for sensitive in ((), ("illness",)):
             files = StagedRecords(spark.read.parquet(str(path)), ["sex"], ["income"], sensitive=sensitive)
             counts = [each.count(files) for each in (ANONYMOUS, DIVERSE)]
             assert tuple(each.metrics for each in counts) == expected(records)

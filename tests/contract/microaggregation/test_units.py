@@ -70,7 +70,7 @@ def test_block_of_a_run_has_the_same_clusters_as_the_array(rounding: str) -> Non
     clusters = contents(values, microaggregate(values, 3, **options).labels)
     for number in range(3):
         other = changed(values, number)
-        # with the scaling that blocks receive
+        # blocks receive standardised values
         standardised = (other - other.mean(axis=0)) / other.std(axis=0, ddof=1)
         labels = microaggregate(standardised, 3, standardise=False, **options).labels
         assert contents(values, labels) == clusters

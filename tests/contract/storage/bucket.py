@@ -88,7 +88,7 @@ def delete(bucket, name):
 
 
 @_whole
-def list(bucket, prefix=None):  # the name of the library's function
+def list(bucket, prefix=None):  # the store library defines this name
     """Return one batch of all objects below a prefix."""
     folder = bucket.root / (prefix or "")
     files = [Path(each) / name for each, _, names in os.walk(folder) for name in names]

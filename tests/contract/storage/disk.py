@@ -84,7 +84,7 @@ class Disk:
             if self._quiet:
                 return function(*arguments, **options)
             number = self._before(name, arguments)
-            quiet, self._quiet = self._quiet, True  # system calls of the simulated bucket
+            quiet, self._quiet = self._quiet, True  # calls of the simulated bucket itself do not count
             try:
                 answer = function(*arguments, **options)
             finally:

@@ -259,7 +259,7 @@ class World:
             self.story.append("the area is gone for good")
         else:
             self.lost |= look.visible(self.away)
-            # remains of the interrupted call while the area was absent
+            # remove the remains of the call that was interrupted while the area was absent
             shutil.rmtree(self.lake, ignore_errors=True)
             self.point = None
 
@@ -344,7 +344,7 @@ class World:
                 there = "there" if shown else "not there"
                 raise Violation(f"the answer is {answer.text!r}, and the release is {there}: {event}")
         elif f"{release_id} is {event}" in str(answer):
-            return  # the reason of the failure, and that the release is published nevertheless
+            return  # the message states the reason, and that the release is nevertheless published
         elif event == "abandoned" or before == "withdrawing":
             return  # the call finished the work of another call, and then failed
         elif event in wanted and event != before and event != "waiting" and (led or event != "published"):
@@ -371,7 +371,8 @@ class World:
         answer = self._call(self._recovery, "the next run", fails=False)
         identity = self.lake / ".area.json"
         if isinstance(answer, MicroguardError) and identity.is_file() and len(identity.read_bytes()) < 44:
-            # torn, and no release identifies this area: the refusal names the file, and a person decides
+            # The identity is torn, and no release identifies this area. The refusal names the file; a person
+            # decides.
             return
         if not isinstance(answer, CommandResult):
             raise Violation(f"the next run does not recover: {in_words(answer)}")

@@ -99,7 +99,7 @@ def test_compat_functions_return_the_results_of_spark_4_1(spark, without_arrow_u
     )
 
     def doubled(numbers, texts):
-        assert numbers.type == pa.int64()  # exact, also with missing integers
+        assert numbers.type == pa.int64()  # the result is exact, also with missing integers
         return pa.array([None if n is None else n + len(x or "") for n, x in zip(
             numbers.to_pylist(), texts.to_pylist(), strict=True)], pa.int64())  # fmt: skip
 

@@ -31,7 +31,8 @@ def test_interrupted_java_call_logs_no_traceback(
 ) -> None:
     monkeypatch.setattr(logging.getLogger(), "filters", [])
     interrupted_call(monkeypatch)
-    assert [record.exc_info is not None for record in caplog.records] == [True]  # py4j without our handler
+    # control: py4j without our handler
+    assert [record.exc_info is not None for record in caplog.records] == [True]
     caplog.clear()
     java_process.silence_calls()
     interrupted_call(monkeypatch)

@@ -32,7 +32,7 @@ def test_progress_of_a_stage_with_a_count_is_shown_by_its_count(measured: Progre
 def test_progress_of_a_stage_without_a_finished_block_follows_its_expected_time(
     measured: Progress, total: int | None
 ) -> None:
-    measured.seconds["read"] = 5.0  # twice as fast as measured: 80 expected seconds take 40
+    measured.seconds["read"] = 5.0  # The run is twice as fast as measured: 80 expected seconds take 40.
     shown = [percent(measured.line("protect all", seconds, total)) for seconds in (0.0, 10.0, 20.0, 400.0)]
     assert shown == [10, 30, 50, 86]
     assert "of 1 blocks" not in measured.line("protect all", 1.0, total)

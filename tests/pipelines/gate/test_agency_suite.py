@@ -125,7 +125,7 @@ def test_original_records_must_meet_the_suite_to_be_published(spark, tmp_path):
     assert not (tmp_path / "lake").exists()
     spec = written(tmp_path, between("age", max_value=29))
     bands = spec.variables["age"].model_copy(update={"kind": "nominal", "bands": (20.0, 25.0)})
-    # validated on the original values
+    # the suite validates the original values
     spec = spec.model_copy(update={"variables": spec.variables | {"age": bands}})
     _, areas = run(spark, spec, ())
     verdicts = [row for row in quality(areas)["verdicts"] if row["metric"].startswith("expect_")]

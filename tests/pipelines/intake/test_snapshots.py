@@ -148,7 +148,7 @@ def test_snapshot_of_iceberg_requires_the_metadata_file_unless_a_hint_or_a_singl
     (tmp_path / "table").symlink_to(folder)
     current = current_metadata(folder)
     orphan = current.with_name(f"{int(current.name[:5]) + 1:05}-orphan.metadata.json")
-    shutil.copy(current, orphan)  # as a failed commit leaves it
+    shutil.copy(current, orphan)  # simulates the files that a failed commit leaves
     with pytest.raises(InputRejected, match="its catalogue alone knows"):
         snapshot_of(of(tmp_path))
     (folder / "metadata" / "version-hint.text").write_text(current.name)

@@ -38,5 +38,6 @@ def test_heuristic_gaps_are_those_of_equation_15_over_all_blocks():
         {"lower_bound": 2.0, "sse_by_heuristic": {"mdav": 4.0, "simple": 2.5}},
         {"lower_bound": 1.0, "sse_by_heuristic": {"mdav": 2.0}},
     ]
-    assert heuristic_gaps(blocks) == {"mdav": 0.5}  # 1 - 3 / 6; "simple" did not run in one block
+    # The gap is 1 - 3 / 6; the heuristic "simple" did not run in one block.
+    assert heuristic_gaps(blocks) == {"mdav": 0.5}
     assert heuristic_gaps([*blocks, {"lower_bound": None}]) == {}

@@ -154,7 +154,7 @@ def test_delta_table_reuses_the_files_of_the_release_and_reads_equal_records(are
 def test_damaged_release_is_published_again_with_its_delta_table(areas, name):
     publish.publish(staged(areas), manifest(format=name), areas, entry())
     [released] = (areas.public.release(ID) / "microdata").glob("*.parquet")
-    with released.open("wb") as file:  # the same file under all its names
+    with released.open("wb") as file:  # the entry contains the same file under all its names
         pq.write_table(RECORDS.slice(0, 5), file)
     assert not audit(areas.public.release(ID)).passed
     assert not publish.published_already(areas, ID)

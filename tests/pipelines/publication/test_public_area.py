@@ -60,7 +60,7 @@ def test_release_in_an_object_store_is_found_by_its_address_until_it_is_withdraw
 def test_set_current_refuses_a_run_whose_lease_was_taken_over(areas, store, tmp_path):
     other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     published(areas)
-    with areas.public.lock():  # and shows no activity for longer than any run waits
+    with areas.public.lock():  # The lease shows no activity for longer than any run waits.
         with pytest.raises(GateRefused, match="differenced"):
             published(other, SECOND)
         published(other, SECOND, accepted=True)
@@ -100,7 +100,7 @@ def test_lease_is_not_taken_over_while_its_holder_renews_it(store):
         waiting._give_back()
     with holder.hold():
         waiting._silence, seen = 0.1, []
-        for _ in range(30):  # three times the silence after which the other run takes over
+        for _ in range(30):  # The other run takes over after a third of this time without renewal.
             seen.append(obstore.get(store, lease.LEASE).meta["e_tag"])
             lease.time.sleep(0.01)
         assert len(set(seen)) > 3

@@ -48,7 +48,8 @@ def test_publish_removes_the_incoming_folder_of_a_killed_run(areas, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setattr(folder.Path, "rename", kill)
-        patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)  # and no cleanup runs
+        # The process is killed, and no cleanup runs.
+        patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)
         with pytest.raises(KeyboardInterrupt):
             publish.publish(staged(areas), manifest(), areas, entry())
     assert contents(areas) == {f".{ID}.incoming"}

@@ -28,7 +28,7 @@ def clustering(**changes):
         "counted": None,
         "min_diversity": 1,
         "sensitive": (),
-        "plan": plan({"income": Scale(2.0, 0.0, 4)}),  # in units of 1, with unrounded means
+        "plan": plan({"income": Scale(2.0, 0.0, 4)}),  # values are in units of 1, and means are not rounded
         "nominal": (),
         "dominance": (1, 85.0),
         "resume": None,

@@ -69,7 +69,7 @@ def test_four_records_become_two_pairs_with_their_means():
     assert protected.schema.field("income").type == pa.int32()
     assert report["status"] == "done"
     assert report["clusters"] == 2
-    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # computed from the published (rounded) values
+    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # the loss is computed from the published (rounded) values
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,8 @@ def test_report_of_merged_clusters_states_no_proof_of_the_clusters_before_mergin
     assert proved["objective"] == pytest.approx(proved["lower_bound"])
     merged, report, _ = protect_block(records, clustering(effort="exact", counted="home"))
     squares = (merged.to_pandas()["income"] - incomes) ** 2
-    assert report["objective"] == pytest.approx(squares.sum())  # the scale of the plan is one
+    # the scale of every variable in the plan is one
+    assert report["objective"] == pytest.approx(squares.sum())
     assert report["lower_bound"] == proved["lower_bound"]
     assert report["gap"] == pytest.approx(1 - proved["lower_bound"] / squares.sum())
     assert not report["optimal"]

@@ -63,11 +63,11 @@ def test_cut_to_limit_does_not_split_a_part_if_a_half_could_not_be_protected():
     healthy = ["a"] * 20 + ["a", "b"] * 10
     diverse = limited(10, sensitive=("illness",), min_diversity=2)
     sizes = [len(part.records) for part in cut_to_limit(block(values, illness=healthy), diverse)]
-    assert sizes == [40]  # the first half has one value
+    assert sizes == [40]  # the first half of the records has one value
     of_household = limited(10, counted="home", k=3)
     homes = [0] * 10 + [1] * 10 + list(range(2, 22))
     sizes = [len(part.records) for part in cut_to_limit(block(values, home=homes), of_household)]
-    assert sizes == [40]  # the first half has two households
+    assert sizes == [40]  # the first half of the records has two households
     sizes = [len(part.records) for part in cut_to_limit(block(values, home=homes[::-1]), limited(10))]
     assert sizes == [10, 10, 10, 10]
 
@@ -100,7 +100,7 @@ def skewed(kind: str) -> tuple[pd.DataFrame, dict]:
     ],
 )
 def test_no_block_exceeds_its_limit_and_clusters_do_not_depend_on_order(spark, tmp_path, monkeypatch, kind):
-    # so few records that trees built from samples are inaccurate
+    # With so few records, trees built from samples are inaccurate.
     for name in ("LEAST_SAMPLED", "SAMPLED_PER_BLOCK"):
         monkeypatch.setattr(f"microguard.pipelines.records.blocks.{name}", 2)
     monkeypatch.setattr("microguard.pipelines.records.blocks.SPREAD", 0.0)

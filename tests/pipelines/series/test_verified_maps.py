@@ -26,7 +26,7 @@ def release(tmp_path):
 def test_verified_map_is_trusted_while_nothing_changes(release):
     members, folder = release
     assert verified_before(members, checksums_of(folder), KEY) == "yes"
-    # the release is withdrawn, so there are no files to compare with
+    # The release is withdrawn, so there are no files to compare with.
     assert verified_before(members, None, KEY) == "yes"
     (members / COMPARED).unlink()
     assert verified_before(members, checksums_of(folder), KEY) == "no"

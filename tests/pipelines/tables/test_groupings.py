@@ -105,7 +105,7 @@ def test_published_files_are_additive_over_both_hierarchies(tmp_path, changes):
     files = written(tmp_path, cells, units, table, original)
     assert not any(files.count.metrics.values())
     assert files.layout["groupings"][0]["codes"]["C"] == ["xy", "x"]
-    # exchange branches x and y in a region: all margins of their table remain, the activities disagree
+    # Exchange branches x and y in a region. All margins of their table remain; the activities disagree.
     codes = cells.codes
     moved = units + ((codes["branch"] == "x") & (codes["region"] == "n")) * 1.0
     moved -= ((codes["branch"] == "y") & (codes["region"] == "n")) * 1.0

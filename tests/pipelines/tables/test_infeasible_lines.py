@@ -101,9 +101,9 @@ def test_deletion_filter_returns_constraints_that_are_jointly_infeasible(monkeyp
     """Each of two constraints is feasible alone: the total may not move, and both of its parts must move."""
     table = chain(200, 50.0)
     fixed = table.upper_capacity.copy()
-    fixed[1] = 0.0  # the first total moves by 20 at least
+    fixed[1] = 0.0  # the first total must move by 20 at least
     fixed[400 + 1 : 400 + 200] = 0.0
-    fixed[-1] = 0.0  # and no other total moves
+    fixed[-1] = 0.0  # no other total may move
     stuck = CellTable(table.values, table.relations, table.sensitive, table.lower_protection,
                       table.upper_protection, fixed, fixed)  # fmt: skip
     problem = Problem.from_table(stuck, "at-least")

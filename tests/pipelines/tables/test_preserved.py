@@ -63,7 +63,7 @@ def test_table_without_preserved_statistics_reports_the_fit_to_original_cells() 
     assert fit["cells"] == 16
     assert fit["slope"] == pytest.approx(np.polyfit(cells.units[finest], values[finest], 1)[0])
     assert fit["mean_before"] == VALUES.mean()
-    assert abs(fit["slope"] - 1) > 0.0001  # so that the next test has statistics to preserve
+    assert abs(fit["slope"] - 1) > 0.0001  # the next test needs a slope that is not preserved by default
     assert "statistics_lost" not in sections["metrics"]
 
 

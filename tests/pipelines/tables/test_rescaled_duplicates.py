@@ -37,9 +37,10 @@ def in_one_ratio(here, there, records=RECORDS):
         (EUROS, EUROS, True),
         ([100 * euros for euros in EUROS], EUROS, True),
         ([813_225, 91_511, 2_413_901, 3_318_637], EUROS, False),
-        ([round(euros / 1000) for euros in EUROS], EUROS, False),  # so few digits may coincide by chance
+        # amounts with so few digits may coincide by chance
+        ([round(euros / 1000) for euros in EUROS], EUROS, False),
         ([813_223, 90_511, 903_734], [813_223, 90_511, 903_734], False),
-        ([903_734] * 4, [903_734] * 4, False),  # many cells have one amount
+        ([903_734] * 4, [903_734] * 4, False),  # many cells have the same amount
     ],
 )
 def test_few_cells_with_one_ratio_are_the_same_amounts_if_they_have_many_digits(here, there, found):

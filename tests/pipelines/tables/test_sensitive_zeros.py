@@ -157,7 +157,7 @@ def test_gate_refuses_an_interval_narrower_than_a_digit_or_the_least_level(tmp_p
     specification, cells = two_way(tmp_path, zero_safety_range=5.0, quality={"min_interval": 0.0})
     problem, adjustment, intervals = protected(specification, cells)
     rule = problem.by_rule
-    # the protection level by dominance; the level of the zero is 5
+    # The first level follows from dominance; the level of the zero is 5.
     assert rule.upper_protection[rule.sensitive].min() == 2
     narrow = replace(intervals, lower=intervals.upper - width)
     assert judged_intervals(narrow, problem).below_unit == found * len(intervals.cells)
@@ -173,7 +173,8 @@ def test_gate_refuses_a_sensitive_cell_without_a_tested_attacker(tmp_path: Path)
     missing = replace(problem, known=unknown)
     assert judged_intervals(nobody, missing).missing == 2
     sampled = intervals_of(problem, adjustment, table, most_cells=1, seed=0)
-    assert judged_intervals(sampled, problem).missing == 0  # as table.quality.examined requires
+    # table.quality.examined = 1 requires one examined cell
+    assert judged_intervals(sampled, problem).missing == 0
 
 
 def test_attacker_interval_of_a_cell_without_a_protection_level_is_too_narrow() -> None:

@@ -217,7 +217,7 @@ def test_preview_reads_unchanged_files_again_only_on_request(tmp_path, monkeypat
     assert read == []
     assert not files.is_replaced()
     assert len(read) == 1
-    path.write_text("a,b\n1,3\n")  # a file of the same size
+    path.write_text("a,b\n1,3\n")  # the new file has the same size
     assert files.is_replaced(read=False)
 
 
@@ -226,12 +226,13 @@ def test_preview_total_is_exact_only_if_everything_is_counted():
     drawn = Drawn.from_spreads(sizes, 4)
     uncounted = sorted(set(drawn.rest) - set(drawn.some))
     nothing = np.zeros(4)
-    constant = np.where(np.isin(np.arange(8), drawn.all), 0.0, sizes)  # uncounted records in the drawn blocks
+    # some records in the drawn blocks are not counted
+    constant = np.where(np.isin(np.arange(8), drawn.all), 0.0, sizes)
     worst = constant[uncounted].sum()
     assert drawn.total(nothing, constant) == Estimate(0.0, worst)
     found = drawn.total(nothing, sizes)
     assert 0 < found.error <= sizes[uncounted].sum()
-    assert drawn.total(nothing, np.zeros(8)).error == 0  # no value can be lost
+    assert drawn.total(nothing, np.zeros(8)).error == 0  # these records cannot lose any value
     assert Estimate(0.0, 2.0).times(Estimate(0.5, 0.1)).error == 1.0
 
 

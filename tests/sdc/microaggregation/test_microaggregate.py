@@ -157,7 +157,7 @@ def test_microaggregate_charges_exactly_one_for_a_nominal_mismatch():
     records = np.array([[0.0, 5], [0.0, 5], [1.0, 8], [1.0, 8]])
     clustering = microaggregate(records, 4, nominal=np.array([False, True]), standardise=False)
     numeric = 4 * 0.5**2
-    nominal = 4 * 0.5  # the squared distance of the two categories is 1: a quarter each from the mean
+    nominal = 4 * 0.5  # The squared distance of the two categories is 1, so each is 1/4 from their mean.
     assert clustering.sse == pytest.approx(numeric + nominal / 2)
 
 

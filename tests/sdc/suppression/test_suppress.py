@@ -345,7 +345,7 @@ def test_suppress_refuses_a_primary_cell_whose_neighbours_must_all_be_published(
 def test_suppress_names_a_primary_cell_that_its_row_cannot_protect_before_the_search(
     algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # a row of 100 and 10 with a published total: the first cell cannot exceed 100 by 90
+    # The row is 100 and 10 with a published total: the first cell cannot rise by 90.
     relations = sparse.csr_matrix(np.array([[1.0, 1, -1, 0, 0], [0, 0, 1, 1, -1]]))
     primary = np.array([True, False, False, False, False])
     levels = np.where(primary, 90.0, 0.0)

@@ -177,7 +177,7 @@ def test_swap_refuses_invalid_arguments():
 
 def test_swap_exchanges_units_within_the_level_that_each_unit_names():
     geography, features, order = town()
-    # exchanged across districts
+    # the unit is exchanged across districts
     school = geography[:, 0] * 3 + np.random.default_rng(3).integers(0, 3, len(order))
     levels = np.column_stack([geography[:, 0], school, geography[:, 1]])
     at_risk = np.zeros(levels.shape, bool)

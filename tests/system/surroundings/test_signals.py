@@ -89,7 +89,7 @@ def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -
         assert release in (answer.get("release_id"), *answer.get("published", [])), answer
     else:
         assert "Nothing was published." in answer["reason"]
-    if run.returncode:  # otherwise the run ended before the signal was handled
+    if run.returncode:  # code 0: the run ended before the signal was handled
         assert run.returncode == 130, lines[-3:]
         assert f"Interrupted by {number.name}." in events[-2]["reason"]
         assert "call this again with the same arguments" in events[-2]["reason"]

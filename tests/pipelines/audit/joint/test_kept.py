@@ -65,7 +65,7 @@ def test_joint_audit_reads_an_additional_release_alone_and_returns_the_same_resu
     audit(releases[:2], tmp_path / "kept", KEY)
     reads.clear()
     more = audit(releases, tmp_path / "kept", KEY)
-    assert sorted(reads) == ["part", "records", "whole"]  # the units of tables have the versions of records
+    assert sorted(reads) == ["part", "records", "whole"]  # the units of tables need the versions in "records"
     other = write_classes(
         tmp_path / "other", range(6), [0] * 3 + [1] * 3, {"turnover": [1.0, 2.0]}, period="2020"
     )

@@ -91,7 +91,8 @@ def _answer(catalog: SqlCatalog, method: str, steps: list[str], body: bytes) -> 
             name = (*namespace.split("\x1f"), table)
             answer = catalog.commit_table(catalog.load_table(name), wanted.requirements, wanted.updates)
             return answer.model_dump_json(by_alias=True).encode()
-        case "POST", ["namespaces", _, "tables", _, "metrics"]:  # as a scan of Spark reports it
+        # the format in which a scan of Spark reports it
+        case "POST", ["namespaces", _, "tables", _, "metrics"]:
             return {}
         case "DELETE", ["namespaces", namespace, "tables", table]:
             catalog.drop_table((*namespace.split("\x1f"), table))

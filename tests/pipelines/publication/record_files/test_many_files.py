@@ -50,5 +50,5 @@ def test_tasks_hash_describe_and_write_many_files_as_threads_do_for_few_files(sp
     assert sum(name.startswith("microdata/") for name in in_tasks) > FEW
     assert in_tasks == in_threads
     assert described == expected
-    assert len(calls) >= 3  # statistics, and the CSV file written and compared
+    assert len(calls) >= 3  # tasks compute the statistics, and write and compare the CSV file
     assert none == []

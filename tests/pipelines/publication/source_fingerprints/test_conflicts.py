@@ -74,7 +74,7 @@ class Agency:
         entry = self.entry(*args, **keys)
         for event in ("intended", "published", *then):
             Ledger(self.areas()).append(replace(entry, event=event, area=AREA))
-        self.areas(keys.get("lake", "lake")).public.begin(AREA)  # the area exists, without the files
+        self.areas(keys.get("lake", "lake")).public.begin(AREA)  # the area exists and has no files
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
             enter(

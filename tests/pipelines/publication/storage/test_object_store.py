@@ -22,7 +22,7 @@ def test_file_is_sent_in_at_most_as_many_parts_as_a_store_accepts(size, tmp_path
     put = SimpleNamespace(put=lambda *_, chunk_size: sizes.append(chunk_size))
     monkeypatch.setattr(object_store, "obstore", put)
     with open(tmp_path / "file", "wb") as file:
-        file.truncate(size)  # a sparse file
+        file.truncate(size)  # a sparse file needs no disk space
     ObjectStorage("memory:///").put("file", tmp_path / "file")
     (part,) = sizes
     assert part >= SENT

@@ -91,7 +91,7 @@ def test_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder(
 ):
     """The releases are in folders by region, and also as CSV."""
     cloud, address = server
-    # for tasks, because the workers of this session already run
+    # The tasks need these variables, because the workers of this session already run.
     for name, value in cloud.settings(address).items():
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))

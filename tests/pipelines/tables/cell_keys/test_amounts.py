@@ -113,7 +113,7 @@ def test_table_of_amounts_is_recomputed_audited_and_equal_in_every_table(adjuste
     renamed = {"name": "coarser", "source": "other"}
     chosen = noisy(tmp_path, other.assign(turnover=0.0), renamed, value="sales",
                    tables=[["a10", "region"]], hierarchies=None, quality={"max_posterior": 1.0})  # fmt: skip
-    # with a separate ledger, so that only the keys make the values equal
+    # The second table has a separate ledger, so that only the keys make the values equal.
     (again,) = tables(adjusted(elsewhere(chosen)))
     both = shown[shown["a21"] == "Total"].merge(again, on=["a10", "region"])
     assert len(both) == len(again) == 12
@@ -130,7 +130,7 @@ def test_table_of_amounts_is_recomputed_audited_and_equal_in_every_table(adjuste
 
 def test_sum_published_next_to_its_terms_is_counted_as_a_second_look(adjusted, tmp_path):
     frame = firms()
-    frame.loc[frame.index[-1], ["region", "turnover"]] = ["island", 800.0]  # one contributor
+    frame.loc[frame.index[-1], ["region", "turnover"]] = ["island", 800.0]  # this cell has one contributor
     share = np.random.default_rng(3).random(len(frame))
     frame["domestic"] = (frame["turnover"] * share).round(1)
     frame["turnover"] = frame["turnover"].round(1)

@@ -42,7 +42,7 @@ def cells(rows=ROWS, table: Table = NESTED):
 def test_constraints_equate_every_total_with_its_parts_in_every_dimension_and_level():
     table = cells()
     assert len(table) == 18
-    # side: one constraint per activity (6); activity: Total, X and Y, for l, r and their total (9)
+    # side: one constraint per activity (6). activity: Total, X and Y, for l, r and their total (9).
     assert table.tabulation.relations.shape == (15, 18)
     assert not (table.tabulation.relations @ table.units).any()
 

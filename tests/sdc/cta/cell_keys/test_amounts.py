@@ -75,7 +75,7 @@ def test_amounts_have_the_noise_of_tau_argus_cell_for_cell(with_small):
         -np.floor(rng.lognormal(4, 3, (count, 3)) * (rng.random((count, 3)) < [1, 0.8, 0.6])), axis=1
     )
     values = tops.sum(axis=1) + np.where(tops[:, 2] > 0, np.floor(rng.exponential(50, count)), 0)
-    values[:100] = tops[:100, 0] = rng.random(100)  # below one unit
+    values[:100] = tops[:100, 0] = rng.random(100)  # an amount below one unit
     tops[:100, 1:] = 0
     shares = rng.integers(0, 10**6, (count, 3)) / 10**6 + 3e-7
     found = noise.perturb(values, tops, as_keys(shares))

@@ -72,7 +72,8 @@ def test_posterior_given_all_cells_is_near_that_of_enumeration():
     for seed in range(12):
         counts = whole(np.random.default_rng(seed).poisson(2.5, 4))
         shown = published(counts, seed)
-        flat = candidates(NOISE, np.zeros(9, int) + 99, shown, np.zeros(9, int))  # without prior knowledge
+        # the posterior uses no prior knowledge
+        flat = candidates(NOISE, np.zeros(9, int) + 99, shown, np.zeros(9, int))
         linked = given_all(flat, LINES, INSIDE)
         tables, odds = every_table(shown, flat)
         for place, cell in enumerate(INSIDE):

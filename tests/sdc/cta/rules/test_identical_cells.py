@@ -24,7 +24,7 @@ def table(values, relations, sensitive=(), level=2.0, capacity=None) -> CellTabl
 
 
 def test_total_with_one_part_is_merged_with_this_part_and_with_totals_above():
-    # cells: whole, left, its only part, right
+    # columns: the whole, the left part, its only part, the right part
     variables = identical_cells(table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]]))
     assert variables.tolist() == [0, 1, 1, 2]
 

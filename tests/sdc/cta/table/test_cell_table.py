@@ -34,7 +34,7 @@ def given_table(**changes):
 
 
 def test_cell_table_does_not_change_the_given_relations():
-    # with a stored zero and in no order: the table normalises its own copy
+    # The matrix has a stored zero and unsorted entries. The table normalises only its own copy.
     relations = sparse.csr_matrix(([-1.0, 0.0, 1.0], [2, 0, 1], [0, 3]), shape=(1, 3))
     given_table(values=[0.0, 3.0, 3.0], sensitive=np.zeros(3, dtype=bool), relations=relations)
     assert relations.data.tolist() == [-1, 0, 1]

@@ -109,7 +109,7 @@ def test_branch_and_bound_with_kept_statistics_equals_brute_force(mode, seed):
 
 
 def test_plane_cuts_ignore_statistics_of_the_whole_table():
-    # cells of other planes can also preserve the statistic
+    # a deviation of cells in other planes can also preserve the statistic
     table = random_grid((2, 2, 3), 3, room=0.6, sensitive=0.3)
     internal = np.arange(table.cells).reshape(3, 3, 4)[:2, :2, :3].ravel()
     with_slope = replace(table, quality=kept_slope(table.values, internal, 0.001))
@@ -180,7 +180,7 @@ def test_kept_statistics_convert_to_variables_and_last_digits():
     )
     variables = identical_cells(table)
     by_variable = table_of_variables(table, variables)
-    deviations = np.array([1.0, 2, 3])  # of 10, 20 and 30
+    deviations = np.array([1.0, 2, 3])  # deviations of the values 10, 20 and 30
     assert by_variable.quality.weights @ deviations == table.quality.weights @ deviations[variables] == [4.0]
     in_tenths = in_last_digits(table, 1)
     assert in_tenths.quality.most == pytest.approx(10 * table.quality.most)

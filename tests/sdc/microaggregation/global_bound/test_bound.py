@@ -60,7 +60,7 @@ def test_global_bounds_of_blocks_add_up_to_a_bound_of_the_file(k: int, seed: int
     random = np.random.default_rng(seed)
     values = random.normal(size=(9, 1 + seed % 3)) ** (1 + 2 * (seed % 2))
     if seed % 4 == 0:
-        values = np.round(values)  # ties, and records on a border
+        values = np.round(values)  # these records have ties, and some are on a border
     bounds, nearest = [], []
     for part, reach in blocks_of(values, 2 + seed % 2):
         if len(part) < k:

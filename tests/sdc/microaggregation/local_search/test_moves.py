@@ -121,7 +121,7 @@ def test_create_and_dissolve_keep_the_state_consistent():
 def test_rejected_create_and_dissolve_restore_the_state():
     partition, near = _start()
     cold, stream = Schedule(1e-9, 1e-10, 300, 0.0), new_stream(1)
-    anneal(partition, near, 3, cold, np.ones(60), stream, NEVER)  # runs to a local optimum
+    anneal(partition, near, 3, cold, np.ones(60), stream, NEVER)  # annealing runs to a local optimum
     labels, sse = partition.labels.copy(), _sse(partition)
     state = new_stream(0)
     for i in range(60):
@@ -139,7 +139,7 @@ def test_anneal_keeps_sizes_and_lowers_the_cost(k):
     scales = local_scales(partition.points, partition.weights, near, k)
     tried = anneal(partition, near, k, Schedule(1.0, 0.1, 200, 0.5), scales, new_stream(1), NEVER)
     _consistent(partition, k)
-    assert tried > 200 * 100  # several moves at each visit of a record
+    assert tried > 200 * 100  # annealing tries several moves at each visit of a record
     assert _sse(partition) < 0.7 * before
 
 

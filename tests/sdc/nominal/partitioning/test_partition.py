@@ -143,7 +143,7 @@ def test_partition_handles_any_frame(rows: list[tuple[str | None, int, int]], k:
 @pytest.mark.parametrize(
     "frame",
     [
-        pd.DataFrame({"a": range(50)}),  # one variable, every record alone in a large domain
+        pd.DataFrame({"a": range(50)}),  # one variable in which every record has a distinct value
         pd.DataFrame({"a": [1] * 9}),
         # one record whose only possible target is a small k-anonymous combination
         pd.DataFrame({"a": [1, 1, 1, 2]}),
