@@ -32,7 +32,7 @@ def run_command(arguments: Sequence[str]) -> int:
     with interruptible(command.end_at_once) as interruption:
         try:
             outcome = command.run()
-        except SystemExit:  # --help and --version raise it
+        except SystemExit:  # --help and --version raise SystemExit
             raise
         except BaseException as error:
             interruption.ignore_signals()
@@ -69,7 +69,7 @@ _LEDGER_SENTENCES = {
 
 _FREE = "Free space in the evidence area, in the public area and in TMPDIR"
 _ALLOW = "Give this user the right to read the input and to write to the evidence area and the public area"
-#: What to do about errors of the system, which say nothing of records.
+#: What to do about errors of the system, whose texts contain no values of records.
 _REMEDIES = {
     errno.ENOSPC: _FREE,
     errno.EDQUOT: _FREE,
@@ -142,7 +142,7 @@ class _Command:
         java = sys.modules.get("microguard.pipelines.engine.java_process")
         if java is not None:
             java.end()
-        if self._output_lock.acquire(timeout=1):  # otherwise the main thread is writing the result
+        if self._output_lock.acquire(timeout=1):  # if this is false, the main thread is writing the result
             self._output_lock.release()
             self.interrupted(interruption)
         os._exit(INTERRUPTED)

@@ -31,12 +31,12 @@ class Argument:
 
     @property
     def positional(self) -> bool:
-        """Whether the argument is positional: it has no dashes."""
+        """Return whether the argument is positional: its name has no dashes."""
         return not self.flags[0].startswith("-")
 
     @property
     def name(self) -> str:
-        """Name of the parsed value."""
+        """Return the name of the parsed value."""
         return str(self.options.get("dest") or self.flags[0].lstrip("-").replace("-", "_"))
 
 
