@@ -65,8 +65,8 @@ def two_values(common: pd.DataFrame) -> tuple[int, int, int]:
     return len(common), int((~one).sum()), int((~one & opposite).sum())
 
 
-@pytest.mark.parametrize("part_first", [False, True], ids=["all first", "the part first"])
-@pytest.mark.parametrize("units", [True, False], ids=["units", "amounts alone"])
+@pytest.mark.parametrize("part_first", [False, True], ids=["table of all first", "table of a part first"])
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only amounts"])
 def test_table_of_a_part_of_the_units_publishes_common_cells_like_the_table_of_all_units(
     units, part_first, monkeypatch
 ):
@@ -90,7 +90,7 @@ def one_value_or_refused(dimensions: list[str], key: int, *, units: bool, part_f
 
 @pytest.mark.long
 @pytest.mark.parametrize("dimensions", [*DIMENSIONS, *LONG], ids=lambda each: "-".join(each))
-@pytest.mark.parametrize("units", [True, False], ids=["units", "amounts alone"])
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only amounts"])
 def test_table_of_a_part_of_the_units_never_gives_a_common_cell_a_second_value(dimensions, units):
     for key in range(5):
         for part_first in (False, True):

@@ -49,7 +49,7 @@ def zeros_after_ones(keys: range, *, units: bool) -> tuple[int, float]:
     return len(found), float((found == 0).mean())
 
 
-@pytest.mark.parametrize("units", [True, False], ids=["units", "counts alone"])
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only counts"])
 def test_published_zero_after_a_known_one_is_not_certain(units, monkeypatch):
     with monkeypatch.context() as planted:
         planted.setattr(table_problems, "draw_identities", lambda cells, *_: cells.tabulation.identities())
@@ -61,7 +61,7 @@ def test_published_zero_after_a_known_one_is_not_certain(units, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("units", [True, False], ids=["units", "counts alone"])
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only counts"])
 def test_published_zero_after_a_known_one_is_equally_uncertain_over_many_keys(units):
     cells, certain = zeros_after_ones(range(60), units=units)
     assert cells >= 150

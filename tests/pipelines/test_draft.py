@@ -164,7 +164,7 @@ def test_draft_detects_the_missing_mark_and_keeps_numeric_kinds(
         [f"a text of very many words that tells a story: {'x' * (i % 40)}" for i in range(400)],
         [f"{100000 + 7 * i}" for i in range(400)],
     ],
-    ids=["iso", "dotted", "digits", "times", "names", "stories", "serial"],
+    ids=["iso", "dotted", "digits", "times", "names", "long texts", "serial"],
 )
 def test_draft_makes_dates_texts_and_names_identifiers(
     values: list[str], people: pd.DataFrame, write: Callable[..., Path]
@@ -300,10 +300,10 @@ def test_draft_reads_relative_paths(
         "no record",
         "one record",
         "no header",
-        "name twice",
-        "no header of texts",
+        "repeated name",
+        "header of numbers",
         "ragged",
-        "cut off",
+        "truncated",
     ],
 )
 def test_draft_rejects_malformed_files_without_their_values(content: bytes, tmp_path: Path) -> None:

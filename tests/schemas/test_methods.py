@@ -244,7 +244,9 @@ EVERY = tuple(product(EFFORTS, get_args(Representative)))
 EACH = tuple(pair for pair in EVERY if pair[0] == "standard" or pair[1] == "auto")
 
 
-@pytest.mark.parametrize("pairs", [EACH, pytest.param(EVERY, marks=pytest.mark.long)], ids=["each", "every"])
+@pytest.mark.parametrize(
+    "pairs", [EACH, pytest.param(EVERY, marks=pytest.mark.long)], ids=["each pair", "every combination"]
+)
 @pytest.mark.parametrize("kinds", COLUMNS)
 def test_every_accepted_specification_can_be_run(kinds: Kinds, pairs: tuple[tuple[str, str], ...]) -> None:
     accepted = refused = 0

@@ -69,7 +69,7 @@ def test_cells_are_in_row_major_order_of_the_dimensions(tmp_path):
         {"updated": dataset()},
         dataset(status="A"),
     ],
-    ids=["sparse values", "version 1", "one status"],
+    ids=["sparse values", "version 1", "one status for all cells"],
 )
 def test_equivalent_json_stat_encodings_of_a_table_have_the_same_cells(tmp_path, content):
     expected = {row[:4] for row in read_json_stat(written(tmp_path, dataset())).rows}

@@ -26,7 +26,18 @@ HOURS = [*range(5, 61)] * 4
         ([99, 99, 99], ()),
         ([], ()),
     ],
-    ids=["gap", "too few", "ages", "a spike", "negative", "profits", "inside", "beyond", "alone", "none"],
+    ids=[
+        "gap",
+        "too few",
+        "ages",
+        "a spike",
+        "negative",
+        "profits",
+        "inside the range",
+        "beyond the range",
+        "only the code",
+        "no code",
+    ],
 )
 def test_sentinels_returns_codes_separated_from_other_values(values, codes):
     assert sentinels(*distinct_with_counts(*values)) == (codes, ())

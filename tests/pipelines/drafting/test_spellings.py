@@ -185,7 +185,13 @@ ROWS = "".join(f"{i},{'fm'[i % 2]},{1000 + 37 * i}\n" for i in range(1, 60))
         (ROWS.replace(",", "\x01"), "Add a header"),
         (ROWS.replace(",", "~"), "Add a header"),
     ],
-    ids=["row names of R", "mark of Excel", "title", "Hive without a header", "rare delimiter, no header"],
+    ids=[
+        "row names of R",
+        "separator line of Excel",
+        "title",
+        "Hive without a header",
+        "rare delimiter, no header",
+    ],
 )
 def test_first_line_without_a_header_is_refused_with_what_to_do(content, message, tmp_path):
     (tmp_path / "d.csv").write_text(content)

@@ -110,7 +110,7 @@ def without_population(spark, folder, areas):
         ("region;sex;people\nn;f;3\n", "lacks the declared column"),
         ("region;sex;age;people\nn;f;18;3\nn;f;19;\nn;f;20;many\nn;f;21;-1\n", "has 3 line"),
     ],
-    ids=["no age", "no counts"],
+    ids=["missing age", "missing counts"],
 )
 def test_invalid_population_counts_reject_the_input_without_their_values(text, fault, spark, tmp_path):
     (tmp_path / "counts.csv").write_text(text)
@@ -128,7 +128,7 @@ def test_invalid_population_counts_reject_the_input_without_their_values(text, f
         {"population": COUNTED | {"variables": ["sex", "sex"]}},
         {"population": COUNTED | {"count": "sex"}},
     ],
-    ids=["a limit without population", "a number", "a variable twice", "its own count"],
+    ids=["a limit without population", "a number", "a variable twice", "the count column as key"],
 )
 def test_population_section_that_cannot_be_counted_is_refused(sections, tmp_path):
     with pytest.raises(SpecificationError, match="population"):

@@ -113,7 +113,9 @@ def test_steward_may_accept_disclosures_that_the_verb_audit_still_refuses(office
         audit_source(office.specification)
 
 
-@pytest.mark.parametrize("periods", [("2025", "2026"), ("2026", "2026")], ids=["periods", "parts"])
+@pytest.mark.parametrize(
+    "periods", [("2025", "2026"), ("2026", "2026")], ids=["periods", "parts of the units"]
+)
 def test_tables_of_other_periods_or_units_of_one_source_have_separate_values_and_are_safe(
     periods, office, tmp_path
 ):

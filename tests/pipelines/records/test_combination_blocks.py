@@ -63,7 +63,9 @@ def test_report_of_a_failed_block_names_the_fallback_and_the_reason(monkeypatch)
     assert 0 < report["lower_bound"] <= report["objective"]
 
 
-@pytest.mark.parametrize("counts", [[4, 1], [4, 2], [9, -3]], ids=["lost", "below k", "negative"])
+@pytest.mark.parametrize(
+    "counts", [[4, 1], [4, 2], [9, -3]], ids=["lost records", "below k", "negative count"]
+)
 def test_counts_of_a_method_below_k_are_replaced_by_a_fallback(monkeypatch, counts):
     wrong = ProtectedCounts(np.array(counts), "work")
     monkeypatch.setattr(combination_blocks, "protect_counts", lambda *_, **__: wrong)

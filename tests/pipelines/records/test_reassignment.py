@@ -51,7 +51,7 @@ def collapsed(spark, tmp_path):
         ([3, 0, 3, 3], {("x", 0.0): 3, (None, None): 3}),
         ([6, 0, 0, 3], {("x", 0.0): 6}),
     ],
-    ids=["to a value", "to a missing one", "to one that only receives"],
+    ids=["to a value", "to a missing value", "to a combination that only receives"],
 )
 def test_records_move_within_their_region_until_counts_equal_the_protected_counts(collapsed, counts, left):
     frame, found, carried = collapsed(RECORDS)

@@ -129,7 +129,7 @@ def test_code_in_two_groups_is_refused():
         {"hierarchies": [["a10", "a21"], ["a21", "branch"]]},
         {"source": "cells", "contributors": "turnover"},
     ],
-    ids=["groups of no table", "two columns shared", "shared above", "cells"],
+    ids=["hierarchy without a table", "two shared columns", "shared coarser column", "cells"],
 )
 def test_hierarchy_without_a_new_grouping_is_refused(changes):
     with pytest.raises(SpecificationError, match="hierarchies"):

@@ -78,7 +78,9 @@ def last_digits_and_moves(decimals: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(digits), np.concatenate(moved)
 
 
-@pytest.mark.parametrize(("decimals", "tells"), [(2, True), (0, False)], ids=["before", "as the data"])
+@pytest.mark.parametrize(
+    ("decimals", "tells"), [(2, True), (0, False)], ids=["earlier default", "digits of the data"]
+)
 def test_last_digits_reveal_adjusted_cells_of_whole_numbers_only_with_more_digits_than_the_data(
     decimals, tells
 ) -> None:
@@ -116,9 +118,9 @@ def test_last_digits_reveal_adjusted_cells_of_whole_numbers_only_with_more_digit
         ({"turnover": [2.0], "home": [0.5], "firms": [1.5]}, {"parts": {"market": ["home", "firms"]},
           "tables": [["a21", "market"]]}, 1),
     ],
-    ids=["integers", "whole floats", "one digit", "two", "more than two", "a value with weights",
-         "a weight with digits", "whole weights", "weights with digits", "fewer specified", "more specified",
-         "parts"],
+    ids=["integers", "whole floats", "one digit", "two digits", "more than two digits",
+         "a value with weights", "a weight with digits", "whole weights", "weights with digits",
+         "fewer digits specified", "more digits specified", "parts"],
 )  # fmt: skip
 def test_table_has_the_digits_of_its_data_by_default(spark, columns, table, digits) -> None:
     chosen = build({"value": "turnover", "tables": [["a21", "region"]], **table})

@@ -68,7 +68,7 @@ def test_shared_cells_of_linked_tables_occur_once():
         ([*ROWS, ("Y", "x1", "l", 1)], InputRejected, "does not nest"),
         ([*ROWS, ("Total", "x1", "l", 1)], InputRejected, "below a total"),
     ],
-    ids=["a cell twice", "a margin missing", "two parents", "a code below a total"],
+    ids=["a repeated cell", "a missing margin", "two parents", "a code below a total"],
 )
 def test_cells_that_form_no_table_are_refused(rows, error, message):
     with pytest.raises(error, match=message) as caught:
