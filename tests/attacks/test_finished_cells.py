@@ -116,7 +116,7 @@ def test_finished_cells_and_microdata_of_the_same_records_are_refused_in_either_
         refuse_conflicts(replace(entry, successive="accept"), agency.areas("other"))
 
 
-def test_cells_of_a_part_of_the_municipalities_match_and_those_of_other_firms_do_not():
+def test_cells_of_a_part_of_the_municipalities_match_and_cells_of_other_firms_do_not():
     frame = firms(1)
     some = cells(frame[frame["region"] < "M005"])
     assert share_amounts(of_cells(some), of_records(frame))

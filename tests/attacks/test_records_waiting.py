@@ -55,7 +55,9 @@ def test_control_waiting_for_values_discloses_the_values_of_waiting_and_last_uni
 
 @pytest.mark.parametrize("entrants", [1, 3])
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_units_do_not_wait_for_values_and_the_last_unit_has_the_odds_of_its_class(shares, entrants) -> None:
+def test_units_are_not_pending_because_of_values_and_the_last_unit_has_the_odds_of_its_class(
+    shares, entrants
+) -> None:
     for seed in range(3):
         told = found(seed, shares, entrants, partial(by_counts, shares))
         assert told.waited.claims == told.ended.claims == 0

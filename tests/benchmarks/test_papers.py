@@ -36,7 +36,7 @@ def test_two_step_methods_protect_and_no_partition_is_lighter_than_the_optimal_o
     assert_protected(SMALL, protected)
 
 
-def test_largest_errors_equal_those_of_cells_computed_by_hand():
+def test_largest_errors_equal_a_computation_by_hand():
     one = Instance(SMALL)
     assert one.frequencies.counts.tolist() == [3, 1, 1, 2]
     # Both margins, a: 4, 3 and b: 4, 3, have no error; each cell has an error of 1.

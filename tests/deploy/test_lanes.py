@@ -78,7 +78,7 @@ def test_lane_of_a_spark_version_pins_all_packages_except_pyspark():
     assert sorted(line.partition("==")[0] for line in set(pinned) - set(chosen)) == ["py4j", "pyspark"]
 
 
-def test_extras_of_a_lane_are_those_of_the_extra_all():
+def test_lane_installs_the_extras_of_the_extra_all():
     assert PROJECT["optional-dependencies"]["all"] == [f"microguard[{','.join(EXTRAS)}]"]
 
 

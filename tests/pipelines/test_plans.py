@@ -153,7 +153,7 @@ def words_of_runs(spark, folder, monkeypatch, chosen: dict, sections: dict) -> l
     return found
 
 
-def test_planned_words_contain_a_literal(spark):
+def test_collected_plan_words_include_a_literal_of_the_query(spark):
     with planned(spark) as words:
         spark.range(4).select(f.col("id") * f.lit(7015.625)).collect()
     assert "7015.625" in words

@@ -87,7 +87,7 @@ def counted(guarantee, folder, layout, original=None):
 
 @pytest.mark.parametrize("design", DESIGNS)
 @given(records=RECORDS, breaks=BREAKS, kind=KINDS)
-def test_counts_on_tables_equal_those_of_plain_python(tmp_path_factory, design, records, breaks, kind):
+def test_counts_on_tables_equal_plain_python(tmp_path_factory, design, records, breaks, kind):
     folder = tmp_path_factory.mktemp("table")
     layout = written(folder, records, breaks, kind, design)
     tables = oracle.Tables(folder, layout)
@@ -112,7 +112,7 @@ def test_counts_on_tables_equal_those_of_plain_python(tmp_path_factory, design, 
 
 @pytest.mark.parametrize("design", DESIGNS)
 @given(records=RECORDS, breaks=BREAKS)
-def test_counts_on_suppressed_tables_equal_those_of_plain_python(tmp_path_factory, design, records, breaks):
+def test_counts_on_suppressed_tables_equal_plain_python(tmp_path_factory, design, records, breaks):
     folder = tmp_path_factory.mktemp("table")
     layout = written(folder, records, breaks, "magnitude", design, suppressed=True)
     tables = oracle.Tables(folder, layout)

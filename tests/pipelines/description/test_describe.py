@@ -147,7 +147,7 @@ def test_column_statistics_cover_all_files(release):
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=30), st.integers(1, 4))
-def test_column_statistics_equal_those_of_pandas_for_any_split_into_files(tmp_path_factory, values, parts):
+def test_column_statistics_equal_pandas_for_any_split_into_files(tmp_path_factory, values, parts):
     folder = tmp_path_factory.mktemp("cut")
     for number, part in enumerate(np.array_split(np.arange(len(values)), parts)):
         table = pa.table({"x": pa.array([values[i] for i in part], pa.float64())})

@@ -18,7 +18,7 @@ NUMBERS = st.one_of(
 
 
 @given(st.lists(st.lists(NUMBERS), min_size=1).filter(any), st.sampled_from([0, 2, 500_000]))
-def test_order_statistics_equal_those_of_sorted_numbers(parts, collected):
+def test_order_statistics_equal_the_sorted_numbers(parts, collected):
     ordered = sorted(number for part in parts for number in part)
     places = sorted({0, len(ordered) // 4, len(ordered) // 2, len(ordered) - 1})
     with pytest.MonkeyPatch.context() as patch:

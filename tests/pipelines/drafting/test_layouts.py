@@ -87,7 +87,7 @@ def test_columns_determined_by_a_sampling_unit_number_are_no_coarser_levels(tmp_
     assert "coarser level" not in drafted(tmp_path / "d.csv", tmp_path)[0]["area"]["why"]
 
 
-def test_draft_asks_whether_few_positive_numbers_with_decimals_are_weights(tmp_path):
+def test_draft_marks_few_positive_numbers_with_decimals_as_possible_weights(tmp_path):
     strata = np.random.default_rng(1).choice([1.54, 22.1, 103.87, 260.41], 400)
     people().assign(S006=strata).to_csv(tmp_path / "d.csv", index=False)
     found = drafted(tmp_path / "d.csv", tmp_path)[0]["S006"]
@@ -109,7 +109,7 @@ def test_draft_of_rand_hie_recomputes_logarithms_and_sums(draft_of):
     }
 
 
-def test_draft_keeps_minus_one_of_newborn_children_and_asks_whether_it_is_missing(tmp_path):
+def test_draft_keeps_minus_one_of_newborn_children_and_marks_it_as_possibly_missing(tmp_path):
     frame, _ = eu_silc(np.random.default_rng(1), 1_000)
     frame.to_csv(tmp_path / "silc.csv", index=False)
     text = draft(str(tmp_path / "silc.csv")).summary()
@@ -206,7 +206,7 @@ def test_draft_reads_a_weight_without_a_name_by_its_calibration(tmp_path):
     assert "whole sums by group" in found["why"]
 
 
-def test_draft_asks_about_numbers_that_may_be_a_weight_and_never_averages_them(tmp_path):
+def test_draft_marks_possible_weights_and_never_averages_them(tmp_path):
     frame = people()
     frame.assign(q7=calibrated(frame) * 1.0137).to_csv(tmp_path / "d.csv", index=False)
     found = drafted(tmp_path / "d.csv", tmp_path)[0]["q7"]
@@ -239,7 +239,7 @@ def test_draft_keeps_two_amounts_of_the_same_households(tmp_path):
     assert not any("duplicate" in found[name]["why"] for name in amounts)
 
 
-def test_draft_reads_padded_numbers_as_amounts_by_name_or_asks_whether_they_are_codes(tmp_path):
+def test_draft_reads_padded_numbers_as_amounts_by_name_or_marks_them_as_possible_codes(tmp_path):
     """Fields of fixed width have leading zeros, whether they are codes or amounts."""
     rng, frame = np.random.default_rng(3), people(3_000)
     rounded = (rng.lognormal(8, 0.5, len(frame)) / 100).round() * 100

@@ -43,7 +43,7 @@ def test_sentinels_returns_codes_separated_from_other_values(values, codes):
     assert sentinels(*distinct_with_counts(*values)) == (codes, ())
 
 
-def test_sentinels_asks_about_minus_one_next_to_zero():
+def test_sentinels_marks_minus_one_next_to_zero_as_possibly_missing():
     """The age of a child born after the reference date is -1; if -1 is frequent, it is a missing code."""
     assert sentinels(*distinct_with_counts(*[*range(-1, 90)] * 4)) == ((), (-1,))
     assert sentinels(*distinct_with_counts(*[*range(90)] * 4, *[-1] * 30)) == ((-1,), ())

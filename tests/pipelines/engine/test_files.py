@@ -21,7 +21,7 @@ def test_private_folder_creates_missing_parents_private(tmp_path: Path) -> None:
     assert [mode(each) for each in (made, *made.parents[:3])] == [PRIVATE] * 4
 
 
-def test_open_folder_creates_missing_parents_readable(tmp_path: Path) -> None:
+def test_open_folder_creates_missing_parents_with_read_permission(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     made = private_folder(tmp_path / "out" / "evidence")
     assert (mode(made), mode(made.parent) & 0o055) == (PRIVATE, 0o055)

@@ -60,7 +60,7 @@ def test_suppressed_cell_with_levels_below_the_unit_is_too_narrow_for_readers(le
     assert too_narrow(LINE, suppressed, bare) == {"outsider": 1}
 
 
-def test_suppressed_zero_that_readers_know_to_be_zero_is_too_narrow() -> None:
+def test_suppressed_zero_that_is_publicly_known_to_be_zero_is_too_narrow() -> None:
     suppressed = np.array([False, True, True, False])
     cells = original(upper=5.0)
     assert too_narrow(LINE, suppressed, cells) == {"outsider": 0}

@@ -33,7 +33,7 @@ def test_certified_gap_of_blocks_without_loss_is_zero():
     assert Certified.of([_report(30, 0.0, 0.0)]) == Certified(1.0, 1.0, 0.0)
 
 
-def test_heuristic_gaps_are_those_of_equation_15_over_all_blocks():
+def test_heuristic_gaps_follow_equation_15_over_all_blocks():
     blocks = [
         {"lower_bound": 2.0, "sse_by_heuristic": {"mdav": 4.0, "simple": 2.5}},
         {"lower_bound": 1.0, "sse_by_heuristic": {"mdav": 2.0}},

@@ -47,7 +47,7 @@ def classes(frame):
 
 
 @pytest.mark.parametrize("counted", [None, "home"])
-def test_class_counts_are_those_of_units(spark, counted):
+def test_class_counts_equal_the_number_of_units(spark, counted):
     frame = file()
     units = frame.assign(one=classes(frame)).groupby("one")
     held = units.size() if counted is None else units["home"].nunique()

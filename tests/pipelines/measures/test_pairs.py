@@ -17,7 +17,7 @@ def release(mixed_release):
     return both, mixed_release.found, mixed_release.areas
 
 
-def test_shares_of_changed_records_and_values_equal_those_of_the_joined_files(release):
+def test_shares_of_changed_records_and_values_equal_a_count_on_the_joined_files(release):
     both, found, _ = release
     changed = pd.DataFrame({name: both[name] != both[f"{name}_after"] for name in ("sex", *NUMBERS)})
     section = found["changed"]
@@ -34,7 +34,7 @@ def test_shares_of_changed_records_and_values_equal_those_of_the_joined_files(re
     assert 0 <= section["propensity_error"] <= 0.25
 
 
-def test_totals_and_means_equal_those_of_the_file_with_and_without_weights(release):
+def test_totals_and_means_equal_pandas_with_and_without_weights(release):
     both, found, _ = release
     for name in NUMBERS:
         for which, weight in (("unweighted", 1.0), ("weighted", both["weight"])):
@@ -102,7 +102,7 @@ def test_linkage_compares_all_protected_records_of_the_region(release):
     assert section["inside_all"] == pytest.approx((np.abs(near) <= 0.1).all(axis=1).mean())
 
 
-def test_special_uniques_are_those_of_region_and_nominal_variables(release):
+def test_special_uniques_are_computed_on_region_and_nominal_variables(release):
     both, found, _ = release
     section = found["special_uniques"]
     assert section["variables"] == ["region", "sex"]

@@ -70,7 +70,7 @@ def compared(spark, before, after, folder):
 
 
 @pytest.mark.spark
-def test_errors_of_weighted_counts_equal_those_of_pandas(spark, tmp_path):
+def test_errors_of_weighted_counts_equal_pandas(spark, tmp_path):
     before = records(300, 5)
     after = moved(before)
     section = WeightedTablesMeasure().compute(compared(spark, before, after, tmp_path))

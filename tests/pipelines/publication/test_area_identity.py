@@ -237,7 +237,7 @@ def test_torn_current_json_is_rewritten_by_the_next_run(released, record, torn):
         assert released.public.current() == ID
 
 
-def test_torn_current_json_is_kept_if_the_ledger_does_not_know_every_release(released):
+def test_torn_current_json_is_kept_if_the_area_has_a_release_unknown_to_the_ledger(released):
     stranger = released.public.release(SECOND)
     shutil.copytree(released.public.release(ID), stranger)
     (released.public.folder / "current.json").write_text("{")

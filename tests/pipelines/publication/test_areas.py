@@ -189,7 +189,7 @@ def test_ledger_reads_a_complete_last_line_without_a_line_break(areas):
     assert [line.release_id for line in ledger.published()] == ["a" * 32, "b" * 32]
 
 
-def test_clean_removes_work_folders_except_those_of_a_running_job(areas):
+def test_clean_removes_all_work_folders_except_the_folders_of_a_running_job(areas):
     areas.work("a" * 32, "resume")
     with areas.lock(), pytest.raises(AreaBusy):
         clean([str(areas.evidence.parent)])

@@ -49,7 +49,7 @@ def test_withdraw_finishes_a_killed_withdrawal(released, monkeypatch):
 
 @pytest.mark.parametrize("step", ["remove", "set_current"])
 @pytest.mark.parametrize("named", ["area", "specification", "folder"])
-def test_repeated_withdrawal_after_a_kill_withdraws_no_other_release(
+def test_withdraw_repeated_after_a_kill_withdraws_no_other_release(
     released, tmp_path, monkeypatch, step, named
 ):
     second = "f" * 32

@@ -64,7 +64,7 @@ def divided(spark, frame, folder, asked):
     return parts, report, pq.read_table(folder / "moves")
 
 
-def test_moves_do_not_depend_on_partitions_or_row_order_and_equal_those_of_one_process(spark, tmp_path):
+def test_moves_are_equal_for_any_partitions_and_row_order_and_for_one_process(spark, tmp_path):
     frame, asked, answers = persons(), asked_for(tmp_path), []
     for number, partitions in enumerate((1, 5)):
         shuffled = frame.sample(frac=1, random_state=number)
@@ -103,7 +103,7 @@ def test_release_in_partitions_is_k_anonymous_and_moves_no_record_between_region
     assert ['"parts"' in each for each in work] == [True]
 
 
-def test_region_below_k_is_refused_with_the_number_of_such_regions(spark, tmp_path):
+def test_refusal_of_regions_below_k_states_their_number(spark, tmp_path):
     frame = pd.concat([persons(200), persons(1).assign(region="alone")])
     asked = asked_for(tmp_path)
     with pytest.raises(ProtectionFailed, match="at least k = 3 records each, found 1 with fewer"):

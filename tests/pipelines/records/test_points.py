@@ -60,7 +60,7 @@ def test_weight_multiplies_the_squared_distance_of_its_variable():
         assert found[i, j] == pytest.approx(asked(rows[i], rows[j]))
 
 
-def test_points_of_trees_are_at_most_as_far_apart_as_records():
+def test_distances_between_tree_points_never_exceed_distances_between_records():
     records = squares(Points.of(RECORDS, COORDINATES, ("sex", "note")).expand())
     trees = COORDINATES.points(RECORDS)
     rounding = TREE_GRID * trees.shape[1] ** 0.5
@@ -69,7 +69,7 @@ def test_points_of_trees_are_at_most_as_far_apart_as_records():
     assert (squares(ORDERED.points(SIZES)) ** 0.5 <= ordered**0.5 + rounding).all()
 
 
-def test_extremes_of_an_order_and_missing_values_are_one_mismatch_apart():
+def test_distance_of_order_extremes_and_of_missing_values_equals_one_mismatch():
     found = squares(Points.of(SIZES, ORDERED, ("size",)).values[:, 1:])
     ranks = [0, 2, None, 1, 0, 2]
     for i, j in itertools.product(range(6), repeat=2):

@@ -33,7 +33,7 @@ def test_latest_generation_of_a_new_series_is_none(tmp_path):
     assert Generations(tmp_path / "series", []).latest() is None
 
 
-def test_latest_generation_is_the_one_that_the_ledger_published_last(folder):
+def test_latest_generation_is_the_last_generation_that_the_ledger_published(folder):
     for published, number in ((["a", "b", "c"], 3), (["a", "b"], 2)):
         latest = Generations(folder, published).latest()
         assert (latest.number, latest.release_id, latest.counts) == (number, published[-1], {"units": 7})

@@ -128,7 +128,7 @@ def test_update_republishes_unchanged_units_bit_for_bit(keeping):
         assert (both["income"] == both["income_after"]).all()
 
 
-def test_entrants_wait_for_a_class_of_their_own_and_never_join_a_published_class(keeping):
+def test_entrants_form_a_new_class_and_never_join_a_published_class(keeping):
     assert set(shown(keeping, 1, "n")) == {1, 2, 3, 4, 5, 6}
     assert set(shown(keeping, 2, "n")) == set(range(1, 7)) | {7, 8, 9, 10, 11, 12}
     assert not {shown(keeping, 2, "n")[unit] for unit in range(7, 13)} & set(shown(keeping, 1, "n").values())
@@ -139,7 +139,7 @@ def test_update_retains_records_of_exits_until_their_class_is_suppressed(keeping
     assert not {1, 2, 3} & set(shown(keeping, 3, "n"))  # all three units left at one update
 
 
-def test_returning_unit_of_a_suppressed_class_waits_until_half_of_the_class_returned(keeping):
+def test_returning_unit_of_a_suppressed_class_is_pending_until_half_of_the_class_returned(keeping):
     assert 1 not in shown(keeping, 4, "n")
     assert {1, 2, 3} <= set(shown(keeping, 5, "n"))
     assert 20 not in shown(keeping, 5, "n")  # one unit has waited since the previous update

@@ -185,7 +185,7 @@ def test_codes_nest_by_the_widths_of_their_levels():
 @pytest.mark.spark
 @pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
 @pytest.mark.parametrize("method", ["adjustment", "suppression"])
-def test_cells_of_nested_codes_equal_those_of_nested_columns(spark, tmp_path, unit, method):
+def test_nested_codes_give_the_same_cells_as_nested_columns(spark, tmp_path, unit, method):
     frame = records(7, 120).assign(a21=lambda x: x["a10"].str[0] + x["a21"])
     frame["a10"] = frame["a21"].str[0]
     variables = {unit: {"role": "unit"}} if unit else {}

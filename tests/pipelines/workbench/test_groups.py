@@ -11,7 +11,7 @@ def variables(groups):
     return {each["name"]: each["variables"] for each in groups}
 
 
-def test_groups_move_a_variable_to_a_group_of_its_own_and_back():
+def test_groups_move_a_variable_to_a_separate_group_and_back():
     groups = moved(CONTENT, "income", OWN)
     assert variables(groups) == {"group_1": ["age", "sex"], "group_2": ["income"]}
     content = CONTENT | {"groups": groups}

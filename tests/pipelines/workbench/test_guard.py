@@ -151,7 +151,7 @@ def test_guard_refuses_the_cookie_from_a_process_of_another_user(tmp_path, monke
 
 
 @pytest.mark.skipif(not CONNECTIONS.exists(), reason="this system does not list connections")
-def test_peers_accepts_a_connection_of_its_own_process():
+def test_guard_accepts_a_connection_from_the_process_of_the_test():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         peers = Peers(port)

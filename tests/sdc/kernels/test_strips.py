@@ -53,7 +53,7 @@ def test_squared_distances_equal_a_loop_over_coordinates(n, p):
 
 
 @pytest.mark.parametrize("p", [1, 4, 13])
-def test_squared_distances_from_boxes_are_those_of_the_nearest_point(p):
+def test_squared_distance_from_a_box_equals_the_distance_of_its_nearest_point(p):
     random = np.random.default_rng(p)
     low, centre, squares = random.normal(size=(p, 2 * STRIP)), random.normal(size=p), np.empty(2 * STRIP)
     high = low + random.exponential(size=low.shape)

@@ -14,7 +14,7 @@ from microguard.sdc.nominal.frequency import collapse, from_frame
 from tests.sdc.nominal.brute_force import least_chi2
 
 
-def test_free_bound_takes_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
+def test_free_bound_uses_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
     frame = pd.DataFrame({"a": [1, 2, 2, 3, 3, 3, 3]})
     tables = ControlTables.of(from_frame(frame).frequencies, 1)
     # one record becomes 0, two records become 3

@@ -323,7 +323,7 @@ def test_problem_refuses_levels_of_zero_and_below_the_unit_of_publication() -> N
         _square(unit=10.5)
 
 
-def test_problem_refuses_a_primary_cell_that_every_attacker_knows_beforehand() -> None:
+def test_problem_refuses_a_primary_cell_whose_value_is_public_knowledge() -> None:
     level = np.where(np.arange(16) == 0, 11.0, 0.0)
     with pytest.raises(ImpossibleProtection, match=r"cell 0 is primary and its levels exceed the bounds"):
         _square(upper_level=level)

@@ -24,7 +24,7 @@ def _opened(problem: SuppressionProblem, primary: int, *, cheapest: bool) -> flo
 
 
 @pytest.mark.parametrize("kind", ["2-D", "linked"])
-def test_integer_programs_choose_witnesses_whose_cells_cost_less_than_those_of_linear_programs(
+def test_integer_programs_find_cheaper_witnesses_than_linear_programs(
     kind: str,
 ) -> None:
     pairs = []

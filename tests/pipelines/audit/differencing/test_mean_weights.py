@@ -55,7 +55,7 @@ def test_removed_unit_is_disclosed_by_subtraction_of_weighted_sums():
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_capped_weights_equal_those_of_the_methods(k):
+def test_capped_weights_of_the_audit_equal_the_capped_weights_of_the_methods(k):
     random = np.random.default_rng(k)
     for _ in range(20):
         of = np.sort(np.arange(24) % (24 // (k + 1)))

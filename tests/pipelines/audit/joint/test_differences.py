@@ -14,7 +14,7 @@ from tests.pipelines.audit.joint.planted import firms_of, published, whole_and_p
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_close_pairs_equal_those_of_brute_force(seed):
+def test_close_pairs_equal_brute_force(seed):
     """Every pair that differs by few units is found, or follows from found pairs."""
     random = np.random.default_rng(seed)
     units = random.integers(0, 2**64, 400, dtype=np.uint64)

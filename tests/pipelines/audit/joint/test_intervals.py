@@ -52,7 +52,7 @@ def random_system(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_intervals_equal_those_of_linear_programs_and_contain_the_original_value(seed):
+def test_intervals_equal_linear_programs_and_contain_the_original_value(seed):
     system, values = random_system(seed)
     lower, upper = propagate(system, *system.bounds())
     lower, upper = narrowed(system, lower, upper, eliminate(system, lower, upper))

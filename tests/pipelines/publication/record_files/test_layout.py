@@ -140,7 +140,7 @@ def test_spark_reads_partitioned_files_with_and_without_type_inference(spark, re
         spark.conf.set(key, before)
 
 
-def test_the_expectation_suite_for_readers_has_the_columns_as_read(spark, areas, release):
+def test_published_expectation_suite_has_the_columns_that_readers_get(spark, areas, release):
     suite = json.loads((areas.record(release.name) / "expectations" / "published.suite.json").read_text())
     (listed,) = [each["kwargs"] for each in suite["expectations"] if "column_list" in each["kwargs"]]
     assert listed["column_list"] == spark.read.parquet(str(release / "microdata")).columns

@@ -42,7 +42,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
 
 @pytest.mark.parametrize("value", SOUND)
-def test_readers_take_accepted_values_from_partition_folders_unchanged(value, tmp_path):
+def test_readers_read_accepted_values_from_partition_folders_unchanged(value, tmp_path):
     require_partitions("region", [value])
     folder = tmp_path / partition_folder("region", value)
     folder.mkdir()

@@ -171,7 +171,9 @@ class StoredSeries(Series):
 
 
 @pytest.mark.long
-def test_register_releases_on_several_machines_equal_those_in_a_folder(spark, place, tmp_path, monkeypatch):
+def test_register_publishes_equal_releases_on_several_machines_and_in_a_folder(
+    spark, place, tmp_path, monkeypatch
+):
     first, second, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()

@@ -267,7 +267,7 @@ def test_single_contributor_of_a_published_cell_is_counted_as_an_attacker_of_oth
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_values_determined_by_sums_are_those_outside_the_null_space(seed):
+def test_cells_determined_by_sums_equal_the_cells_outside_the_null_space(seed):
     _, relations, _, suppressed = random_table(seed)
     matrix = relations[:, np.flatnonzero(suppressed)].toarray()
     *_, right = np.linalg.svd(matrix)

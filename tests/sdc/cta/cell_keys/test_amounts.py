@@ -251,7 +251,7 @@ def test_posterior_shows_that_trying_all_draws_discloses_amounts_of_many_digits(
     assert np.mean(said) > 0.9, "the gate must count what the attacker finds"
 
 
-def test_posterior_shows_that_a_contributor_who_knows_another_amount_guesses_better():
+def test_posterior_increases_for_a_contributor_who_knows_another_amount():
     """The attacker averages two estimates; the second is the total minus the known amount."""
     noise = AmountNoise(AmountScaling(0.3, 0.3, 1000.0), read(tables_of_tau_argus()[0]))
     relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(4)

@@ -52,7 +52,7 @@ def test_stored_cells_are_published_by_the_rule_of_cell_key_perturbation():
     assert perturbed(counts, sums).tolist() == [published for _, published in STORED]
 
 
-def test_counts_of_a_table_equal_those_of_cell_key_perturbation():
+def test_published_counts_equal_the_output_of_the_package_cell_key_perturbation():
     package = pytest.importorskip(
         "cell_key_perturbation.create_perturbed_table", reason="cell-key-perturbation is not installed"
     )

@@ -35,7 +35,7 @@ def test_count_of_one_becomes_0_or_3_with_the_least_unbiased_variance():
     assert single[2] == pytest.approx(1 / 3)
 
 
-def test_noise_probabilities_equal_those_documented_by_ptable():
+def test_noise_probabilities_equal_the_documented_probabilities_of_ptable():
     """Source: Enderle 2023, vignette of the R package ptable 1.0.0, create_cnt_ptable(D = 2, V = 1)."""
     odds = noise_of_largest_entropy(np.arange(-2, 3), 1.0)
     assert odds[[0, 2, 4]] == pytest.approx([0.0638, 0.383, 0.0638], abs=5e-5)

@@ -114,7 +114,7 @@ def test_posterior_refuses_a_table_that_is_too_large(monkeypatch):
         given_all(alone, LINES, INSIDE)
 
 
-def test_intervals_equal_those_of_all_tables_that_the_noise_allows():
+def test_intervals_equal_the_enumeration_of_all_tables_that_the_noise_allows():
     for seed in range(6):
         counts = whole(np.random.default_rng(seed).poisson(2.0, 4))
         shown = published(counts, seed)

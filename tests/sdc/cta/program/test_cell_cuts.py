@@ -62,7 +62,7 @@ def test_bound_with_cell_cuts_is_valid_and_not_weaker(mode, seed):
     assert lines_alone * (1 - 1e-6) <= with_cuts <= optimum / problem.objective_unit * (1 + 1e-6)
 
 
-def test_cell_cuts_of_neighbourhoods_are_not_stronger_than_those_of_the_whole_table(monkeypatch):
+def test_cell_cuts_of_the_whole_table_are_at_least_as_strong_as_cuts_of_neighbourhoods(monkeypatch):
     problem = Problem.from_table(random_grid((4, 4, 3), 5, sensitive=0.1), "exact")
     whole = relaxation_bound(problem, np.inf, 0, WORK).value
     monkeypatch.setattr(bounds, "MOST_CONSTRAINTS", (20,))

@@ -11,7 +11,7 @@ from tests.sdc.cta.tables import random_grid
 
 @pytest.mark.parametrize("large_from", [1, 10**9])
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_warm_started_evaluations_equal_those_from_scratch(monkeypatch, large_from, mode):
+def test_warm_started_evaluations_equal_evaluations_from_scratch(monkeypatch, large_from, mode):
     monkeypatch.setattr(fixed_directions, "INTERIOR_POINT_CONSTRAINTS", large_from)
     problem = Problem.from_table(random_grid((4, 3, 3), 2, room=0.6), mode)
     rng = np.random.default_rng(0)

@@ -123,7 +123,7 @@ def test_small_count_rounding_keeps_or_refuses_values_published_before():
         rounded(inner, held=held)
 
 
-def test_readers_know_large_counts_and_an_interval_of_one_base_for_small_counts():
+def test_reader_interval_is_exact_for_large_counts_and_one_base_wide_for_small_counts():
     inner = np.array([[2, 7, 0], [9, 1, 4]])
     table, adjustment = rounded(inner)
     known = as_known_to_readers(table, adjustment.values, 5)
