@@ -27,8 +27,8 @@ PAGES = {
     "cost_2023": (
         "Cost 2023: k-anonymity of nominal data",
         "Chapter 6 of *An integer optimization approach to k-anonymity on nominal data* (Trier), with all "
-        "its tables and figures. The thesis prints its figures as plots without numbers, so what its text "
-        "says of them stands below each table. Ten instances per scenario, k = 3, control tables to "
+        "its tables and figures. The thesis prints its figures as plots without numbers, so the statements "
+        "of its text about them are below each table. Ten instances per scenario, k = 3, control tables to "
         f"dimension 3. From Table 6.8 on and in Figures 6.5 to 6.8, the first {chapter_six.PROTECTED} of "
         "each scenario (the thesis: ten). Times are CPU seconds of one core here, and wall-clock seconds of "
         "a Core i3-8100 with SCIP and Gurobi there.",
@@ -47,8 +47,8 @@ PAGES = {
     "cox_2005": (
         "Cox 2005: controlled tabular adjustment",
         "Figures 1 to 4 of *Confidentiality protection by controlled tabular adjustment using metaheuristic "
-        "methods* (UNECE WP. 32) and its quality constraints. The paper prints curves without numbers; what "
-        "it says of them stands below each table.",
+        "methods* (UNECE WP. 32) and its quality constraints. The paper prints curves without numbers; its "
+        "statements about them are below each table.",
     ),
 }
 SEEDS = (1, 2, 3)

@@ -112,7 +112,7 @@ METHODS = {
         Peer("microguard", "", "from microguard.sdc.risk.suda2 import suda2",
              _CODES + "published = frame[['id']].assign(msu=suda2(codes, 2).counts.sum(axis=1))"),
     ),
-    "PRAM, at least 0.9 stay": (
+    "PRAM, at least 0.9 unchanged": (
         Peer("pram", "pram pandas<3", "from pram import pram\nnp.random.seed(1)",
              "published = pram(frame[names], m=0.9, alpha=1.0).assign(id=frame['id'])",
              "expected counts that stay; a key; households"),

@@ -198,7 +198,7 @@ def page(tables: list[Table], others: Table, quick: bool) -> str:
         "for the smaller file is not run. The command below the headings makes an environment for each "
         "package, gives all the same files, and writes this page."
     )
-    lines = ["# Beside other software", "", " ".join(measures.split()), "", how, ""]
+    lines = ["# Comparison with other software", "", " ".join(measures.split()), "", how, ""]
     for table in [*tables, others]:
         lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]
     note = (
