@@ -57,7 +57,7 @@ def chi_square(solved: Solved) -> Measured:
             panels[f"{scenario}, {tables} tables"] = theirs
     columns = ("figure", "scenario", "tables", *THESIS, *(f"{name} over Chi-ex" for name in OURS))
     note = (
-        "Median of the gap (6.1.1) among the methods of the thesis; our two methods are listed as mean ratios. "
+        "Median of the gap (6.1.1) among the methods of the thesis; our two methods have mean ratios. "
         + " ".join(f"{scenario}: {says}" for scenario, says in SAYS.items())
     )
     return Measured(
