@@ -116,8 +116,8 @@ class Variable(Section):
     role: Role
     """What the variable is to the release."""
     kind: Kind | None = None
-    """Categories (nominal), with an order (ordinal) or levels (hierarchical), or magnitudes (numeric); "
-    "required for a quasi-identifier. Other numbers are magnitudes unless they are said to be nominal."""
+    """Categories (nominal), with an order (ordinal) or levels (hierarchical), or magnitudes (numeric); a
+    quasi-identifier must say which. Other numbers are magnitudes unless they are said to be nominal."""
     order: Names | None = None
     """Ordinal: its categories as they are published, lowest first; bands bring their own. The two ends are as
     far apart as two nominal values, steps between them a part of it; other values reject their record.

@@ -125,7 +125,7 @@ def test_interruptible_does_not_handle_ignored_signals(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("events", "said", "published"),
     [
-        (("intended",), "Release r was being published: it is not current", []),
+        (("intended",), "Release r was interrupted during publication: it is not current", []),
         (("intended", "published"), "Release r is published.", ["r"]),
         (("waiting",), "Release r is verified and pending approval.", []),
         (("intended", "abandoned"), "Nothing was published.", []),

@@ -50,7 +50,7 @@ def test_closing_names_records_worst_risk_loss_and_acceptances() -> None:
     worst, loss, accepted = found.lines
     assert (
         worst
-        == "Worst risk: Whoever finds a person's class learns diagnosis for certain in 20 % of the cases."
+        == "Worst risk: An attacker who identifies a person's class learns diagnosis with certainty in 20 % of the cases."
     )
     assert loss == "Loss: no measure of this release counts it."
     assert accepted == (

@@ -111,7 +111,7 @@ def test_draft_uses_the_parents_of_the_source_if_sums_do_not_show_them(tmp_path)
     values = [*VALUES[:9], None, None, None, *VALUES[12:]]  # the sums of N1 alone differ from those of N
     text = draft(str(written(tmp_path, dataset(value=values))), str(tmp_path / "cells.csv")).summary()
     assert tomllib.loads(text)["table"]["parents"]["region"] == {"N1": "N"}
-    assert "[table.parents.region]    # as the source names them; the sums of the cells do not show" in text
+    assert "[table.parents.region]    # named by the source; the sums of the cells do not show" in text
 
 
 @pytest.mark.parametrize("place", [7, 8])

@@ -144,7 +144,7 @@ def test_homogeneity_ignores_spellings_and_missing_values(spark, tmp_path, wante
     method = {"effort": "fast", "min_diversity": wanted}
     release = specification(tmp_path, SPELT, method=method, quality={"accept": {}})
     if wanted == 1:
-        with pytest.raises(GateRefused, match="share of records whose class tells diagnosis"):
+        with pytest.raises(GateRefused, match="share of records whose class discloses diagnosis"):
             run(spark, release, ("homogeneity",))
         return
     _, areas = run(spark, release, ("homogeneity", "diversity"))

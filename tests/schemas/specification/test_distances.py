@@ -62,7 +62,7 @@ def test_weight_is_a_finite_number_above_zero(weight: Any) -> None:
         (
             {"sex": NOMINAL, "hours": {"role": "other", "variable_weight": 2.0}},
             {},
-            r"hours.variable_weight: found 2.0, allowed: no such key, as only quasi-identifiers",
+            r"hours.variable_weight: found 2.0, allowed: no such key, because only quasi-identifiers",
         ),
         (
             {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},

@@ -208,7 +208,7 @@ def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):
     put(areas)
     put(areas, SECOND)
     for release_id in (ID, SECOND):
-        assert "table: it holds the files" in verify(areas.public.place(release_id)).text
+        assert "table: it contains the files" in verify(areas.public.place(release_id)).text
     storage = areas.public.storage
     (copy,) = [name for name in storage.list_files("delta") if SECOND in name]
     storage.put(copy, storage.get(copy).content + b"x")
@@ -244,6 +244,6 @@ def test_published_releases_remain_in_the_table_after_withdrawals(areas):
     put(areas, THIRD)
     withdraw(areas, SECOND)
     for release_id in (ID, THIRD):
-        assert "table: it holds the files" in verify(areas.public.place(release_id)).text
+        assert "table: it contains the files" in verify(areas.public.place(release_id)).text
     withdraw(areas, THIRD)
     assert records(areas) == RECORDS.to_pydict()
