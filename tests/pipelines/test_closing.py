@@ -48,9 +48,9 @@ def test_closing_names_records_worst_risk_loss_and_acceptances() -> None:
         "20,000 records read, 19,870 records in the release (rejected, number missing: 120; suppressed: 10)"
     )
     worst, loss, accepted = found.lines
-    assert (
-        worst
-        == "Worst risk: An attacker who identifies a person's class learns diagnosis with certainty in 20 % of the cases."
+    assert worst == (
+        "Worst risk: An attacker who identifies a person's class learns diagnosis with certainty in 20 % of "
+        "the cases."
     )
     assert loss == "Loss: no measure of this release counts it."
     assert accepted == (
