@@ -185,7 +185,7 @@ def test_limits_of_a_suppressed_table_name_the_attackers_that_were_counted():
     assert "The cells have numbers of contributors" in every.limits[0]
     assert SuppressedTable.from_manifest({"method": every.method()}) == every
     readers = SuppressedTable(("outsider",)).limits[0]
-    assert "counted for every reader. It was not counted for whoever alone" in readers
+    assert "counted for every reader. It was not counted for the only contributor" in readers
 
 
 def test_count_on_the_files_detects_a_published_secondary_cell(tmp_path):
