@@ -185,7 +185,7 @@ def test_moved_area_is_refused_and_accepted_through_a_symbolic_link(released, re
         withdraw(str(moved / ID))
     assert "These files are not in the area of the ledger" in verify(str(moved / ID)).text
     released.public.folder.symlink_to(moved)
-    assert "is gone" in withdraw(str(moved / ID)).text
+    assert "was removed" in withdraw(str(moved / ID)).text
     assert not (moved / ID).exists()
 
 
