@@ -26,7 +26,7 @@ _setup = setuptools.setup
 def wheel_setup(**attributes: Any) -> Any:
     """Run setuptools with the packages in the folders, and the deprecated name ``sdc``."""
     patterns = [pattern for name in FOLDERS for pattern in (name, f"{name}.*")]
-    names = setuptools.find_namespace_packages(include=patterns)  # includes folders of data files
+    names = setuptools.find_namespace_packages(include=patterns)  # the folders include those of data files
     return _setup(
         packages=[*(f"microguard.{name}" for name in names), *_DEPRECATED],
         package_dir={**{f"microguard.{name}": name for name in FOLDERS}, **_DEPRECATED},
@@ -40,7 +40,7 @@ def editable_setup(**attributes: Any) -> Any:
 
 
 def build_wheel(*arguments: Any, **named: Any) -> str:
-    """Build a wheel, the same bytes from the same sources."""
+    """Build a wheel; the same sources give the same bytes."""
     os.environ.setdefault("SOURCE_DATE_EPOCH", SOURCE_DATE_EPOCH)
     mask = os.umask(0o022)
     try:

@@ -1,4 +1,4 @@
-"""Print the notes of a version, its section of the change log: release_notes.py VERSION [--upgrade].
+"""Print the section of a version in the change log: release_notes.py VERSION [--upgrade].
 
 With ``--upgrade`` only the summary and what to read before an upgrade.
 """

@@ -53,7 +53,7 @@ def _component(name: str, distribution: Distribution) -> dict[str, Any]:
 
 
 def _licence(distribution: Distribution) -> str:
-    """Return the licence as declared: the expression, else the classifiers, else a short text."""
+    """Return the declared licence: the expression, else the classifiers, else a short text."""
     metadata = distribution.metadata
     if expression := metadata.get("License-Expression"):
         return str(expression)
@@ -65,7 +65,7 @@ def _licence(distribution: Distribution) -> str:
 
 
 def _required(distribution: Distribution) -> set[str]:
-    """Return the names of what a distribution may require, with all its extras."""
+    """Return the names of the packages that a distribution may require, with all its extras."""
     lines = distribution.requires or []
     return {_normal(match[0]) for line in lines if (match := _REQUIRED.match(line)) is not None}
 
@@ -76,7 +76,7 @@ def _jars(distribution: Distribution) -> list[Path]:
 
 
 def _jar(path: Path) -> dict[str, Any]:
-    """Return a jar by its Maven coordinates where it has exactly one, else by its name."""
+    """Return a jar by its Maven coordinates if it has exactly one, else by its name."""
     content = path.read_bytes()
     match = _JAR.fullmatch(path.name)
     name, version = (match["name"], match["version"]) if match else (path.stem, "")

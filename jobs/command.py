@@ -32,7 +32,7 @@ def run_command(arguments: Sequence[str]) -> int:
     with interruptible(command.end_at_once) as interruption:
         try:
             outcome = command.run()
-        except SystemExit:  # --help and --version raise it
+        except SystemExit:  # --help and --version raise SystemExit
             raise
         except BaseException as error:
             interruption.ignore_signals()
@@ -56,18 +56,20 @@ def _listed(error: MicroguardError) -> dict[str, Any]:
 
 #: Sentence about a release by its last event in the ledger, for the case that the process ends now.
 _LEDGER_SENTENCES = {
-    "waiting": "Release {} is verified and waits for approval.",
+    "waiting": "Release {} is verified and pending approval.",
     "rejected": "Release {} is rejected.",
-    "intended": "Release {} was being published: it is not current, and the next call removes its files.",
+    "intended": "Release {} was interrupted during publication: it is not current, and the next call "
+    "removes its files.",
     "published": "Release {} is published.",
-    "withdrawing": "Release {} was being withdrawn: it is not current, and the next call removes its files.",
+    "withdrawing": "Release {} was interrupted during withdrawal: it is not current, and the next call "
+    "removes its files.",
     "withdrawn": "Release {} is withdrawn.",
 }
 
 
 _FREE = "Free space in the evidence area, in the public area and in TMPDIR"
 _ALLOW = "Give this user the right to read the input and to write to the evidence area and the public area"
-#: What to do about errors of the system, which say nothing of records.
+#: What to do about errors of the system, whose texts contain no values of records.
 _REMEDIES = {
     errno.ENOSPC: _FREE,
     errno.EDQUOT: _FREE,
@@ -140,7 +142,7 @@ class _Command:
         java = sys.modules.get("microguard.pipelines.engine.java_process")
         if java is not None:
             java.end()
-        if self._output_lock.acquire(timeout=1):  # otherwise the main thread is writing the result
+        if self._output_lock.acquire(timeout=1):  # if this is false, the main thread is writing the result
             self._output_lock.release()
             self.interrupted(interruption)
         os._exit(INTERRUPTED)
@@ -172,8 +174,8 @@ class _Command:
                 )
             cause += f" ({text})"
         return (
-            f"Stopped {where} by an unexpected {cause}. Its text is not shown, because it could contain "
-            "values of records. Call this again with --debug to see it."
+            f"Stopped {where} by an unexpected {cause}. Its text is hidden, because it could contain values "
+            "of records. Call this again with --debug to see it."
         )
 
 

@@ -23,7 +23,7 @@ GRACE = 30.0
 
 
 class Interruption:
-    """The state of signal handling for one command.
+    """State of signal handling for one command.
 
     Attributes
     ----------

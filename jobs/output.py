@@ -37,7 +37,7 @@ MAX_LINE_WIDTH = 100
 
 
 class CommandOutput:
-    """The outputs that a command line selects; they work even if the command line is faulty.
+    """Outputs that a command line selects; they work even if the command line is faulty.
 
     The result is written to the stream that is standard output when this object is created.
 
@@ -169,7 +169,7 @@ def one_line(text: str) -> str:
 
 
 def _wrapped(line: str) -> str:
-    """Wrap a line between words, so that names are not split; the row of a table is indented, and stays."""
+    """Wrap a line between words, so that names are not split; the row of a table is indented only."""
     if line.startswith("  "):
         return " " * (len(line) - len(line.lstrip())) + legible(line.strip())
     width = min(shutil.get_terminal_size((MAX_LINE_WIDTH, 24)).columns, MAX_LINE_WIDTH)

@@ -43,7 +43,8 @@ def _open_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the system assigns the lowest free number, which is this one
+            # the system assigns the lowest free number, which is the number of the closed stream
+            os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(number, True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
@@ -72,7 +73,7 @@ def _raise_limit_of_open_files() -> None:
 
 
 def exit_process(exit_code: int) -> NoReturn:
-    """End this process at once, without waiting for threads and exit functions."""
+    """End this process immediately, without waiting for threads and exit functions."""
     java = sys.modules.get("microguard.pipelines.engine.java_process")
     if java is not None:
         java.end()

@@ -31,12 +31,12 @@ class Argument:
 
     @property
     def positional(self) -> bool:
-        """Whether the argument is positional: it has no dashes."""
+        """Return whether the argument is positional: its name has no dashes."""
         return not self.flags[0].startswith("-")
 
     @property
     def name(self) -> str:
-        """Name of the parsed value."""
+        """Return the name of the parsed value."""
         return str(self.options.get("dest") or self.flags[0].lstrip("-").replace("-", "_"))
 
 
@@ -137,7 +137,7 @@ LOST = _argument(
 REBASE = _argument(
     "--rebase",
     action="store_true",
-    help="for a register: protect all records anew instead of the changes since the last release",
+    help="for a register: protect all records from scratch instead of the changes since the last release",
 )
 
 _ROWS = (
@@ -191,7 +191,7 @@ _ROWS = (
     ),
     Verb(
         "check",
-        "validate specification and input, print the risk before protection, and foretell refusals",
+        "validate specification and input, print the risk before protection, and predict refusals",
         "microguard.pipelines.check:check",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
@@ -281,21 +281,21 @@ _ROWS = (
     ),
     Verb(
         "approve",
-        "publish a release that waits for approval",
+        "publish a release that is pending approval",
         "microguard.pipelines.approval:approve",
         (RELEASE, BY, NOTE),
         examples=('approve evidence/persons/RELEASE --by "A. Steward" --note "as agreed"',),
     ),
     Verb(
         "reject",
-        "refuse a release that waits for approval; its evidence stays",
+        "refuse a release that is pending approval; its evidence is kept",
         "microguard.pipelines.approval:reject",
         (RELEASE, BY, NOTE),
         examples=('reject evidence/persons/RELEASE --by "A. Steward" --note "too coarse"',),
     ),
     Verb(
         "pending",
-        "list the releases of a specification that wait for approval",
+        "list the releases of a specification that are pending approval",
         "microguard.pipelines.approval:pending",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,

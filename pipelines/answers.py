@@ -147,8 +147,8 @@ def finished_answer(areas: Areas, release_id: str, name: str) -> CommandResult |
     if published_already(areas, release_id):
         # remove the work folder of a run that was killed after it had published
         areas.forget_work(release_id)
-        text = "This job has published its release already"
+        text = "This job has already published its release"
         return published_answer(areas, release_id, text, retain(areas, name))
     if is_pending(areas, release_id):
-        return pending_answer(areas, release_id, "This release is verified and waiting for approval already")
+        return pending_answer(areas, release_id, "This release is already verified and pending approval")
     return None

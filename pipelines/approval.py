@@ -130,7 +130,7 @@ def _rejected(areas: Areas, release_id: str, already: str) -> CommandResult | No
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "rejected":
         return None
-    said = f"is {already}rejected by {status.by}: nothing was published, its evidence stays."
+    said = f"is {already}rejected by {status.by}: nothing was published, and its evidence is kept."
     return CommandResult(f"Release {release_id} {said}", {"release_id": release_id})
 
 
@@ -146,7 +146,7 @@ def pending(specification: Specification) -> CommandResult:
             "Next: read report.html in the folder of a release, then microguard approve FOLDER --by NAME, or "
             "microguard reject FOLDER --by NAME"
         )
-    text = "\n".join(lines or ["No release of this specification waits for approval."])
+    text = "\n".join(lines or ["No release of this specification is pending approval."])
     rows = [
         {"release_id": each.release_id, "since": each.at, "evidence": areas.record_place(each.release_id)}
         for each in waiting

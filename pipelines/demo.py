@@ -106,7 +106,7 @@ def demo(
     path.write_text(specification_text(records, kind), encoding="utf-8")
     specification = read_specification(path, overrides)
     if only_data:
-        text = f"A town of {records:,} persons is in {out / 'data'}, its specification is {path}."
+        text = f"A town of {records:,} persons is in {out / 'data'}, and its specification is {path}."
         return CommandResult(
             text, {"data": str(out / "data"), "specification": str(path), "records": records}
         )

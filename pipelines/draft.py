@@ -286,9 +286,8 @@ def _introduction(profile: Profile, risk: dict[str, Any], k: int) -> str:
     records = f"{profile.records:,} records" + (f" (the first {MOST_RECORDS:,})" if profile.cut else "")
     lines = [
         f"Draft by microguard from {records} of {len(profile.source.schema.names)} columns.",
-        "Every role and kind below is a guess: read each line before you publish anything. Where a commented "
-        "line",
-        "follows, the data leave it open: to choose it, remove its # and the line before it.",
+        "Every role and kind below is a guess: read each line before you publish. If a commented line",
+        "follows, the data do not decide the role: to choose it, remove its # and the line before it.",
         "",
         f"Risk of the unprotected file on the guessed quasi-identifiers (with the region), k = {k}:",
         f"  combinations {risk['classes']:,}, records in combinations below k {risk['records_below_k']:,}, "

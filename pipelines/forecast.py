@@ -161,8 +161,8 @@ def _of_the_ledger(job: Job) -> Iterator[Failure]:
         "successive",
         f"a release of {specification.release.name!r} is public: {published[-1].release_id}",
         "1",
-        "0, unless it is of the same job",
-        "publish under another name, withdraw that release, or accept that both can be compared",
+        "0, unless this release is of the same job",
+        "publish under another name, withdraw that release, or accept that both releases can be compared",
         '[publish] successive = "accept"',
     )
 

@@ -80,7 +80,7 @@ def _statement(area: AreaExposure) -> str:
     releases = f"the {len(area.releases)} release(s) of the evidence area"
     within = area.within_limits()
     learnt = (
-        f"disclose together no more than the limits allow ({'; '.join(within)})"
+        f"together disclose no more than the limits allow ({'; '.join(within)})"
         if within
         else "determine no secret together"
     )

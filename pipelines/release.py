@@ -115,7 +115,7 @@ def publish_verified(job: Job, release: Verified[P]) -> CommandResult:
             require_area(areas)
             return published_answer(areas, release_id, "Published", retain(areas, status.name))
         if status is not None and status.event == "waiting" and approval == "required":
-            return pending_answer(areas, release_id, "Verified, and waiting for approval")
+            return pending_answer(areas, release_id, "Verified, and pending approval")
         return None
 
     return look_again(lambda: _publish(job, release), look)
@@ -132,7 +132,7 @@ def _publish(job: Job, release: Verified[P]) -> CommandResult:
             release.page.write(Ledger(areas).status(release_id))
             rebuild_index(areas)
             removed = "; its damaged files were removed from the public area" if damaged else ""
-            return pending_answer(areas, release_id, f"Verified, and waiting for approval{removed}")
+            return pending_answer(areas, release_id, f"Verified, and pending approval{removed}")
         with job.progress.stage("publish"):
             publish(pending.staged, pending.manifest, areas, pending.entry, accepted=pending.accepted)
     except MicroguardError:

@@ -105,9 +105,9 @@ def _is_seen(release_id: str, areas: Areas) -> bool:
 
 def _answer(meant: str, areas: Areas, before: str | None, successor: str | None) -> CommandResult:
     was_current = meant == before
-    text = f"Release {meant} is withdrawn: it is gone from the public area" + (
+    text = f"Release {meant} is withdrawn: it was removed from the public area" + (
         "" if not was_current else ", and there is no current release now" if successor is None
-        else f", and release {successor}, which was published before it, is current again"
+        else f", and release {successor}, the previous one, is current again"
     )  # fmt: skip
     kept = "" if areas.public.folder is not None else ", and so are versions of objects that the store keeps"
     content = {"release_id": meant, "was_current": was_current, "current": successor}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-#: Tests that are printed.
+#: Number of printed tests.
 MOST = 30
 #: prctl(2): descendants whose parent ends become children of this process, so that their time is not lost.
 _SET_CHILD_SUBREAPER = 36
@@ -33,7 +33,7 @@ def processor_seconds() -> float:
             continue
         process = int(path.parent.name)
         children.setdefault(int(fields[1]), []).append(process)
-        ticks[process] = sum(map(int, fields[11:15]))  # its own, and that of children it has waited for
+        ticks[process] = sum(map(int, fields[11:15]))  # its own time, and that of children it has waited for
     left, total = [os.getpid()], 0
     while left:
         process = left.pop()
@@ -43,7 +43,7 @@ def processor_seconds() -> float:
 
 
 def pytest_configure() -> None:
-    """Keep the descendants of processes that end."""
+    """Adopt the descendants of processes that end."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
 
 
@@ -57,7 +57,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the table."""
+    """Print the table of tests."""
     terminalreporter.section(f"{sum(_seconds.values()):.0f} s of processor time in {len(_seconds)} tests")
     for name, seconds in _seconds.most_common(MOST):
         terminalreporter.write_line(f"{seconds:6.1f} s {name}")

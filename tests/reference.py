@@ -1,4 +1,4 @@
-"""Where the reference data lies; a test that needs it skips, saying so, where it is absent."""
+"""Location of the reference data; a test that needs absent data is skipped with this reason."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ ADULT = (
 
 
 def reference_file(name: str) -> Path:
-    """Path of a reference file, or skip the calling test."""
+    """Return the path of a reference file, or skip the calling test."""
     path = REFERENCE_FOLDER / name
     if not path.is_file():
         pytest.skip(f"reference file {name} is not here; it lies in the shared folder beside the repository")

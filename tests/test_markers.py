@@ -1,4 +1,4 @@
-"""`-m "not spark"` starts no JVM: a test that starts Java without the marker fails."""
+"""Tests that `-m "not spark"` starts no JVM: a test that starts Java without the marker fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_without_java():
 """
 
 
-def test_a_test_that_starts_java_without_the_spark_marker_fails(tmp_path: Path) -> None:
+def test_starting_java_without_the_spark_marker_fails_a_test(tmp_path: Path) -> None:
     shutil.copy(Path(__file__).with_name("conftest.py"), tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = spark: uses Spark\n")
     (tmp_path / "test_some.py").write_text(TESTS)

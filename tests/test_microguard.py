@@ -1,4 +1,4 @@
-"""`import microguard` and its command in projects whose packages have the same names as ours."""
+"""Tests of `import microguard` and its command in projects with packages of the same names as ours."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_import_sdc_warns_and_returns_the_objects_of_microguard_sdc(tmp_path: Pa
         assert "import microguard.sdc instead" in done.stdout
 
 
-def test_a_process_that_loaded_duckdb_prints_only_its_reason(tmp_path: Path) -> None:
+def test_process_that_loaded_duckdb_prints_only_its_reason(tmp_path: Path) -> None:
     code = "import sys, microguard; sys.exit(microguard.main(['verify', 'absent']))"
     done = subprocess.run(
         [sys.executable, "-c", code],

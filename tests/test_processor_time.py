@@ -1,4 +1,4 @@
-"""The processor time of a test is that of its process and of all descendants."""
+"""Tests that the processor time of a test is that of its process and of all descendants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.processor_time import processor_seconds
 SPIN = "import time\nwhile time.process_time() < 0.3: pass"
 
 
-def test_processor_seconds_counts_children_of_children_while_they_live_and_when_they_ended() -> None:
+def test_processor_seconds_counts_living_and_ended_descendants() -> None:
     before = processor_seconds()
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPIN!r}]); print(); input()"
     with subprocess.Popen(

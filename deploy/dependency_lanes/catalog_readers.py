@@ -17,13 +17,13 @@ from typing import Any
 
 TABLE = "statistics.persons"
 Rows = list[tuple[Any, ...]]
-#: Start of the variables of the commands; pyiceberg reads them once, when it is imported.
+#: Prefix of the variables of the commands; pyiceberg reads the variables once, during its import.
 _SETTINGS = "PYICEBERG_CATALOG__DEFAULT__"
 _VERB = [sys.executable, "-P", "-m", "microguard"]
 
 
 def main(checkout: str, specification: str, override: str) -> int:
-    """Publish, compare and withdraw in each catalogue; the exit code."""
+    """Publish, compare and withdraw in each catalogue; return the exit code."""
     sys.path.append(checkout)
     from microguard.pipelines.engine.java import java_home
 
@@ -93,7 +93,7 @@ def _readers(table: Any, tag: str) -> Iterator[tuple[str, Rows]]:
 
 
 def _rows(records: list[dict[str, Any]]) -> Rows:
-    """Return the values of records by sorted names, sorted: the order is each engine's own."""
+    """Return the values of records by sorted names, sorted, because the order differs between engines."""
     return sorted((tuple(record[name] for name in sorted(record)) for record in records), key=repr)
 
 

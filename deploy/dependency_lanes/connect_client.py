@@ -26,7 +26,7 @@ def main(specification: str, data: str, override: str) -> int:
     import pyspark
     from microguard.schemas.specification.read import read_specification
 
-    import microguard  # here, because the module that lists the jobs runs without it
+    import microguard  # the import is here because the module that lists the jobs runs without microguard
 
     protection = microguard.Protection(read_specification(Path(specification), [override]))
     if pyspark.__version__ < "4":
@@ -66,7 +66,7 @@ def main(specification: str, data: str, override: str) -> int:
             frame = spark.read.parquet(str(Path(data).resolve()))
             protection.publish(protection.protect(frame))
         finally:
-            spark.stop()  # without the server, it would try again for minutes when the process ends
+            spark.stop()  # without the server, the session would retry for minutes when the process ends
     finally:
         process.terminate()
         process.wait(60)

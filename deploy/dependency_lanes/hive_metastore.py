@@ -1,4 +1,4 @@
-"""Start a Hive metastore of the jars that pyspark brings, on a Derby database in a folder."""
+"""Start a Hive metastore from the jars of pyspark, on a Derby database in a folder."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _SITE = """<configuration>
 
 @contextmanager
 def hive_metastore(folder: Path) -> Iterator[str]:
-    """Yield its address, ``thrift://...``.
+    """Start the metastore and yield its address, ``thrift://...``.
 
-    It is started twice, because only its test mode creates the tables of its locks, when they are first asked
-    for, and refuses locks then.
+    The metastore is started twice: only its test mode creates the tables of its locks, on the first request
+    for a lock, and this mode then refuses locks.
     """
     from hive_metastore.ttypes import ShowLocksRequest
     from pyiceberg.catalog.hive import HiveCatalog

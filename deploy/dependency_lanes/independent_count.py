@@ -22,7 +22,7 @@ DOMINANCE, UNIT, BASE = 0.85, 0.01, 5
 
 
 def main(lake: Path, job: str) -> int:
-    """Count every release; the exit code."""
+    """Count every release; return the exit code."""
     lines: list[str] = []
     for manifest in sorted(lake.glob("*/manifest.json")):
         content = json.loads(manifest.read_text())
@@ -48,7 +48,7 @@ def main(lake: Path, job: str) -> int:
 
 
 def records_fault(frame: pd.DataFrame, manifest: dict, records: int) -> str | None:
-    """Return why microdata are not k-anonymous as they promise; None if they are."""
+    """Return why microdata do not have the stated k-anonymity; None if they have it."""
     if len(frame) != records:
         return f"{records} records expected, {len(frame)} published"
     if manifest["guarantee"]["k"] != K:
@@ -62,8 +62,8 @@ def records_fault(frame: pd.DataFrame, manifest: dict, records: int) -> str | No
 
 
 def table_fault(cells: pd.DataFrame, firms: pd.DataFrame) -> str | None:
-    """Return why a table is not additive or publishes a sensitive cell as it was; None if all is well."""
-    cells = cells.astype({"turnover": float})  # published as decimal numbers
+    """Return why a table is not additive or publishes a sensitive cell unchanged; None without a fault."""
+    cells = cells.astype({"turnover": float})  # amounts are published as decimal numbers
     levels = firms.assign(total=TOTAL)
     keys = [["total", "total"], ["section", "total"], ["section", "branch"]]
     original = []

@@ -64,7 +64,7 @@ dominance = { n = 1, k = 85 }
 path = "lake"
 evidence = "evidence"
 """
-#: Rounded counts of four variables: an integer program finishes them, and its optimum is not unique.
+#: Rounded counts of four variables: an integer program completes them, and its optimum is not unique.
 _ROUNDING = """[release]
 name = "counts"
 k = 3
@@ -159,7 +159,7 @@ class Job:
 
 
 def _call(lane: Lane, command: Sequence[str], folder: Path, key: Path, number: int) -> tuple[int, str, str]:
-    """Exit code, last line of standard output and last lines of standard error of one command."""
+    """Return exit code, last line of standard output and last lines of standard error of one command."""
     if command[0] == "-c" or command[0].endswith(".py"):
         words = [str(lane.interpreter), "-P", *command]
     else:

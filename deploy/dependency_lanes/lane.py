@@ -38,7 +38,7 @@ _FOREIGN = re.compile(r"(PYTHON(?!DONTWRITE)|PYSPARK|SPARK|NUMBA|MICROGUARD|VIRT
 
 
 class InstallationFailed(Exception):
-    """An interpreter is missing, or a package cannot be installed."""
+    """Error: an interpreter is missing, or a package cannot be installed."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class Lane:
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """Return the name as on the command line."""
         return f"{self.choice}-{self.python}"
 
     @property
     def interpreter(self) -> Path:
-        """Python of the environment."""
+        """Return the Python of the environment."""
         return self.folder / "venv" / "bin" / "python"
 
     def create_environment(self) -> None:
@@ -95,7 +95,7 @@ class Lane:
             _run([python, "-m", "venv", self.interpreter.parents[1]])
 
     def install(self, wheel: Path, source: Path) -> None:
-        """Install the wheel with the versions of this lane; nothing is done if it is installed already.
+        """Install the wheel with the versions of this lane; do nothing if it is already installed.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Lane:
         constraints = self.folder / "constraints.txt"
         constraints.write_text(self._constraints(project, source))
         stamp = self.folder / "installed"
-        # Connect of Spark 3.5 needs a gRPC that nothing else of the pinned versions works with.
+        # Connect of Spark 3.5 needs a version of gRPC that works with none of the other pinned versions.
         extras = "all" if self.choice.startswith("spark-3") or self.choice == "lowest" else "all,connect"
         others = OTHERS.get(self.choice, ())
         state = f"{_contents(wheel)}{constraints.read_text()}{extras}{others}"
@@ -260,7 +260,7 @@ def _succeeds(command: Sequence[str | Path]) -> bool:
 
 
 def _run(command: Sequence[str | Path]) -> str:
-    """Run a command; its standard output, or InstallationFailed with its last lines."""
+    """Run a command; return its standard output, or raise InstallationFailed with its last lines."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Write the page of the manual that compares lanes, from the results that they left in their folders."""
+"""Write the page of the manual that compares lanes, from the results in the folders of the lanes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def digest(values: Sequence[str]) -> str:
 
 
 def remember(folder: Path, version: str, installed: str, jobs: Mapping[str, JobResult]) -> None:
-    """Write the results of a lane into its folder; jobs that were not run now keep their last result."""
+    """Write the results of a lane into its folder; jobs that were not run keep their last result."""
     path = folder / RESULTS
     before: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
     stamp = {"version": version, "date": date.today().isoformat()}
@@ -68,7 +68,7 @@ def _row(result: JobResult) -> dict[str, Any]:
 
 
 def page(folder: Path, order: Sequence[str]) -> str:
-    """Return the page of all lanes that have results below a folder, with their jobs in an order."""
+    """Return the page of all lanes that have results below a folder, with their jobs in the given order."""
     found = {path.parent.name: json.loads(path.read_text()) for path in sorted(folder.glob(f"*/{RESULTS}"))}
     lanes = sorted(found, key=lambda lane: (lane.startswith("spark"), lane))
     names = [name for name in order if any(name in each["jobs"] for each in found.values())]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 SAME, NOT_COMPARED, REFUSED = "same", "-", "refused by name"
 SAME_ID = "same release id, other values"
-#: Begins the message about a command that was ended after too long a time.
+#: Start of the message about a command that was ended after its time limit.
 NOT_FINISHED = "not finished"
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """How one job of a lane ended.
+    """Result of one job of a lane.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ Results = Mapping[str, Mapping[str, JobResult]]
 
 
 def reference_lane(lanes: Sequence[str]) -> str:
-    """Return the lane that others are compared with: the first pinned one, else the first."""
+    """Return the lane that others are compared with: the first pinned lane, else the first lane."""
     return next((lane for lane in lanes if lane.startswith("pinned")), lanes[0])
 
 
@@ -68,7 +68,7 @@ def compare(result: JobResult | None, reference: JobResult | None) -> str:
 
 
 def table_of(results: Results) -> str:
-    """Return one line per lane and job: exit code, seconds, values; and below it each failure's message."""
+    """Return one line per lane and job: exit code, seconds and values; then the messages of failures."""
     reference = reference_lane(list(results))
     rows = [("lane", "job", "exit", "seconds", f"values compared with {reference}")]
     failures = []
@@ -90,7 +90,7 @@ def table_of(results: Results) -> str:
 
 
 def exit_code_of(results: Results) -> int:
-    """Return 1 if a job failed or one release id has two answers, else 0."""
+    """Return 1 if a job failed or one release id has two different values, else 0."""
     reference = results[reference_lane(list(results))]
     failed = any(
         result.exit_code or compare(result, reference.get(job)).startswith(SAME_ID)

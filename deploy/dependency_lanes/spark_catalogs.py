@@ -53,7 +53,7 @@ def catalog_in(spark: Any, kind: str, address: str, token: str) -> str | None:
         "rest": {"type": "rest", "uri": address, "token": token},
         "sql": {
             "type": "jdbc",
-            # otherwise its search for tables would keep SQLite locked for writers
+            # otherwise the table search of Spark would keep SQLite locked for writers
             "jdbc.init-catalog-tables": "false",
             "uri": address.replace("sqlite:///", "jdbc:sqlite:"),
             "warehouse": str(Path.cwd()),

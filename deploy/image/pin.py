@@ -41,7 +41,8 @@ def _reported(*what: str) -> Pins:
             f"sha256:{each['download_info']['archive_info']['hashes']['sha256']}"
         }
         for each in json.loads(done.stdout)["install"]
-        if "archive_info" in each["download_info"]  # excludes microguard, which is installed from a folder
+        if "archive_info"
+        in each["download_info"]  # microguard is excluded, because it is installed from a folder
     }
 
 

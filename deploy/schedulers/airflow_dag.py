@@ -22,7 +22,7 @@ PUBLIC_AREA = "/srv/lake/persons"
     schedule="30 1 * * *",
     start_date=datetime(2026, 1, 1),
     catchup=False,
-    max_active_runs=1,  # a second run would be refused because the first one holds the lock
+    max_active_runs=1,  # a second run would be refused, because the first run holds the lock
     tags=["microguard"],
 )
 def microguard_persons() -> None:
@@ -30,7 +30,7 @@ def microguard_persons() -> None:
 
     @task(retries=3, retry_delay=timedelta(minutes=5))
     def release() -> str:
-        """Publish a release and return its id; a killed run is retried, a refused one is not."""
+        """Publish a release and return its id; a killed run is retried, and a refused run is not."""
         result = protect(SPECIFICATION)
         if result.refused:
             raise AirflowFailException(result.reason)

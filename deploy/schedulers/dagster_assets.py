@@ -22,7 +22,7 @@ SPECIFICATION = "/srv/microguard/persons/release.toml"
 
 @asset(retry_policy=RetryPolicy(max_retries=3, delay=300))
 def persons() -> MaterializeResult:
-    """Publish a release; a killed run is retried, a refused one is not."""
+    """Publish a release; a killed run is retried, and a refused run is not."""
     result = protect(SPECIFICATION)
     if result.exit_code:
         raise Failure(result.reason, allow_retries=not result.refused)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Exit codes after which a retry fails again, so that a person has to act.
+#: Exit codes after which a retry would fail again, so that a person must act.
 REFUSED = {2: "specification refused", 3: "input rejected", 4: "gate refused", 5: "protection failed"}
 COMMAND = ("microguard",)
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run.
+    """Result of a run.
 
     Attributes
     ----------
@@ -35,12 +35,12 @@ class RunResult:
 
     @property
     def refused(self) -> bool:
-        """Whether a retry would fail again."""
+        """Return whether a retry would fail again."""
         return self.exit_code in REFUSED
 
     @property
     def reason(self) -> str:
-        """Reason for the exit code, in a sentence that may be logged."""
+        """Return the reason for the exit code, in a sentence that may be logged."""
         return str(self.outcome.get("reason", f"microguard ended with exit code {self.exit_code}."))
 
 

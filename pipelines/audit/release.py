@@ -149,7 +149,7 @@ def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | Non
             each.key.column.replace("_", " ") for each in unmet(guarantee.private_requirements(), count)
         ]
         detail = (
-            f"counted next to the original cells: {', '.join(failed) or 'every sensitive cell is protected'}"
+            f"compared with the original cells: {', '.join(failed) or 'every sensitive cell is protected'}"
         )
         kept.append(Finding("sensitive cells", not failed, detail))
     return kept

@@ -133,7 +133,7 @@ def _by_name(each: Guess) -> tuple[bool, int]:
 def _why_unit(each: Guess, kind: str, records: int) -> str:
     assert each.column is not None
     if kind == "panel":
-        return 'a key whose values occur once a period: k counts it with method.unit = "unit"'
+        return 'a key whose values occur once per period: with method.unit = "unit", k counts its values'
     if each.column.distinct >= NEARLY_UNIQUE * records and each.column.ties:
         return (
             f"{each.why}; {each.column.ties:,} record(s) repeat a value: remove duplicates, or "

@@ -90,9 +90,10 @@ def refuse_withheld(codes: Iterable[str], name: str) -> None:
     listed = ", ".join(sorted(codes))
     if listed:
         raise InputRejected(
-            f"The column {name}: expected codes that say nothing about confidentiality, found {listed}, by "
-            "which cells with a value may be confidential. Add a column CONF_STATUS with F for cells that "
-            "are free and C for confidential ones, and draft that file; or leave the codes out if no cell is."
+            f"The column {name}: expected codes without a meaning for confidentiality, found {listed}; "
+            "cells with these codes may be confidential although they have a value. Add a column "
+            "CONF_STATUS with F for cells that are free and C for confidential ones, and draft that file; "
+            "or omit the codes if no cell is confidential."
         )
 
 

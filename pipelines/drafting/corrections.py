@@ -91,7 +91,11 @@ def without_coarser_levels(
         and not is_numbering(fine.column, numbers.get(fine.column.label, np.array([])))
         and _is_level_of(coarse, fine, codes)
     }
-    alternative = Alternative("quasi_identifier", "nominal", "to protect it by itself, although both differ")
+    alternative = Alternative(
+        "quasi_identifier",
+        "nominal",
+        "to protect it separately, although both may then contradict each other",
+    )
     return [
         replace(
             each,
@@ -176,7 +180,7 @@ def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
     )
     counted = counted_unit(guesses, profile)
     return [
-        replace(each, role="quasi_identifier", kind="nominal", why="a region too small for k")
+        replace(each, role="quasi_identifier", kind="nominal", why="a region with fewer than k records")
         if each.role == "region"
         and each.column is not None
         and profile.classes([each.column], K, accepted, counted)[3] < K

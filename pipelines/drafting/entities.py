@@ -90,7 +90,7 @@ def _entity(
         return Entity(column, kind, frozenset(shared), f"{why}, {size:.1f} records each")
 
     if _once_a_period(column, periods, profile):
-        return is_("panel", "a key whose values occur once a period")
+        return is_("panel", "a key whose values occur once per period")
     if column.named("household"):
         return is_("household", "a household by name")
     if column.named("entity"):
@@ -100,7 +100,7 @@ def _entity(
         return None
     differ = any(by_label[label].named("visible", "line") for label in varying)
     if evidence and differ and size <= MAX_HOUSEHOLD:
-        return is_("household", f"its records share {len(evidence)} column(s) and differ in person's ones")
+        return is_("household", f"its records share {len(evidence)} column(s) and differ in those of persons")
     if evidence and size > MAX_HOUSEHOLD:
         return is_("cluster", f"its records share {len(evidence)} column(s)")
     return is_("repeated", "a key whose values repeat")

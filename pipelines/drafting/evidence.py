@@ -208,7 +208,7 @@ RULES = (
     Rule("amount", 4, lambda f: f.numeric and not f.whole, "numbers with decimals"),
     Rule("amount", 9, lambda f: f.padded and f.listed, "numbers with leading zeros"),
     Rule("amount", 9, lambda f: f.padded and f.named("income", "age") and not f.named("code", "key"),
-         "numbers with leading zeros, an amount by name"),
+         "numbers with leading zeros; the name is that of an amount"),
     Rule("key", 12, lambda f: f.named("key") and f.unique and f.column.is_key_type, "a key by name"),
     Rule("key", 8, lambda f: f.serial, "a serial number: evenly spread whole numbers"),
     Rule("key", 6, lambda f: f.registration and not _amount(f), "a registration number"),

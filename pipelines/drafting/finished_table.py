@@ -350,7 +350,7 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     if counts:
         yield 'kind = "frequency"    # counts of units'
     if counts and table.status is not None:
-        yield 'method = "suppression"    # other methods of counts protect no single cells'
+        yield 'method = "suppression"    # other methods for counts do not protect single cells'
     yield f"tables = [[{', '.join(map(quoted, table.totals))}]]"
     yield f"total = {quoted(first := next(iter(table.totals.values())))}"
     others = {name: mark for name, mark in table.totals.items() if mark != first}
@@ -372,12 +372,12 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
         yield "# A rule is missing: name a column in contributors, largest, lower_protection or status."
     for name in table.open_dimensions:
         if not table.named_parents[name]:
-            yield f"# Codes of {quoted(name)} do not add up to the total: say which are parts of which, so:"
+            yield f"# Codes of {quoted(name)} do not add up to the total. State the parents, for example:"
             yield f'# parents = {{ {toml_key(name)} = {{ PART = "WHOLE" }} }}'
     why = "by the sums of the cells"
     for name, parents in (table.parents | table.named_parents).items():
         if name in table.named_parents:
-            why = "as the source names them; the sums of the cells do not show them"
+            why = "named by the source; the sums of the cells do not show them"
         if parents:
             yield from ("", f"[table.parents.{toml_key(name)}]    # {why}")
             yield from (f"{toml_key(code)} = {quoted(above)}" for code, above in parents.items())

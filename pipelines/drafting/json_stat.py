@@ -85,7 +85,8 @@ def draft_of_cells(named: str, cells: str) -> str:
     table = read_json_stat(Path(named))
     if table is None:
         raise InputRejected(
-            f"--cells: expected a JSON-stat table as input, found {named}, which is none. Leave --cells out."
+            f"--cells: expected a JSON-stat table as input, found {named}, which is no JSON-stat table. "
+            "Omit --cells."
         )
     table.write(Path(cells))
     refuse_unsaid(table.statuses, f"{STATUS} of {Path(cells).name}")

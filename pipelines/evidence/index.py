@@ -27,7 +27,7 @@ STATES = {
     "withdrawing": "being withdrawn",
     "withdrawn": "withdrawn",
     "abandoned": "not published",
-    "waiting": "waits for approval",
+    "waiting": "pending approval",
     "rejected": "rejected",
 }
 #: State in words of a release that is not in the ledger, by its verdicts.

@@ -32,7 +32,7 @@ def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
             axes.set_xscale("log")
             plain_log(axes.xaxis)
         plain_log(above.yaxis)
-        return svg_of(drawn, "relative change of cells by their size, and how many are sensitive")
+        return svg_of(drawn, "relative change of cells by their size, and number of sensitive cells")
 
 
 def attacker_plot(widths: Sequence[float]) -> str:
@@ -45,13 +45,13 @@ def attacker_plot(widths: Sequence[float]) -> str:
         axes.step(ordered, 100 * share, where="post", color=AFTER, label="after")
         axes.axvline(0, color=BEFORE, linewidth=3, label="before: the value itself")
         axes.axvline(1, color=ACCENT, linewidth=1, label="protection level")
-        axes.set_xlabel("interval left to an attacker, in protection levels")
+        axes.set_xlabel("interval of an attacker, in protection levels")
         axes.set_ylabel("sensitive cells, percent")
         axes.set_xscale("symlog", linthresh=1)
         axes.set_xlim(left=-0.05)
         plain_log(axes.xaxis)
         legend_above(drawn, axes)
-        return svg_of(drawn, "share of sensitive cells by the interval that an attacker is left with")
+        return svg_of(drawn, "share of sensitive cells by the interval of an attacker")
 
 
 def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:

@@ -84,7 +84,7 @@ class KAnonymity(Guarantee[RecordFiles]):
         if self.missing == ANY_VALUE:
             return (
                 f"Every combination of values of the quasi-identifiers{region} that a record shows is shown "
-                f"by at least k = {self.k} records; a missing value may be any value."
+                f"by at least k = {self.k} records; a missing value matches any value."
             )
         return (
             f"Every combination of the quasi-identifiers{region} is shared by at least k = {self.k} "

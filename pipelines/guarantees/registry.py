@@ -124,7 +124,7 @@ def record_guarantees(manifest: Mapping[str, Any]) -> tuple[Guarantee[RecordFile
     anonymous, diverse = KAnonymity.from_manifest(manifest), LDiversity.from_manifest(manifest)
     fault = next(_empty_statements(anonymous, manifest), None)
     if fault is not None:
-        raise UnknownGuarantee(f"the manifest states a k-anonymity that promises nothing: {fault}")
+        raise UnknownGuarantee(f"the manifest states a k-anonymity without effect: {fault}")
     return (anonymous, *(() if diverse is None else (diverse,)))
 
 

@@ -33,7 +33,7 @@ _FORMATS = (
     (b"FEA1", "an Arrow (Feather) file", _OF_ARROW),
     (b"ORC", "an ORC file", _EXPORT.format("Spark or Hive, or by pandas.read_orc")),
     (b"Obj\x01", "an Avro file", _EXPORT.format("Spark")),
-    (b"%PDF", "a PDF document", "Ask for the records as CSV or Parquet"),
+    (b"%PDF", "a PDF document", "Request the records as CSV or Parquet"),
     (b"SQLite format 3", "an SQLite database", _EXPORT.format("SQLite (.mode csv)")),
 )  # fmt: skip
 """First bytes of files of other programs, with the name of the format and the remedy."""
@@ -63,7 +63,7 @@ def foreign_format(file: Path) -> tuple[str, str] | None:
             return what, remedy
     if re.match(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*[\[{])', begin):
         return "a JSON file", (
-            "Export the records as CSV or Parquet. Of a JSON-stat table, `microguard draft FILE --cells "
+            "Export the records as CSV or Parquet. For a JSON-stat table, `microguard draft FILE --cells "
             "cells.csv` writes the cells as CSV"
         )
     if re.match(rb"(?:\xef\xbb\xbf)?\s*<(?:\?xml|!doctype|html)", begin, re.IGNORECASE):

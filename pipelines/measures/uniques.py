@@ -20,7 +20,7 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement, 
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
-    'protect the column (a weight, too, with role = "quasi_identifier" and kind = "numeric"), leave it out, '
+    'protect the column (also a weight, with role = "quasi_identifier" and kind = "numeric"), leave it out, '
     "raise the limit, or have a steward accept it by name in quality.accept"
 )
 NUMBER = (

@@ -15,7 +15,7 @@ COUNTS_ZEROS = (
     "Cells of 0 are not listed, whether nobody was there or a small count was published as 0.",
 )
 #: Statement for counts whose published zeros are true zeros, because small counts are suppressed.
-TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero is a true one."
+TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero is exact."
 
 
 def absent_cells(specification: Specification, table: Table) -> str:

@@ -195,7 +195,7 @@ class CellTables(TableProduct[CellComparison]):
             return standing_cells(cells, self.table, before if self.suppression else [])
         except StandingValueFails as error:
             raise GateRefused(
-                f"A table of this source was published before, and this one would contradict it: {error}. "
+                f"A table of this source was published before, and this table would contradict it: {error}. "
                 "Nothing was published."
             ) from error
 

@@ -68,7 +68,7 @@ def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -
     if percent is not None and percent > table.capacity and not given:
         ways.append(f"set table.capacity to {percent} or more")
     if "capacities" not in table.relax:
-        ways.append('let microguard widen capacities (table.relax = ["capacities"])')
+        ways.append('allow microguard to widen capacities (table.relax = ["capacities"])')
     if table.fixed_margins:
         ways.append("free the margins (table.fixed_margins = false)")
     ways.append("lower the levels of the sensitive cells, or merge their categories")

@@ -192,7 +192,7 @@ def examined_at_most(table: Table, cells: int) -> int:
 def contradicts(error: StandingValueFails) -> GateRefused:
     """Return the refusal of a table that would contradict a published one."""
     return GateRefused(
-        f"A table of this source was published before, and this one would contradict it: {error}. Nothing "
+        f"A table of this source was published before, and this table would contradict it: {error}. Nothing "
         "was published."
     )
 

@@ -70,11 +70,11 @@ class ReleasesView:
                     text("p", result.text, "fault")
             for row in waiting.content.get("pending", []) if waiting is not None else []:
                 with box("section", aria_label=f"release {row['release_id']} waits"):
-                    text("h3", f"Waits for approval since {row['since']}")
+                    text("h3", f"Pending approval since {row['since']}")
                     page_link(workbench, row["release_id"])
                     decide(workbench, row["evidence"], row["release_id"], self._look_up)
             if waiting is not None and not waiting.exit_code and not waiting.content.get("pending"):
-                text("p", "No release waits for approval.")
+                text("p", "No release is pending approval.")
         if history is not None and not history.exit_code:
             with self._history:
                 self._show_history(history.content.get("releases", []))

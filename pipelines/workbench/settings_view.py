@@ -13,7 +13,7 @@ NUMBERS = {
     "k": (("release", "k"), "k: records that share a combination"),
     "min_diversity": (("method", "min_diversity"), "values of a sensitive variable in each class"),
 }
-APPROVAL = {"none": "published once it is verified", "required": "waits until somebody approves it"}
+APPROVAL = {"none": "published once it is verified", "required": "is pending until a person approves it"}
 
 
 class SettingsView:

@@ -253,7 +253,7 @@ class TableView:
         ):  # the specification was changed after the comparison
             return
         with self._methods:
-            text("h3", "The methods side by side")
+            text("h3", "Comparison of the methods")
             heads = ["method", *SHARES.values(), *COUNTS.values()]
             shown = [
                 [

@@ -99,7 +99,7 @@ def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
     """
     with_whom = f" (with {', '.join(collisions)})" if collisions else ""
     remedy = (
-        f"all releases of this source together expose them{with_whom}: publish another period, or set "
+        f"all releases of this source together expose these units{with_whom}: publish another period, or set "
         'publish.successive to "accept" if a steward has decided that all of them may be published'
     )
     for name in JOINT:

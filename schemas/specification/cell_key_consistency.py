@@ -71,7 +71,7 @@ def _records(spec: Specification, table: Table) -> Iterator[Fault]:
         )
         yield fault(("table", "weighted"), True, allowed)
     if table.source != "microdata":
-        yield fault(("table", "source"), table.source, '"microdata", as keys belong to records')
+        yield fault(("table", "source"), table.source, '"microdata", because keys belong to records')
     elif spec.unit is None:
         yield fault(
             ("table", "method"), table.method, "a variable of role unit, from which keys are computed"

@@ -121,7 +121,7 @@ def _kinds(spec: Specification) -> Iterator[Fault]:
     for name, variable in spec.variables.items():
         key: Path = ("variables", name, "kind")
         if variable.role == "quasi_identifier" and variable.kind is None:
-            yield fault(key, NOTHING, ", ".join(KINDS) + "; a quasi-identifier must say which")
+            yield fault(key, NOTHING, ", ".join(KINDS) + "; required for a quasi-identifier")
         elif variable.role in NOMINAL_ONLY and variable.kind == "numeric":
             yield fault(
                 key, "numeric", (f"nominal, or no kind, because the values of role {variable.role} are names")

@@ -40,7 +40,7 @@ def _catalog(spec: Specification) -> Iterator[Fault]:
         allowed = f'the table in the catalogue, such as "statistics.{spec.release.name}"'
         yield fault(("publish", "table"), NOTHING, allowed)
     if spec.publish.format != "iceberg":
-        yield fault(("publish", "format"), spec.publish.format, "iceberg, where publish.catalog is given")
+        yield fault(("publish", "format"), spec.publish.format, "iceberg, because publish.catalog is given")
     if spec.table is not None:
         yield fault(
             ("publish", "catalog"), catalog, "not applicable to a protected table, which has no records"
@@ -87,4 +87,6 @@ def _partition(spec: Specification, name: str) -> Iterator[Fault]:
         allowed = (
             f"not applicable if publish.format is {spec.publish.format}, whose table has files of its own"
         )
+    if spec.publish.format != "parquet":
+        allowed = f"no such key if publish.format is {spec.publish.format}, whose table has its own files"
         yield fault(key, name, allowed)

@@ -69,7 +69,9 @@ _KINDS = {
                 "have no classes with fixed members",
                 why_not={"swapping": _SWAPPED},
             ),
-            _Need("method", "algorithm", ("auto",), "nominal variables are protected by cluster", True),
+            _Need(
+                "method", "algorithm", ("auto",), "nominal variables are protected by microaggregation", True
+            ),
             _Need("method", "representative", ("auto", "mode", "medoid"), "its classes are clusters", True),
         ),
     ),

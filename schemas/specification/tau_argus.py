@@ -211,7 +211,7 @@ def fields_of(path: Path, encoding: str) -> tuple[dict[str, str], list[Field]]:
         elif fields and keyword in DETAILS:
             fields[-1].details[keyword] = first
         else:
-            raise refused(path, f"has {keyword} in line {number}, which is no keyword of a table's metadata")
+            raise refused(path, f"has {keyword} in line {number}, which is no keyword of table metadata")
     nothing = [each.name for each in fields if not each.key]
     if nothing or not fields:
         raise refused(path, f"does not state the content of {', '.join(nothing) or 'the fields'}")

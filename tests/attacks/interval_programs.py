@@ -1,7 +1,7 @@
 """Linear programs of attackers over the cells of published files, by HiGHS and without code of microguard.
 
-A program is solved again and again from the last basis. Deviations are in units of the level of the attacked
-cell, so that tolerances are as well.
+A program is solved repeatedly from the last basis. Deviations are in units of the level of the attacked cell,
+so that tolerances are relative to the level.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-_FAR = 1e6  # levels beyond which a deviation is cut off
+_FAR = 1e6  # a deviation is truncated at this number of levels
 
 
 class IntervalPrograms:
@@ -84,7 +84,7 @@ def _limit(solver: highspy.Highs, low: np.ndarray, high: np.ndarray) -> None:
 
 
 def _run(solver: highspy.Highs) -> highspy.HighsModelStatus:
-    """Solve from the last basis, and once more without it if that gives no answer."""
+    """Solve from the last basis, and again from scratch if this gives no answer."""
     ended = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
     solver.run()
     if solver.getModelStatus() not in ended:

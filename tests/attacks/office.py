@@ -1,7 +1,8 @@
-"""A statistical office in memory: it tabulates, protects and publishes as `microguard adjust`, without Spark.
+"""Simulate a statistical office in memory: it tabulates, protects and publishes like `microguard adjust`,
+without Spark.
 
-The office remembers the cells that it published, as the ledger does. An attack program sees what `publish`
-returns as ``published``, and of ``true`` only what its attacker is assumed to know.
+The office stores the published cells, as the ledger does. An attack program uses the ``published`` values
+that `publish` returns, and only those ``true`` values that its attacker is assumed to know.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ ROLES: dict[str, dict[str, Any]] = {
 
 
 def business_survey() -> pd.DataFrame:
-    """Return the records of the business survey with a number for each firm; skip where they are absent."""
+    """Return the records of the business survey with a number for each firm; skip the test if they are
+    absent.
+    """
     frame = pd.read_csv(reference_file("business_survey.csv"), dtype={"a88": str})
     return frame.assign(firm=np.arange(len(frame)))
 
@@ -45,7 +48,7 @@ def business_survey() -> pd.DataFrame:
 def specification(
     frame: pd.DataFrame, table: dict[str, Any], *, units: bool = True, **release: Any
 ) -> Specification:
-    """Return the specification of a table of some records; `units` says whether it has a unit variable."""
+    """Return the specification of a table of some records; `units` states whether it has a unit variable."""
     columns = [name for name in frame if units or name != "firm"]
     return build_specification(
         {
@@ -60,7 +63,7 @@ def specification(
 
 
 class Office:
-    """An office with a key and a ledger of published cells."""
+    """Office with a key and a ledger of published cells."""
 
     def __init__(self, key: int | bytes) -> None:
         self.key = key if isinstance(key, bytes) else hashlib.sha256(b"office %d" % key).digest()
@@ -106,7 +109,7 @@ def _shown(cells: Cells, problem: TableProblem, units: np.ndarray, table: Table)
 
 
 def cells_of(frame: pd.DataFrame, chosen: Specification) -> Cells:
-    """Return the cells of some records, as `cells_of_microdata` has Spark count them."""
+    """Return the cells of some records as `cells_of_microdata` counts them with Spark."""
     table = chosen.table
     assert table is not None
     columns, scale = list(table.columns), 10.0**table.digits

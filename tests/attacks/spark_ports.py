@@ -1,8 +1,8 @@
 """Attack on Spark's ports by another user of the machine, who has no secret of the session.
 
-The attacker scans loopback ports and speaks Spark's wire protocol (Spark, `common/network-common`): a frame
-is its length (8 bytes, itself included), a type (1 byte) and a body. A request of an RPC has an id (8 bytes)
-and the length of its payload (4 bytes).
+The attacker scans loopback ports and uses Spark's wire protocol (Spark, `common/network-common`). A frame is
+its length (8 bytes, including itself), a type (1 byte) and a body. An RPC request has an id (8 bytes) and the
+length of its payload (4 bytes).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLANTED = "stranger.Planted"
 
 
 def fetched_block(port: int, block: str, executor: str = "driver") -> bytes:
-    """Return the bytes of a block that the block port serves to a stranger; empty if it refuses."""
+    """Return the bytes of a block that the block port serves to an unauthenticated client, if any."""
     wanted = struct.pack(">B", _OPEN_BLOCKS) + _text("stranger") + _text(executor)
     wanted += struct.pack(">i", 1) + _text(block)
     with socket.create_connection(("127.0.0.1", port), SECONDS) as line:
@@ -33,7 +33,7 @@ def fetched_block(port: int, block: str, executor: str = "driver") -> bytes:
 
 
 def deserialises(port: int) -> bool:
-    """Return whether the RPC port reads a Java object that a stranger sends."""
+    """Return whether the RPC port reads a Java object from an unauthenticated client."""
     # the message has no address of sender and receiver
     message = b"\0\0" + _utf("nobody") + _java_object(PLANTED)
     with socket.create_connection(("127.0.0.1", port), SECONDS) as line:
@@ -50,7 +50,7 @@ def _frame(kind: int, header: bytes, payload: bytes = b"") -> bytes:
 
 
 def _answer(line: socket.socket, request: bytes) -> tuple[int, bytes]:
-    """Type and body of the answer; (-1, nothing) if the connection is closed or silent."""
+    """Return type and body of the answer; (-1, empty) if the connection is closed or silent."""
     try:
         line.sendall(request)
         length, kind = struct.unpack(">qB", _read(line, 9))
@@ -78,6 +78,6 @@ def _utf(text: str) -> bytes:
 
 
 def _java_object(name: str) -> bytes:
-    """A serialised Java object of a class without fields (Java Object Serialization Specification, 6)."""
+    """Serialise an object of a class without fields (Java Object Serialization Specification, 6)."""
     described = b"\x72" + _utf(name) + struct.pack(">qBh", 1, 2, 0) + b"\x78\x70"
     return b"\xac\xed\x00\x05\x73" + described

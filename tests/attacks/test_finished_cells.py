@@ -1,8 +1,8 @@
-"""Attack on finished cells next to microdata of the same records.
+"""Attack on finished cells combined with microdata of the same records.
 
-The table moves the totals of few municipalities; microdata of the same records, published under another name,
-keep the totals of their regions exactly. Whoever has both has the values that the table protects. The
-control has fingerprints without amounts, as for cells that nobody compares.
+The table adjusts the totals of few municipalities. Microdata of the same records, published under another
+name, preserve the totals of their regions exactly. An attacker with both has the values that the table
+protects. The control has fingerprints without amounts, as for cells that are never compared.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def firms(seed: int, municipalities: int = 42) -> pd.DataFrame:
 
 
 def cells(frame: pd.DataFrame, unit: float = 1, *, weighted: bool = False) -> pd.DataFrame:
-    """Return the finished table of activity by municipality in a unit, margins included."""
+    """Return the finished table of activity by municipality in a unit of measurement, including margins."""
     amounts = frame.assign(value=frame["turnover"] / unit * (frame["weight"] if weighted else 1))
     parts = [amounts]
     for columns in (["activity"], ["region"], CODES):
@@ -58,7 +58,7 @@ def cells(frame: pd.DataFrame, unit: float = 1, *, weighted: bool = False) -> pd
 
 
 def _by_code(frame: pd.DataFrame, columns: list[str], amounts: list[str]) -> AmountFingerprint:
-    """Return the fingerprint of totals, counted here by pandas."""
+    """Return the fingerprint of totals, computed here by pandas."""
     measures, codes, totals = [], [], []
     for i, name in enumerate(columns):
         for j, amount in enumerate(amounts):
@@ -101,7 +101,7 @@ def releases(frame: pd.DataFrame, table: pd.DataFrame) -> dict[str, SourceFinger
     ids=["cells", "in thousands", "weighted"],
 )
 def test_finished_cells_and_microdata_of_the_same_records_are_refused_in_either_order(tmp_path, table, order):
-    """The control keeps no fingerprint of cells and no amounts of records: neither is refused."""
+    """The control has no fingerprint of cells and no amounts of records: neither publication is refused."""
     known = releases(firms(1), table)
     weak = {"records": replace(known["records"], amounts=None), "table": None}
     for number, fingerprints in enumerate((known, weak)):
@@ -116,7 +116,7 @@ def test_finished_cells_and_microdata_of_the_same_records_are_refused_in_either_
         refuse_conflicts(replace(entry, successive="accept"), agency.areas("other"))
 
 
-def test_cells_of_a_part_of_the_municipalities_are_known_and_those_of_other_firms_are_not():
+def test_cells_of_a_part_of_the_municipalities_match_and_cells_of_other_firms_do_not():
     frame = firms(1)
     some = cells(frame[frame["region"] < "M005"])
     assert share_amounts(of_cells(some), of_records(frame))
@@ -127,24 +127,24 @@ def test_cells_of_a_part_of_the_municipalities_are_known_and_those_of_other_firm
 
 
 @pytest.mark.long
-def test_no_two_of_two_hundred_unrelated_sources_share_amounts():
+def test_two_hundred_unrelated_sources_share_no_amounts():
     sources = [of_records(firms(seed)) for seed in range(200)]
     assert not any(share_amounts(sources[i], sources[i + 1]) for i in range(199))
 
 
-def test_spark_and_pandas_agree_on_the_common_amounts_of_records_and_cells(spark):
+def test_spark_and_pandas_compute_equal_common_amounts_of_records_and_cells(spark):
     frame, table = firms(3), cells(firms(3))
     chosen = Table(source="cells", value="value", tables=(tuple(CODES),))
     salts, every = salts_of(KEY), dict.fromkeys(CODES, 2**63 - 1)
     records = totals_of_records(spark.createDataFrame(frame), every, ["turnover"], "weight")
     finished = totals_of_cells(spark.createDataFrame(table), chosen)
-    assert len(finished[0]) == 6 + 42 + 2  # each margin, with the grand total
+    assert len(finished[0]) == 6 + 42 + 2  # the margins include the grand total
     assert share_amounts(amount_fingerprint(*finished, salts), amount_fingerprint(*records, salts))
     other = totals_of_records(spark.createDataFrame(firms(4)), every, ["turnover"], "weight")
     assert not share_amounts(amount_fingerprint(*finished, salts), amount_fingerprint(*other, salts))
 
 
-def test_a_fingerprint_with_amounts_is_read_as_it_was_written(tmp_path):
+def test_fingerprint_with_amounts_is_read_back_unchanged(tmp_path):
     for name, fingerprint in releases(firms(1), cells(firms(1))).items():
         fingerprint.write(tmp_path / name)
         read = SourceFingerprint.read(tmp_path / name)
@@ -156,9 +156,7 @@ def test_a_fingerprint_with_amounts_is_read_as_it_was_written(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("records_first", [True, False], ids=["records first", "cells first"])
-def test_a_run_on_finished_cells_and_one_on_their_records_do_not_both_publish(
-    spark, adjusted, tmp_path, records_first
-):
+def test_finished_cells_and_their_records_are_not_both_published(spark, adjusted, tmp_path, records_first):
     frame = firms(1, 6)
     (tmp_path / "data").mkdir()
     frame.to_parquet(tmp_path / "data" / "firms.parquet", index=False)

@@ -23,13 +23,13 @@ CONTRIBUTOR = ATTACKERS.index("contributor")
 
 
 def drawn(found, of, period="2026"):
-    """Return an exposure in which `found` of `of` cells have the same factor as in the period before."""
+    """Return an exposure in which `found` of `of` cells have the same factor as in the previous period."""
     rates = {f"turnover in {period}": {"draws": (found, of)}}
     return AreaExposure(shared_draws=found, comparable_draws=of, rates=rates)
 
 
 @pytest.mark.parametrize("number", [0, 1, 20, 300])
-def test_chance_limit_is_that_of_the_binomial_distribution(number):
+def test_chance_limit_equals_that_of_the_binomial_distribution(number):
     for chance in (0.02, 0.1):
         terms = [comb(number, i) * chance**i * (1 - chance) ** (number - i) for i in range(number + 1)]
         limit = chance_limit(number, chance)
@@ -38,14 +38,14 @@ def test_chance_limit_is_that_of_the_binomial_distribution(number):
 
 
 @pytest.mark.parametrize("number", [10_000, 50_000, 1_000_000])
-def test_chance_limit_of_many_secrets_is_not_all_of_them(number):
-    """The chance of no success of so many trials is below the smallest floating-point number."""
+def test_chance_limit_of_many_secrets_is_below_their_number(number):
+    """The probability of no success in so many trials is below the smallest floating-point number."""
     for chance in (0.02, 0.1):
         assert chance * number < chance_limit(number, chance) < 1.25 * chance * number
     assert not drawn(number, number).safe
 
 
-def test_shared_factors_of_one_period_are_reported_next_to_periods_without():
+def test_shared_factors_of_one_period_are_reported_if_other_periods_share_none():
     month = drawn(50, 50, "2026-12")
     for exposure in (drawn(500, 5000) + month, drawn(0, 5000) + month):
         assert exposure.shared_draws <= chance_limit(exposure.comparable_draws, 0.1)
@@ -54,7 +54,7 @@ def test_shared_factors_of_one_period_are_reported_next_to_periods_without():
 
 
 def five_tables(folder, *, reused):
-    """Publish five tables of 40 separate firms in two periods; one repeats its factors if `reused`."""
+    """Publish five tables of 40 separate firms in two periods; one table repeats its factors if `reused`."""
     random = np.random.default_rng(7)
     codes = [f"{i:02d}" for i in range(40)]
     releases = []
@@ -73,7 +73,7 @@ def five_tables(folder, *, reused):
     return releases
 
 
-def test_a_table_that_repeats_its_factors_is_reported_among_other_tables(tmp_path):
+def test_table_that_repeats_its_factors_is_reported_among_other_tables(tmp_path):
     found = audit(five_tables(tmp_path / "leak", reused=True))
     assert found.comparable_draws == 200
     assert found.shared_draws >= 40
@@ -106,17 +106,17 @@ def test_classes_of_three_units_are_examined_with_a_list_of_200_values():
     total = values[[3, 90, 199]].sum()
     one = replace(system_of([[1.0]], [total], [total]), units=np.array([3]), values=values)
     assert learnt(replace(one, row_release=np.array([MIXED]))).known[ATTACKERS.index("list")] == 1
-    assert learnt(one).known[ATTACKERS.index("list")] == 0  # one release alone discloses it
+    assert learnt(one).known[ATTACKERS.index("list")] == 0  # a single release discloses the value
 
 
 @pytest.mark.parametrize(("release", "victims"), [(0, 0), (MIXED, 2)])
-def test_the_sum_of_two_units_is_allowed_only_if_one_release_states_it(release, victims):
+def test_sum_of_two_units_is_allowed_only_if_one_release_states_it(release, victims):
     system = replace(system_of([[1, 1, 0]], [9], [9]), row_release=np.array([release]))
     assert learnt(system).known[CONTRIBUTOR] == victims
 
 
 def revision(folder, *, revised):
-    """Suppress a and b of three cells, then a and c, after a unit of c was perhaps revised."""
+    """Suppress a and b of three cells, then a and c; a unit of c may be revised between the tables."""
     firms = pd.DataFrame(
         {
             "unit": range(12),
@@ -137,14 +137,14 @@ def revision(folder, *, revised):
 
 
 @pytest.mark.parametrize("revised", [False, True])
-def test_a_revised_total_hides_no_cell_that_follows_from_the_first_release(revised, tmp_path):
+def test_revised_total_does_not_hide_a_cell_that_follows_from_the_first_release(revised, tmp_path):
     found = audit(revision(tmp_path, revised=revised))
     assert found.known["outsider"] == 1
     assert found.revised == (2 if revised else 0)
 
 
-def test_statements_of_one_unknown_that_contradict_each_other_are_no_value():
-    """Both ends are known, but cross: the middle is the value of no release."""
+def test_contradictory_statements_about_one_unknown_give_no_value():
+    """Both bounds are known, and the lower one exceeds the upper: no release states their middle."""
     one = system_of([[1, 1]], [9], [9])
     columns = {"said": [0, 0], "said_low": [4.0, 6.0], "said_high": [4.0, 6.0], "said_gap": [0.0, 0.0],
                "said_shown": [4.0, 6.0], "said_secret": [False, False], "said_release": [1, 2]}  # fmt: skip
@@ -154,14 +154,14 @@ def test_statements_of_one_unknown_that_contradict_each_other_are_no_value():
 
 
 def sum_of(system):
-    """Return what attackers learn in all components of a system."""
+    """Return the disclosures to attackers in all components of a system."""
     from microguard.pipelines.audit.joint.components import components
 
     return sum((learnt(each.system) for each in components(system)), attackers.Learnt())
 
 
 def moved(folder, name, cells, columns, hit, change):
-    """Publish a sensitive cell with a change, all others as they are."""
+    """Publish a sensitive cell with a change, and all other cells unchanged."""
     level = 0.2 * cells["original"]
     shown = cells["original"] + change * hit
     cells = cells.assign(published=shown, sensitive=hit, lower_protection=level, upper_protection=level)
@@ -169,7 +169,7 @@ def moved(folder, name, cells, columns, hit, change):
 
 
 @pytest.mark.parametrize("kind", ["other codes", "the same value", "other firms"])
-def test_two_values_of_one_cell_are_counted_under_other_codes_but_not_across_firms(kind, tmp_path):
+def test_two_values_of_one_cell_are_counted_under_other_codes_and_not_across_firms(kind, tmp_path):
     firms = firms_of(3)
     one = all_cells(firms.assign(branch=np.where(firms.index < 2, "x", "y")), ["branch"], "turnover")
     part = firms.drop(index=0) if kind == "other firms" else firms
@@ -190,7 +190,7 @@ def test_two_values_of_one_cell_are_counted_under_other_codes_but_not_across_fir
 
 
 @pytest.mark.parametrize("lost", ["units", "largest"])
-def test_a_table_with_incomplete_evidence_is_not_reported_as_examined(lost, tmp_path):
+def test_table_with_incomplete_evidence_is_not_reported_as_examined(lost, tmp_path):
     firms = firms_of(1)
     names = ["branch", "region"]
     cells = published(all_cells(firms, names, "turnover"))
@@ -206,15 +206,15 @@ def test_a_table_with_incomplete_evidence_is_not_reported_as_examined(lost, tmp_
     assert found.verdict == "amber"
 
 
-def test_measures_that_are_too_many_to_be_compared_are_counted(tmp_path, monkeypatch):
+def test_audit_counts_measures_that_are_too_many_to_compare(tmp_path, monkeypatch):
     releases = LEAKS["related_measures"](tmp_path, 0, True)
     assert audit(releases).not_related == 0
     monkeypatch.setattr(measures, "MOST_COMPARED", 2)
     assert audit(releases).not_related == 1
 
 
-def test_secrets_that_a_relation_does_not_link_do_not_raise_its_limit():
-    """Six cells are bounded by cells of another measure; 200 others are of the first measure alone."""
+def test_secrets_without_a_relation_do_not_raise_the_limit_of_the_relation():
+    """Cells of another measure bound six cells; 200 other cells have only the first measure."""
     linked, count = 6, 206
     rows = np.hstack([np.eye(linked), np.zeros((linked, count - linked)), -np.eye(linked)])
     secret = np.arange(count + linked) < count
@@ -233,7 +233,7 @@ def test_secrets_that_a_relation_does_not_link_do_not_raise_its_limit():
     assert found.known["growth"] > found.limit("growth")
 
 
-def test_the_report_has_a_separate_note_on_tables_of_counts(tmp_path):
+def test_audit_report_has_a_separate_note_on_tables_of_counts(tmp_path):
     counts = []
     for period in range(2):
         cells = published(all_cells(firms_of(1), ["branch"], "turnover"))
@@ -244,13 +244,13 @@ def test_the_report_has_a_separate_note_on_tables_of_counts(tmp_path):
     assert "frequency tables" in "".join(found.notes())
 
 
-def test_a_release_without_a_period_next_to_one_with_it_is_noted(tmp_path):
+def test_audit_report_notes_a_release_without_a_period_if_others_have_one(tmp_path):
     one, other = whole_and_part(tmp_path, 3, False)
     assert audit([one, replace(other, period="")]).verdict == "amber"
     assert audit([replace(one, period=""), replace(other, period="")]).without_period == 0
 
 
-def test_a_release_of_records_without_units_is_counted_once_for_all_its_variables(tmp_path):
+def test_release_of_records_without_units_is_counted_once_for_all_its_variables(tmp_path):
     releases = []
     for name in ("one", "two"):
         folder = tmp_path / name
@@ -267,14 +267,14 @@ def test_a_release_of_records_without_units_is_counted_once_for_all_its_variable
     assert audit(releases).without_units == 2
 
 
-def test_unsigned_results_are_not_stored(tmp_path):
+def test_unsigned_audit_results_are_not_stored(tmp_path):
     releases = whole_and_part(tmp_path, 5, True)
     audit(releases, tmp_path / "kept", b"")
     assert not (tmp_path / "kept").exists()
 
 
-def test_results_are_not_stored_if_the_code_cannot_be_read(tmp_path, monkeypatch):
-    """Of code in an archive no file is found: every version would have the same digest."""
+def test_audit_results_are_not_stored_if_the_code_cannot_be_read(tmp_path, monkeypatch):
+    """Code in an archive has no readable files: every version would have the same digest."""
     kept.code.cache_clear()
     monkeypatch.setattr(kept, "__file__", str(tmp_path / "archive.zip" / "a" / "b" / "kept.py"))
     try:
@@ -285,7 +285,7 @@ def test_results_are_not_stored_if_the_code_cannot_be_read(tmp_path, monkeypatch
         kept.code.cache_clear()
 
 
-def test_results_of_another_version_of_a_library_are_not_used(tmp_path, monkeypatch):
+def test_audit_results_of_another_version_of_a_library_are_not_used(tmp_path, monkeypatch):
     releases = whole_and_part(tmp_path, 5, True)
     first = audit(releases, tmp_path / "kept", KEY)
     assert audit(releases, tmp_path / "kept", KEY).solved == 0
@@ -297,14 +297,14 @@ def test_results_of_another_version_of_a_library_are_not_used(tmp_path, monkeypa
         kept.code.cache_clear()
 
 
-def test_a_manifest_that_names_another_column_is_another_release(tmp_path):
+def test_manifest_that_names_another_column_counts_as_another_release(tmp_path):
     _, second = whole_and_part(tmp_path, 5, True)
     results = kept.Kept(None, "", b"")
     other = replace(second, manifest={**second.manifest, "value": {"name": "other"}})
     assert statements.name_of(second, results) != statements.name_of(other, results)
 
 
-def test_a_file_that_could_not_be_read_is_read_again_next_time(tmp_path, monkeypatch):
+def test_file_that_could_not_be_read_is_read_again_by_the_next_audit(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "SETTLED", 0)
     releases = whole_and_part(tmp_path, 5, True)
 
@@ -318,7 +318,7 @@ def test_a_file_that_could_not_be_read_is_read_again_next_time(tmp_path, monkeyp
     assert audit(releases, tmp_path / "kept", KEY).not_compared == ()
 
 
-def test_a_signed_result_of_another_population_is_not_used(tmp_path, monkeypatch):
+def test_signed_result_of_another_population_is_not_used(tmp_path, monkeypatch):
     """An attacker with write access copies the signed result of a safe population to an unsafe one."""
     monkeypatch.setattr(kept, "SETTLED", 0)
     safe = [replace(each, group="safe") for each in whole_and_part(tmp_path / "safe", 5, False)]
@@ -333,7 +333,7 @@ def test_a_signed_result_of_another_population_is_not_used(tmp_path, monkeypatch
     assert not audit(leaking, folder, KEY).safe
 
 
-def test_a_signed_result_is_not_used_after_its_files_changed(tmp_path, monkeypatch):
+def test_signed_result_is_not_used_after_its_files_changed(tmp_path, monkeypatch):
     """An attacker with write access restores a result that was signed before a table was published."""
     monkeypatch.setattr(kept, "SETTLED", 0)
     releases, folder = whole_and_part(tmp_path / "safe", 5, False), tmp_path / "kept"

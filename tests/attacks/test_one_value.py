@@ -1,8 +1,8 @@
 """Attack on cells that two tables have in common: all firms, and a part of them.
 
-Where a part of the firms holds all the contributors of a cell, both tables publish the same amount of the
-same firms. An attacker who finds it with two values takes their mean, or solves for the factor where one rose
-and the other fell. The control recognises records by the share of common cells that are equal.
+If a part of the firms includes all contributors of a cell, both tables publish the same amount of the same
+firms. If the cell has two values, an attacker averages them, or solves for the factor if one rose and the
+other fell. The control recognises records by the share of equal common cells.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tests.attacks import office
 from tests.attacks.office import Office, business_survey, specification
 
 pytestmark = pytest.mark.reference
-#: Dimensions of both tables: the second has fewer cells in common in which all firms export.
+#: Dimensions of both tables: the second has fewer common cells in which all firms export.
 DIMENSIONS = (["a21", "size"], ["a21", "nuts1"])
 LONG = (["a88", "size"], ["a88", "nuts2"])
 
 
 @contextmanager
 def recognised_by_share(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Plant the weakness: no cell is common unless half of all common cells have equal values."""
+    """Weaken the office: cells are common only if half of all common cells have equal values."""
     known = office.of_the_same_records
 
     def by_share(cells, table, before, origin):
@@ -43,7 +43,7 @@ def recognised_by_share(patch: pytest.MonkeyPatch) -> Iterator[None]:
 def common_cells(
     dimensions: list[str], key: int, *, units: bool, part_first: bool, relax: tuple[str, ...] = ()
 ) -> pd.DataFrame:
-    """Return the sensitive cells of all firms that 60 % of them fill alone, with both published values."""
+    """Return sensitive cells of all firms that 60 % of the firms fill alone, with both published values."""
     firms = business_survey()
     exporting = firms[np.random.default_rng(key).random(len(firms)) < 0.6]
     published, agency = [], Office(key)
@@ -57,7 +57,7 @@ def common_cells(
 
 
 def two_values(common: pd.DataFrame) -> tuple[int, int, int]:
-    """Return the common cells, those with two values, and those that went both up and down."""
+    """Return the common cells, those with two values, and those that moved in both directions."""
     one = common["published"] == common["published_then"]
     opposite = np.sign(common["published"] - common["true"]) != np.sign(
         common["published_then"] - common["true_then"]
@@ -65,21 +65,21 @@ def two_values(common: pd.DataFrame) -> tuple[int, int, int]:
     return len(common), int((~one).sum()), int((~one & opposite).sum())
 
 
-@pytest.mark.parametrize("part_first", [False, True], ids=["all first", "the part first"])
-@pytest.mark.parametrize("units", [True, False], ids=["units", "amounts alone"])
-def test_a_table_of_a_part_of_the_units_publishes_common_cells_as_the_table_of_all(
+@pytest.mark.parametrize("part_first", [False, True], ids=["table of all first", "table of a part first"])
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only amounts"])
+def test_table_of_a_part_of_the_units_publishes_common_cells_like_the_table_of_all_units(
     units, part_first, monkeypatch
 ):
     (dimensions, *_) = DIMENSIONS
     with recognised_by_share(monkeypatch):
         cells, differing, _ = two_values(common_cells(dimensions, 1, units=units, part_first=part_first))
-    assert differing > 0, f"the control must be undone; {cells} common cells"
+    assert differing > 0, f"the attack on the control must succeed; {cells} common cells"
     cells, differing, _ = two_values(common_cells(dimensions, 1, units=units, part_first=part_first))
     assert (cells > 0, differing) == (True, 0)
 
 
 def one_value_or_refused(dimensions: list[str], key: int, *, units: bool, part_first: bool) -> bool:
-    """Return whether common cells have one value, or the second table is refused by the id of the first."""
+    """Return whether common cells have one value, or the second table is refused with the id of the first."""
     relax = ("capacities",)
     try:
         found = common_cells(dimensions, key, units=units, part_first=part_first, relax=relax)
@@ -90,8 +90,8 @@ def one_value_or_refused(dimensions: list[str], key: int, *, units: bool, part_f
 
 @pytest.mark.long
 @pytest.mark.parametrize("dimensions", [*DIMENSIONS, *LONG], ids=lambda each: "-".join(each))
-@pytest.mark.parametrize("units", [True, False], ids=["units", "amounts alone"])
-def test_no_table_of_a_part_of_the_units_gives_a_common_cell_a_second_value(dimensions, units):
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only amounts"])
+def test_table_of_a_part_of_the_units_never_gives_a_common_cell_a_second_value(dimensions, units):
     for key in range(5):
         for part_first in (False, True):
             assert one_value_or_refused(dimensions, key, units=units, part_first=part_first)

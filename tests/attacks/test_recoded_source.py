@@ -1,8 +1,8 @@
-"""A source is published again with all labels recoded and all numbers rescaled, under the same names.
+"""Attack: a source is published again with all labels recoded and all numbers rescaled, under the same names.
 
-The attacker is whoever holds both releases: the same clusters under two k, or records and a moved table, can
-be compared as soon as the labels are matched by their counts. The control is the comparison without tables
-of pairs, which recoding defeats.
+The attacker has both releases: the same clusters with two values of k, or records and an adjusted table.
+Matching the labels by their counts makes the releases comparable. The control is the comparison without
+tables of pairs, which recoding defeats.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ DOMAINS = {"region": 17, "sex": 2, "education": 8, "branch": 40}
 
 
 def survey(number: int, seed: int) -> pd.DataFrame:
-    """Return records of one population, whose categories depend on each other; all coded 0, 1, 2, ..."""
+    """Return records of one population, whose categories depend on each other; all are coded 0, 1, 2, ..."""
     random, population = np.random.default_rng(seed), np.random.default_rng(99)
     latent = random.random(number)
     columns = {
@@ -53,12 +53,12 @@ def recoded(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def without_tables(fingerprint: SourceFingerprint) -> SourceFingerprint:
-    """Return the fingerprint as software without tables of pairs made it."""
+    """Return the fingerprint of software without tables of pairs."""
     return replace(fingerprint, pairs={})
 
 
 @pytest.mark.parametrize("number", [1000, 5000])
-def test_a_recoded_source_is_found_by_its_tables_of_pairs_alone(number):
+def test_recoded_source_is_recognised_only_by_its_tables_of_pairs(number):
     for seed in range(3):
         frame = survey(number, seed)
         one, other = fingerprint_of(frame), fingerprint_of(recoded(frame, seed + 1))
@@ -66,12 +66,12 @@ def test_a_recoded_source_is_found_by_its_tables_of_pairs_alone(number):
         assert not same_records(without_tables(one), without_tables(other)), "the control"
 
 
-def test_a_recoded_source_of_nearly_all_records_is_found():
+def test_recoded_source_of_nearly_all_records_is_recognised():
     frame = survey(3000, 1)
     assert same_records(fingerprint_of(frame), fingerprint_of(recoded(frame.iloc[60:], 2)))
 
 
-def test_a_recoded_business_survey_is_found_and_no_part_of_it_taken_for_the_other():
+def test_recoded_business_survey_is_recognised_and_its_halves_do_not_match_each_other():
     frame = pd.read_csv(reference_file("business_survey.csv"), dtype=str)
     few = frame[[name for name in frame if frame[name].nunique() <= 200]]
     codes = {name: {v: f"{name}{i}" for i, v in enumerate(sorted(few[name].unique()))} for name in few}
@@ -91,7 +91,7 @@ def test_unrelated_sources_with_the_same_schema_do_not_match(pairs):
         assert found.free < FREE_TOGETHER / 2, "no near miss"
 
 
-def test_the_refusal_of_a_recoded_source_names_the_first_release(tmp_path):
+def test_refusal_of_a_recoded_source_names_the_first_release(tmp_path):
     agency, frame = Agency(tmp_path), survey(2000, 4)
     agency.publish(A, fingerprint_of(frame))
     entry = agency.entry(B, fingerprint_of(recoded(frame, 5)), name="people", lake="other")
@@ -99,7 +99,7 @@ def test_the_refusal_of_a_recoded_source_names_the_first_release(tmp_path):
         refuse_conflicts(entry, agency.areas("other"))
 
 
-def test_tables_of_pairs_are_written_and_read(tmp_path):
+def test_tables_of_pairs_are_read_back_unchanged(tmp_path):
     fingerprint = fingerprint_of(survey(500, 1), tasks=3)
     fingerprint.write(tmp_path / FILE)
     read = SourceFingerprint.read(tmp_path / FILE)
@@ -110,7 +110,7 @@ def test_tables_of_pairs_are_written_and_read(tmp_path):
     assert all((whole.shapes[pair] == table).all() for pair, table in fingerprint.shapes.items())
 
 
-def test_shapes_are_the_tables_of_pandas_in_the_order_of_their_counts():
+def test_shapes_equal_the_tables_of_pandas_in_the_order_of_their_counts():
     frame = survey(400, 3)
     table = pd.crosstab(frame["sex"], frame["education"]).to_numpy()
     shape = fingerprint_of(frame).shapes["education", "sex"].T

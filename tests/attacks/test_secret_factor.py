@@ -1,8 +1,8 @@
 """Attacks on the secret factor of a cell by readers who know its value in another table.
 
-Each program is run on the office as it is, and on a control whose factor depends on key and codes alone: the
-control must be undone. What remains is compared with an attacker who knows method, level and parameters but
-no earlier value (`blind`), and who names two candidates as well, one for each direction.
+Each program attacks the office and a control whose factor depends only on key and codes: the attack on the
+control must succeed. The result is compared with an attacker without an earlier value (`blind`), who knows
+method, level and parameters and also names two candidates, one per direction.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ TABLE = {"value": "turnover", "tables": [["a88", "size"]]}
 #: Default level of a cell with fewer than k contributors, as a share of its value.
 SHARE = 0.2
 LARGEST_RISE, LARGEST_FALL = 4.0, 7 / 3
-#: A candidate this close to the truth is the value itself.
+#: A candidate within this distance of the original value counts as disclosed.
 KNOWN_WITHIN = 0.01
-#: Odds of the best guess to be within 1 % if the direction is known: it covers 0.02 of the value in a band
-#: from 1.2 to 1.8 times the value, or from 0.53 to 0.8, in which the factor is nearly uniform.
+#: Odds that the best guess is within 1 % if the direction is known. The guess covers 0.02 of the value in an
+#: interval from 1.2 to 1.8 times the value, or from 0.53 to 0.8, in which the factor is nearly uniform.
 BY_LEVEL = 0.07
 pytestmark = pytest.mark.reference
 
-#: Published values of cells of one or two firms, and what the attacker knows; one row a cell.
+#: Published values of cells of one or two firms and the attacker's knowledge, one row per cell.
 Attack = Callable[[pd.DataFrame, int], pd.DataFrame]
 
 
 @contextmanager
 def factor_by_codes_alone(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Plant the weakness: the same factor for a cell in every period, of every measure and membership."""
+    """Weaken the office: a cell has the same factor in every period, measure and membership."""
     with patch.context() as planted:
         planted.setattr(table_problems, "draw_identities", lambda cells, *_: cells.tabulation.identities())
         planted.setattr(secret_factor, "LARGEST_DRAWN_LEVEL", 1.0)
@@ -43,30 +43,30 @@ def factor_by_codes_alone(patch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def rise(number: np.ndarray) -> np.ndarray:
-    """Return the factor (published / true value) of a cell that rose, for a number drawn from [0, 1)."""
+    """Return the factor (published / original value) of a cell that rose, for a number drawn from [0, 1)."""
     return 1 + SHARE * (1 + (LARGEST_RISE - 1) * number)
 
 
 def fall(number: np.ndarray) -> np.ndarray:
-    """Return the factor (published / true value) of a cell that fell, for a number drawn from [0, 1)."""
+    """Return the factor (published / original value) of a cell that fell, for a number drawn from [0, 1)."""
     return 1 - SHARE * (1 + (LARGEST_FALL - 1) * number)
 
 
 def number_of(ratio: np.ndarray) -> np.ndarray:
-    """Return the number that was drawn for a cell, given its factor (published / true value)."""
+    """Return the number that was drawn for a cell, given its factor (published / original value)."""
     up = (ratio - 1) / SHARE - 1
     down = (1 - ratio) / SHARE - 1
     return np.where(ratio > 1, up / (LARGEST_RISE - 1), down / (LARGEST_FALL - 1)).clip(0, 1)
 
 
 def next_year(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the same firms a year later."""
+    """Return the same firms one year later."""
     growth = np.exp(np.random.default_rng(seed).normal(0.03, 0.15, len(frame)))
     return frame.assign(turnover=frame["turnover"] * growth, production=frame["production"] * growth)
 
 
 def few(first: pd.DataFrame, second: pd.DataFrame, contributors: tuple[int, ...] = (1, 2)) -> pd.DataFrame:
-    """Return the cells of few firms of the first table next to the same cells of the second."""
+    """Return the cells of few firms of the first table, joined with the same cells of the second."""
     codes = [name for name in first if name in second and name not in first.columns[-6:]]
     chosen = first[first["contributors"].isin(contributors) & (first[codes] != "Total").all(axis=1)]
     return chosen.merge(second, on=codes, suffixes=("", "_now"))
@@ -91,7 +91,7 @@ def another_variable(frame: pd.DataFrame, key: int) -> pd.DataFrame:
 
 
 def competitor_joins(frame: pd.DataFrame, key: int) -> pd.DataFrame:
-    """Return candidates for the turnover of a firm that joins the cell of a single one, by the latter."""
+    """Return candidates for the turnover of a firm that enters the cell of a single firm, for the latter."""
     office = Office(key)
     last = office.publish(frame, specification(frame, TABLE, period="2025"))
     later = next_year(frame, key)
@@ -135,7 +135,7 @@ def growth_known(frame: pd.DataFrame, key: int) -> pd.DataFrame:
 
 
 def _two_candidates(both: pd.DataFrame, key: int) -> pd.DataFrame:
-    """Add the values that the number of the first table leaves for the second, and those of a blind guess."""
+    """Add the values that the number of the first table implies for the second, and the blind guesses."""
     number = number_of((both["published"] / both["true"]).to_numpy())
     drawn = np.random.default_rng(key).random(len(both))
     shown = both["published_now"]
@@ -158,7 +158,7 @@ def shares(found: pd.DataFrame) -> tuple[int, float, float]:
 
 
 def figures(attack: Attack, keys: range) -> tuple[int, float, float, float]:
-    """Return cells, shares known by attack and blindly over several keys, and the share of the worst key."""
+    """Return cells and shares known by attack and by blind guess over several keys, and the worst share."""
     frame = business_survey()
     by_key = [attack(frame, key) for key in keys]
     worst = max(shares(each)[1] for each in by_key)
@@ -169,21 +169,23 @@ ATTACKS = [accounts_known, another_variable, competitor_joins, growth_known]
 
 
 def judge(attack: Attack, keys: range, control: range, patch: pytest.MonkeyPatch) -> None:
-    """Assert that the control is undone, and that the office gives no more than the level allows."""
+    """Assert that the attack on the control succeeds, and that the office discloses at most what the level
+    allows.
+    """
     with factor_by_codes_alone(patch):
         cells, known, _, _ = figures(attack, control)
-    assert known > 0.6, f"the control must be undone; {known:.0%} of {cells} cells were"
+    assert known > 0.6, f"the attack on the control must succeed; {known:.0%} of {cells} cells were"
     cells, known, blind, worst = figures(attack, keys)
     error = 3 * np.sqrt(BY_LEVEL / cells)
     assert known <= max(BY_LEVEL, blind) + error, f"{known:.1%} of {cells} cells, worst key {worst:.1%}"
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda each: each.__name__)
-def test_a_value_known_from_another_table_leaves_no_candidate_nearer_than_the_level(attack, monkeypatch):
+def test_known_value_of_another_table_gives_no_candidate_nearer_than_the_level(attack, monkeypatch):
     judge(attack, range(1), range(1), monkeypatch)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda each: each.__name__)
-def test_none_of_many_keys_leaves_a_candidate_nearer_than_the_level(attack, monkeypatch):
+def test_many_keys_give_no_candidate_nearer_than_the_level(attack, monkeypatch):
     judge(attack, range(20), range(4), monkeypatch)

@@ -1,4 +1,6 @@
-"""A stranger on the machine gets nothing from the ports of a local session, and all of an open one's."""
+"""Tests that an unauthenticated client gets nothing from the ports of a local session, and everything without
+authentication.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,19 @@ SECRET = "a diagnosis that nobody may read"
 
 @pytest.fixture(name="block")
 def _block(spark) -> Iterator[str]:
-    """A cached partition that holds `SECRET`; its name."""
+    """Cache a partition that contains `SECRET`; return its name."""
     rdd = spark.sparkContext.parallelize([SECRET], 1).cache()
     assert rdd.count() == 1
     yield f"rdd_{rdd.id()}_0"
     rdd.unpersist(blocking=True)
 
 
-def test_the_block_port_of_a_local_session_refuses_an_unauthenticated_client(spark, block: str) -> None:
+def test_block_port_of_a_local_session_refuses_an_unauthenticated_client(spark, block: str) -> None:
     port = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get().blockManager().blockManagerId().port()
     assert fetched_block(port, block) == b""
 
 
-def test_control_a_block_port_without_authentication_serves_any_client(spark, block: str) -> None:
+def test_control_block_port_without_authentication_serves_any_client(spark, block: str) -> None:
     jvm = spark.sparkContext._jvm.org.apache.spark
     env = jvm.SparkEnv.get()
     conf = env.conf().clone().set("spark.authenticate", "false")
@@ -41,12 +43,12 @@ def test_control_a_block_port_without_authentication_serves_any_client(spark, bl
         service.close()
 
 
-def test_the_rpc_port_of_a_local_session_deserialises_nothing_of_an_unauthenticated_client(spark) -> None:
+def test_rpc_port_of_a_local_session_deserialises_no_object_of_an_unauthenticated_client(spark) -> None:
     env = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get()
     assert not deserialises(env.rpcEnv().address().port())
 
 
-def test_control_an_rpc_port_without_authentication_deserialises_objects_of_any_client(spark) -> None:
+def test_control_rpc_port_without_authentication_deserialises_objects_of_any_client(spark) -> None:
     jvm = spark.sparkContext._jvm.org.apache.spark
     conf = jvm.SparkEnv.get().conf().clone().set("spark.authenticate", "false")
     env = jvm.rpc.RpcEnv.create("open", "127.0.0.1", 0, conf, _open_security(spark, conf), False)
@@ -56,7 +58,7 @@ def test_control_an_rpc_port_without_authentication_deserialises_objects_of_any_
         env.shutdown()
 
 
-def test_a_local_session_keeps_its_secret_out_of_arguments_environment_and_settings(spark) -> None:
+def test_local_session_keeps_its_secret_out_of_arguments_environment_and_settings(spark) -> None:
     jvm = spark.sparkContext._jvm
     secret = jvm.org.apache.spark.SparkEnv.get().securityManager().getSecretKey()
     assert len(secret) >= 32
@@ -66,7 +68,7 @@ def test_a_local_session_keeps_its_secret_out_of_arguments_environment_and_setti
     assert not any(secret.encode() in each for each in readable)
 
 
-def test_a_local_session_listens_on_loopback_alone(spark) -> None:
+def test_local_session_listens_only_on_loopback(spark) -> None:
     pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
     listening = _listening(pid)
     assert listening
@@ -82,7 +84,7 @@ def _open_security(spark, conf):
 
 
 def _listening(pid: int) -> set[str]:
-    """Addresses, in hexadecimal as the kernel writes them, that a process listens on."""
+    """Return the addresses on which a process listens, in hexadecimal as the kernel writes them."""
     links = (os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir() if os.path.lexists(each))
     sockets = {link[8:-1] for link in links if link.startswith("socket:[")}
     lines = [
@@ -94,5 +96,5 @@ def _listening(pid: int) -> set[str]:
 
 
 def _loopback(address: str) -> bool:
-    """127.0.0.1, also as an address of IPv6, or ::1."""
+    """Return whether an address is 127.0.0.1, also as an IPv6 address, or ::1."""
     return address in ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")

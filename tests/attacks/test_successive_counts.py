@@ -1,7 +1,7 @@
 """Attack on the counts of successive periods by a reader who knows one of them.
 
-A cell of one person that was published at the base shows that the number drawn for it is large. If the same
-number decided in the next period, a published 0 would be a certain 0. The control draws by the codes alone.
+If a count of one was published as the base, its random number is large. With the same number in the next
+period, a published 0 would be a certain 0. The control draws by the codes alone.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def persons(seed: int) -> pd.DataFrame:
 
 
 def later(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the persons of the next period: a third has left, others have come."""
+    """Return the persons of the next period: a third left, and others entered."""
     stayed = frame.sample(frac=2 / 3, random_state=seed)
     come = persons(seed + 500).sample(frac=1 / 3, random_state=seed)
     return pd.concat([stayed, come], ignore_index=True)
 
 
 def zeros_after_ones(keys: range, *, units: bool) -> tuple[int, float]:
-    """Return the cells of 1 that were published at the base and then at 0, and the share that are 0."""
+    """Return the cells of 1 published as the base and then as 0, and the share that are originally 0."""
     shown = []
     for key in keys:
         office, first = Office(key), persons(key)
@@ -42,27 +42,27 @@ def zeros_after_ones(keys: range, *, units: bool) -> tuple[int, float]:
             for frame, period in ((first, "2025"), (second, "2026"))
         )
         both = then.merge(now, "left", on="activity", suffixes=("", "_now"))
-        both = both.fillna({"true_now": 0, "published_now": 0})  # a code of zeros alone is not listed
+        both = both.fillna({"true_now": 0, "published_now": 0})  # a code with zero counts only is not listed
         known = (both["true"] == 1) & (both["published"] == BASE) & (both["published_now"] == 0)
         shown.append(both.loc[known, "true_now"])
     found = pd.concat(shown)
     return len(found), float((found == 0).mean())
 
 
-@pytest.mark.parametrize("units", [True, False], ids=["units", "counts alone"])
-def test_a_zero_after_a_known_one_is_not_certain(units, monkeypatch):
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only counts"])
+def test_published_zero_after_a_known_one_is_not_certain(units, monkeypatch):
     with monkeypatch.context() as planted:
         planted.setattr(table_problems, "draw_identities", lambda cells, *_: cells.tabulation.identities())
         cells, certain = zeros_after_ones(range(4), units=units)
-    assert certain == 1, f"the control must be undone; {cells} cells"
+    assert certain == 1, f"the attack on the control must succeed; {cells} cells"
     cells, certain = zeros_after_ones(range(4), units=units)
     assert cells >= 10
     assert certain < 0.85
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("units", [True, False], ids=["units", "counts alone"])
-def test_a_zero_after_a_known_one_is_as_uncertain_over_many_keys(units):
+@pytest.mark.parametrize("units", [True, False], ids=["with units", "only counts"])
+def test_published_zero_after_a_known_one_is_equally_uncertain_over_many_keys(units):
     cells, certain = zeros_after_ones(range(60), units=units)
     assert cells >= 150
     assert certain < 0.8

@@ -1,6 +1,6 @@
-"""Attack on suppressed cells by readers and by a contributor with his own value, on the public files.
+"""Attack on suppressed cells by readers, and by a contributor with an own value, on the public files.
 
-The control suppresses sensitive cells alone, or withholds from readers only.
+The control suppresses only sensitive cells, or protects from readers only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.attacks.suppression.office import Published, SuppressingOffice, cells
 
 
 def firms(seed: int) -> pd.DataFrame:
-    """Return firms of six activities and four regions; some cells have one or two of them."""
+    """Return firms of six activities and four regions; some cells have one or two firms."""
     random = np.random.default_rng(seed)
     activity = random.choice(list("ABCDEF"), 90, p=[0.35, 0.25, 0.2, 0.1, 0.06, 0.04])
     return pd.DataFrame(
@@ -33,7 +33,7 @@ TABLE = {"value": "turnover", "tables": [["activity", "region"]], "decimals": 0,
 
 
 def chosen(frame, **table):
-    """The specification of the table of activities by regions."""
+    """Return the specification of the table of activities by regions."""
     return specification(frame, {**TABLE, **table})
 
 
@@ -54,7 +54,8 @@ def learnt(published: Published, *, contributors: bool) -> int:
         ends = intervals(published.frame(), largest, known)
         for row in np.flatnonzero(rule.sensitive & published.suppressed):
             cell = codes[row]
-            same = [own for own in known if true[own] == true[cell]]  # a total whose only part is his own
+            # a total whose only other part is the attacker's
+            same = [own for own in known if true[own] == true[cell]]
             low, high = ends[cell]
             if not same and (
                 low > true[cell] - rule.lower_protection[row] + 1e-6
@@ -65,14 +66,12 @@ def learnt(published: Published, *, contributors: bool) -> int:
 
 
 def sensitive_alone(self, problem, key):
-    """A method that suppresses sensitive cells and nothing else."""
+    """Method that suppresses only sensitive cells."""
     return np.where(problem.table.sensitive, np.nan, problem.table.values)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_readers_compute_sensitive_cells_without_secondary_suppression_and_no_cell_with_it(
-    tmp_path, monkeypatch, seed
-):
+def test_readers_compute_sensitive_cells_only_without_secondary_suppression(tmp_path, monkeypatch, seed):
     frame = firms(seed)
     spec = chosen(frame)
     safe = SuppressingOffice(tmp_path / "safe").publish(cells_of_firms(frame, spec), spec)
@@ -84,7 +83,7 @@ def test_readers_compute_sensitive_cells_without_secondary_suppression_and_no_ce
     assert any(each.startswith("intervals_too_narrow") for each in control.broken)
 
 
-def test_a_contributor_computes_other_values_only_if_suppression_protects_from_readers_alone(tmp_path):
+def test_contributor_computes_other_values_only_if_suppression_protects_from_readers_alone(tmp_path):
     narrowed = 0
     for seed in range(3):
         frame = firms(seed)
@@ -100,7 +99,7 @@ def test_a_contributor_computes_other_values_only_if_suppression_protects_from_r
     assert narrowed > 0
 
 
-def test_public_files_have_codes_value_and_status_and_do_not_mark_sensitive_cells(tmp_path):
+def test_public_files_contain_codes_value_and_status_and_do_not_mark_sensitive_cells(tmp_path):
     frame = firms(3)
     spec = chosen(frame)
     published = SuppressingOffice(tmp_path).publish(cells_of_firms(frame, spec), spec)

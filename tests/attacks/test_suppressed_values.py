@@ -1,7 +1,7 @@
 """Attack on local suppression: a reader who knows all quasi-identifiers searches for matching records.
 
-The control counts a missing value as any value. There a suppressed record is often the only one that fits a
-person, because all others of its group show another value.
+In the control, a missing value matches any value. Then a suppressed record is often the only one that matches
+a person, because all other records of its group show another value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ K = 3
 
 
 def persons(seed):
-    """Combinations of five variables with their numbers of persons: most are rare."""
+    """Return key combinations of five variables with their numbers of persons; most are rare."""
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, 9)
     rows = np.column_stack([rng.choice(n, 800, p=weights[:n] / weights[:n].sum()) for n in (2, 4, 5, 6, 8)])
@@ -22,11 +22,11 @@ def persons(seed):
 
 
 def attacked(codes, counts, result):
-    """Chance of each person's own record among those that fit, for an attacker who knows how many persons
-    of each combination there are and with which pattern they are published.
+    """Return the number of records that match each person's key combination, and the largest probability that
+    a record is the person's.
 
-    Returns the number of records that fit each person's combination, and the largest chance that a record is
-    of a person.
+    The attacker knows how many persons have each key combination, and the pattern with which they are
+    published.
     """
     shown = codes[result.key].copy()
     shown[(result.pattern[:, None] >> np.arange(codes.shape[1]) & 1) == 1] = -1
@@ -38,11 +38,12 @@ def attacked(codes, counts, result):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_person_is_found_among_fewer_than_k_records_unless_missing_is_any_value(seed):
+def test_every_person_matches_at_least_k_records_unless_missing_matches_any_value(seed):
     codes, counts = persons(seed)
     control = suppress(codes, counts, K, missing="any_value", effort="fast")
     fitting, chance = attacked(codes, counts, control)
-    assert counts[fitting == 1].sum() > 0.02 * counts.sum()  # the person is found for certain
+    # the attacker identifies the person with certainty
+    assert counts[fitting == 1].sum() > 0.02 * counts.sum()
     assert chance == 1.0
     now = suppress(codes, counts, K, effort="fast")
     fitting, chance = attacked(codes, counts, now)

@@ -80,7 +80,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Found:
-    """Shares of the originals whose record was found, and whose sensitive value was inferred."""
+    """Shares of the originals whose record was identified, and whose sensitive value was inferred."""
 
     record: float
     sensitive: float
@@ -125,7 +125,7 @@ def _classes(frame: pd.DataFrame, names: Sequence[str] | None = None) -> np.ndar
 
 
 def _unique_share(classes: np.ndarray) -> float:
-    """Return the share of records that are alone in their class."""
+    """Return the share of records that are unique in their class."""
     return float(np.mean(np.bincount(classes)[classes] == 1))
 
 
@@ -188,7 +188,7 @@ def run(quick: bool = False) -> Iterator[Table]:
             release = _demo(Path(folder), records, k, diversity)
             columns[name] = attacked(release)
             assert columns[name]["unique on protected variables"] == 0.0
-            assert columns[name]["linked by distance"] <= 1.0 / k, "k does not hold"
+            assert columns[name]["linked by distance"] <= 1.0 / k, "a class has fewer than k records"
     measures = list(columns["k = 3"])
     rows = [(measure, *(100 * columns[name][measure] for name, _, _ in cases)) for measure in measures]
     yield Table(

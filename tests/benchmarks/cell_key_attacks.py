@@ -46,7 +46,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def averaging(repetitions: int) -> Table:
-    """Compute the posterior of small counts given all margins, and which tables the gate accepts."""
+    """Compute the posterior of small counts given all margins, and the tables that the gate accepts."""
     rows: list[tuple[object, ...]] = []
     succeeded = False
     for (shape, mean, name), parameters in product(CASES, NOISES):
@@ -76,13 +76,15 @@ def averaging(repetitions: int) -> Table:
                 in_passed.append(right[sure > LIKELY])
         pooled = np.concatenate([*in_passed, np.zeros(0, bool)])
         guessed = 100 * float(pooled.mean()) if len(pooled) >= FEWEST else None
-        assert guessed is None or guessed < 100 * MOST_POSTERIOR, "the gate must see what the attacker sees"
+        assert guessed is None or guessed < 100 * MOST_POSTERIOR, (
+            "the gate must count what the attacker finds"
+        )
         noise_text = f"{parameters.largest}, {parameters.variance:g}"
         shares = (hot / repetitions, 100 * hot_right / hot if hot else None, determined / repetitions)
         head = (name, f"{mean:g}", noise_text, len(counts), 100 * alone_most)
         rows.append((*head, *shares, f"{passed} of {repetitions}", guessed))
         succeeded |= hot_right > 0
-    assert succeeded, "the control must be undone"
+    assert succeeded, "the attack on the control must succeed"
     columns = (
         "tables",
         "mean count",
@@ -129,8 +131,8 @@ def one_record_apart(repetitions: int) -> Table:
         noise_text = f"{parameters.largest}, {parameters.variance:g}"
         shares = (100 * by_difference, 100 * told / int(one.sum()), 100 * without, 100 * seeing)
         rows.append((noise_text, *shares))
-        assert by_difference > MOST_POSTERIOR, "the control must be undone"
-        assert seeing > without, "the gate must see what the attacker sees"
+        assert by_difference > MOST_POSTERIOR, "the attack on the control must succeed"
+        assert seeing > without, "the gate must count what the attacker finds"
     columns = (
         "D, V",
         "whether a record is there, by the difference, right %",
@@ -157,7 +159,7 @@ def _with_margins(counts: np.ndarray) -> np.ndarray:
 
 
 def _margins(shape: tuple[int, ...]) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Return the relations of a complete table with all its margins, and which cells are totals."""
+    """Return the constraints of a complete table with all its margins, and the total cells."""
     whole = tuple(size + 1 for size in shape)
     position = np.arange(int(np.prod(whole))).reshape(whole)
     lines = []

@@ -1,7 +1,7 @@
 """Leave-one-out table of the local search and of the lower bound of controlled tabular adjustment.
 
-Each part is switched off in turn. The objective of the search is compared with that of the complete search,
-and with the best one that any run found. The bound is compared with the complete one. A part stays if its
+Each part is disabled in turn. The objective of the search is compared with that of the complete search, and
+with the best one that any run found. The bound is compared with the complete one. A part is kept if its
 absence costs objective, bound or time. Times are CPU seconds of one process.
 """
 
@@ -37,7 +37,7 @@ from tests.benchmarks.tabular.timed import done
 from tests.reference import REFERENCE_FOLDER
 
 _CTA = "microguard.sdc.cta"
-#: Wall-clock seconds of one run at most: no run on these tables reaches them.
+#: Maximum wall-clock seconds of one run; no run on these tables reaches them.
 LIMIT = 300.0
 GRIDS = ((20, 20), (25, 25), (5, 5, 5), (8, 8, 8), (10, 10, 10))
 TREES = ("8.6 x 5.9", "4.5 x 3.3 x 4.2", "3.3 x 3 x 3.3 x 3")
@@ -98,7 +98,7 @@ def run(quick: bool = False) -> Iterator[Table]:
         random_table((6, 6, 8), 1),
         hierarchical_table(((3, 3), (3, 2)), 1, occupied=0.6),
     ):
-        adjust(table, effort="fast")  # compiles
+        adjust(table, effort="fast")  # compiles the kernels
     for effort in ("standard",) if quick else ("standard", "thorough"):
         yield search_table(instances(quick), effort, seeds)
         yield bound_table(instances(quick), effort, seeds)
@@ -180,7 +180,7 @@ def bound_table(chosen: list[Instance], effort: str, seeds: tuple[int, ...]) -> 
 
 
 def _searched(instance: Instance, table: CellTable, effort: str) -> tuple[float, float]:
-    """Objective and CPU seconds of the search alone: neither branch and bound nor a bound follows."""
+    """Return objective and CPU seconds of the search alone, without branch and bound or a lower bound."""
     no_proof = Proof(None, 0, timed_out=False)
     with ExitStack() as stack:
         stack.enter_context(
@@ -190,7 +190,7 @@ def _searched(instance: Instance, table: CellTable, effort: str) -> tuple[float,
         start = time.process_time()
         answer = adjust(table, mode=instance.mode, effort=effort, time_limit=LIMIT)
         seconds = time.process_time() - start
-    assert check(table, answer.values, instance.mode).sound, "an answer failed the independent check"
+    assert check(table, answer.values, instance.mode).sound, "a solution failed the independent check"
     return answer.objective, seconds
 
 

@@ -1,4 +1,4 @@
-"""Drafts of office files: the share of true roles, and whether each draft passes its check."""
+"""Drafts of office files: the share of correct roles, and whether each draft passes its check."""
 
 from __future__ import annotations
 

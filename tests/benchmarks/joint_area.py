@@ -1,7 +1,7 @@
 """Joint audit of an evidence area: a million records with 50 tables of them, and the next update.
 
 Evidence is written as runs leave it. The tables cross two of ten classifications of the same units; small
-cells and a tenth of the others are suppressed. Every other table leaves out one unit of the table before it.
+cells and a tenth of the others are suppressed. Every other table omits one unit of the previous table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOTAL, K = "Total", 3
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Audit 1,000,000 units and 50 tables (quick: 20,000 and 10), then the same with one table more."""
+    """Audit 1,000,000 units and 50 tables (quick: 20,000 and 10), then the same with one additional table."""
     units, number = (20_000, 10) if quick else (1_000_000, 50)
     rows: list[tuple[object, ...]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -53,8 +53,8 @@ def run(quick: bool = False) -> Iterator[Table]:
             used = (round(seconds, 1), round(cpu, 1), round(memory, 1))
             rows.append((name, units, len(some) - 1, *used, *counts))
     assert rows[0][8], "units that every other table leaves out must be found"
-    assert rows[1][7] == 0, "what was answered before is not solved again"
-    assert int(str(rows[2][7])) < int(str(rows[0][7])), "a table more must not cost what all of them did"
+    assert rows[1][7] == 0, "stored results are not computed again"
+    assert int(str(rows[2][7])) < int(str(rows[0][7])), "an additional table must cost less than all tables"
     columns = ("audit", "units", "tables", "seconds", "CPU seconds", "memory, GiB", "systems", "solved")
     note = "Memory is the largest of the process so far. Left out: large sets of units."
     yield Table("Joint audit of an evidence area", (*columns, "values known", "left out"), rows, note)

@@ -53,8 +53,10 @@ def nights(values: np.ndarray, number: int) -> Table:
         rows.append(
             (night + 1, len(there), *_counts(joint_exposure(anew)), *_counts(joint_exposure(register)))
         )
-    assert rows[-1][3], "the attack must succeed where every night is solved anew"
-    assert not any(row[5] or row[6] for row in rows), "the rule must leave nobody below k, nothing determined"
+    assert rows[-1][3], "the attack must succeed if every update is protected from scratch"
+    assert not any(row[5] or row[6] for row in rows), (
+        "with the rule no history may have fewer than k units, and no value may be determined"
+    )
     columns = ("night", "records", "anew: below k", "anew: determined units", "anew: determined values")
     return Table(
         f"Tarragona, k = {K}, {COME[0]} to {COME[1]} come and {GO} leave a night",

@@ -1,6 +1,6 @@
-"""Drafts of files in the layouts of codebooks, next to the roles of an expert; no Spark is started.
+"""Drafts of files in the layouts of codebooks, compared with the roles of an expert; no Spark is started.
 
-The page `docs/benchmarks/layouts.md` is written by a full run.
+A full run writes the page `docs/benchmarks/layouts.md`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ LEAST_RIGHT = 0.95
 GROUPS: dict[str, tuple[Maker, ...]] = {
     "Table 1: layouts that the role engine was written with": DEVELOPED,
     "Table 2: layouts that were written after the role engine": HELD_OUT,
-    "Table 3: layouts that were written after the engine was mended by table 2": LATER,
-    "Table 4: layouts that were written after the engine was mended by table 3": FURTHER,
-    "Table 5: layouts that were written after the engine was mended by table 4": LATEST,
+    "Table 3: layouts that were written after the engine was corrected with table 2": LATER,
+    "Table 4: layouts that were written after the engine was corrected with table 3": FURTHER,
+    "Table 5: layouts that were written after the engine was corrected with table 4": LATEST,
 }
 HEADER = ("layout", "columns", "right", "wrong", "asked", "key variables", "disqualifying", "wrong columns")
 
@@ -112,15 +112,16 @@ def page(tables: list[Table]) -> str:
     columns, right = (sum(int(str(table.rows[-1][i])) for table in tables) for i in (1, 2))
     where = measured_by("layouts")
     lines = [
-        "# Drafts beside expert roles",
-        f"`microguard benchmark layouts` drafts {drafts} files that are generated to published codebooks and "
-        f"compares each column with the roles that an expert gave it: {right:,} of {columns:,} columns are "
-        f"right ({right / columns:.1%}). *Asked* are the columns that the draft marks as unsure. An error is "
-        "*disqualifying* if a key, code, household or weight is averaged, a key is published, a household or "
-        "the unit is mistaken, or a weight is protected. The tables are in the order in which the layouts "
-        "were written; the engine was mended after each, so it has seen all of them. Before it was mended "
-        "by table 4, 92.1 % of the columns of that table were right, and 94.4 % before table 5. Where the "
-        "values decide, the files have those of the codebook and random ones, and not those of real persons.",
+        "# Drafts compared with expert roles",
+        f"`microguard benchmark layouts` drafts {drafts} files that are generated to published codebooks "
+        f"and compares each column with the roles that an expert gave it: {right:,} of {columns:,} columns "
+        f"are right ({right / columns:.1%}). *Asked* are the columns that the draft marks as unsure. An "
+        "error is *disqualifying* if a key, code, household or weight is averaged, a key is published, a "
+        "household or the unit is mistaken, or a weight is protected. The tables are in the order in which "
+        "the layouts were written; the engine was corrected after each, so it has seen all of them. Before "
+        "its correction with table 4, 92.1 % of the columns of that table were right, and 94.4 % before "
+        "table 5. Where the values decide, the files have those of the codebook and random ones, and not "
+        "those of real persons.",
     ]
     for table in tables:
         lines += ["", f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip()]

@@ -43,7 +43,7 @@ class Case:
     method: str = ""
 
     def specification(self) -> str:
-        """The release specification as TOML."""
+        """Return the release specification as TOML."""
         lines = [f'{name} = {{ role = "quasi_identifier", kind = "{kind}" }}'
                  for name, kind in self.quasi_identifiers.items()]  # fmt: skip
         lines += [f'{name} = {{ role = "{role}" }}' for name, role in self.others.items()]
@@ -119,7 +119,7 @@ def _by_blocks(quick: bool) -> Table:
     for name, method, release in runs[:1] if quick else runs:
         whole = release()
         assert whole.quality["risk"]["all"]["after"]["smallest"] >= 3
-        single = whole.blocks[whole.blocks["block"].notna()]  # excludes the row of the whole file
+        single = whole.blocks[whole.blocks["block"].notna()]  # the row of the whole file is excluded
         solved = single[single["algorithm"] != "none"]
         gaps = 100 * solved["gap"].dropna()
         loss = whole.quality.get("loss", {}).get("all")

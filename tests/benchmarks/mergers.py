@@ -17,7 +17,7 @@ OVERLOOKED = 0.03
 
 
 class Mergers:
-    """The nearest clusters of each cluster before mergers, by Ward's criterion."""
+    """Nearest clusters of each cluster before mergers, by Ward's criterion."""
 
     def __init__(
         self, values: np.ndarray, parts: np.ndarray, hidden: np.ndarray, least: int, concealed: bool
@@ -69,7 +69,7 @@ class Mergers:
         return told / weights.sum()
 
     def _leads(self, part: int, other: int) -> float:
-        """Return the probability that a cluster without diversity merges with the other."""
+        """Return the probability that a cluster without diversity merges with the other one."""
         return 1 / len(self._near[part]) if other in self._near[part] else OVERLOOKED
 
     def _lacks(self, held: np.ndarray) -> np.ndarray:

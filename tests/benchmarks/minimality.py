@@ -1,10 +1,10 @@
-"""The minimality attack (Wong, Fu, Wang and Pei 2007) on clusters that must hold several hidden values.
+"""The minimality attack (Wong, Fu, Wang and Pei 2007) on clusters that require several hidden values.
 
 The attacker knows the clustered variables of all persons, the clusters, the values in each cluster and the
 method, but not the assignment of values to persons. If an improving change of two clusters was not made,
 either a new cluster would have lacked values, or the mitigation (a decoy or the noise) prevented it. Gibbs
-sampling combines the evidence of all changes for each record. At effort fast the attacker examines clusters
-that were merged of two or three, and enumerates the assignments of values and the orders of mergers.
+sampling combines the evidence of all changes for each record. At effort fast, the attacker examines clusters
+merged from two or three, and enumerates assignments of values and orders of mergers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ CASES = (
     ("fast", 2_500, 3, 3, 3),
 )
 QUICK = (("standard", 600, 3, 2, 1), ("fast", 600, 3, 2, 1))
-#: Number of evaluated claims: those whose odds increased most compared with the values of the cluster.
+#: Number of evaluated claims: those with the largest increase of odds compared with the values of the
+#: cluster.
 CLAIMS = 50
 
 
@@ -73,15 +74,18 @@ class AttackResult:
 
     @property
     def odds(self) -> float:
-        """Ratio of the odds of correct claims with and without the attack; infinite if all are correct."""
+        """Return the ratio of the odds of correct claims with and without the attack; infinite if all are
+        correct.
+        """
         right, expected = (p / (1 - p) if p < 1 else np.inf for p in (self.right, self.expected))
         return right / expected
 
 
 @dataclass(frozen=True)
 class _Changes:
-    """Improving changes: both clusters after each, (c, w) positions padded with -1, and the probability that
-    a permitted change is not made, (c,)."""
+    """Improving changes: both clusters after each change, (c, w) positions padded with -1, and the
+    probability that a permitted change is not made, (c,).
+    """
 
     first: np.ndarray
     second: np.ndarray
@@ -300,7 +304,7 @@ def _told(
 
 @numba.njit
 def _sampled(values, labels, members, first, second, overlooked, touching, common, least):
-    """Sample how often each record has each value: members swap true values, decoys are drawn singly."""
+    """Sample how often each record has each value: members exchange values, decoys are drawn one by one."""
     np.random.seed(3)
     n, width = len(labels), len(common)
     counts, weights = np.zeros((n, width)), np.empty(width)

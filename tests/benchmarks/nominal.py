@@ -1,7 +1,7 @@
-"""Nominal methods on large files, in parts and by region, with certificates; and local suppression.
+"""Nominal methods on large files, in partitions and by region, with certificates; and local suppression.
 
-Samples of 200 records stand in `microguard benchmark papers`. Times are CPU seconds of one core. Every figure
-is recomputed by independent code before it is printed, and targets are asserted. After a kill, the next call
+`microguard benchmark papers` has samples of 200 records. Times are CPU seconds of one core. Every figure is
+recomputed by independent code before it is printed, and targets are asserted. After a kill, the next call
 with the same code continues.
 """
 

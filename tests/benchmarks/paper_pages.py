@@ -1,4 +1,4 @@
-"""Write pages of the manual with the tables and plots of a paper, as soon as each is measured."""
+"""Write pages of the manual with the tables and plots of a paper, each once it is measured."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.benchmarks.parts import RESULTS
 from tests.benchmarks.table import Table, measured_by
 
 DOCS = Path(__file__).parents[2] / "docs/benchmarks"
-#: Draw the plot of a table, as an SVG text; the text describes it.
+#: Draw the plot of a table, as an SVG text with a description.
 Plot = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A table, and the plot below it, if there is one."""
+    """A table, and its plot, if there is one."""
 
     table: Table
     plot: Plot | None = None
@@ -48,7 +48,8 @@ class Section:
         before = len(misses.found)
         try:
             measured = self.measure()
-        except (Exception, pytest.skip.Exception) as error:  # also data that are not available here
+        # this also covers data that are unavailable on this machine
+        except (Exception, pytest.skip.Exception) as error:
             reason = f"{type(error).__name__}: {error}"
             misses.unless(False, f"{self.title}: {reason}")
             return Measured(Table(self.title, ("not measured, because of",), [(reason,)]))
@@ -138,7 +139,7 @@ def boxes(panels: Mapping[str, Mapping[str, np.ndarray]], label: str, columns: i
 def curves(
     panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], across: str, up: str, log: bool = False
 ) -> Plot:
-    """Draw lines of (x, y) in panels side by side; `log` makes both axes logarithmic."""
+    """Draw lines of (x, y) in adjacent panels; `log` makes both axes logarithmic."""
 
     def draw(title: str) -> str:
         with figure(3.6 * len(panels), 2.8, 1, len(panels)) as (drawn, axes):
@@ -160,7 +161,7 @@ def curves(
 
 
 def _draw_boxes(axes: Any, values: Mapping[str, np.ndarray]) -> None:
-    """Draw one box for each name; all whiskers, medians and points are one element each, for a small file."""
+    """Draw one box per name; all whiskers, medians and points are one element each, for a small file."""
     rows, low, high, medians, points = [], [], [], [], []
     for row, each in enumerate(values.values()):
         kept = np.asarray(each)[np.isfinite(each)]

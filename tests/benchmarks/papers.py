@@ -1,9 +1,9 @@
-"""Tables and figures of the four papers that microguard implements, with the papers' figures next to ours.
+"""Tables and figures of the four papers that microguard implements, with the papers' figures for comparison.
 
-Each paper has a page of the manual in `docs/benchmarks`, which is written table by table. A quick run leaves
-the manual alone and writes to `build/benchmarks/pages`. After a kill, the next call with the same code
-continues. Times are CPU seconds of one core. Every answer is checked before it is shown. A failed check stops
-no other table: it stands below its table, and the exit code of the command is not 0.
+Each paper has a page of the manual in `docs/benchmarks`, which is written table by table. A quick run does
+not change the manual and writes to `build/benchmarks/pages`. After a kill, the next call with the same code
+continues. Times are CPU seconds of one core. Every result is checked before it is shown. A failed check does
+not stop other tables: it is written below its table, and the exit code is not 0.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.figures import figures
 from tests.benchmarks.tabular.kept_statistics import kept_statistics
 
-#: Page, heading, and what the page says above its tables.
+#: Page, heading, and introduction of the page.
 PAGES = {
     "cost_2023": (
         "Cost 2023: k-anonymity of nominal data",
         "Chapter 6 of *An integer optimization approach to k-anonymity on nominal data* (Trier), with all "
-        "its tables and figures. The thesis prints its figures as plots without numbers, so what its text "
-        "says of them stands below each table. Ten instances per scenario, k = 3, control tables to "
+        "its tables and figures. The thesis prints its figures as plots without numbers, so the statements "
+        "of its text about them are below each table. Ten instances per scenario, k = 3, control tables to "
         f"dimension 3. From Table 6.8 on and in Figures 6.5 to 6.8, the first {chapter_six.PROTECTED} of "
         "each scenario (the thesis: ten). Times are CPU seconds of one core here, and wall-clock seconds of "
         "a Core i3-8100 with SCIP and Gurobi there.",
@@ -47,8 +47,8 @@ PAGES = {
     "cox_2005": (
         "Cox 2005: controlled tabular adjustment",
         "Figures 1 to 4 of *Confidentiality protection by controlled tabular adjustment using metaheuristic "
-        "methods* (UNECE WP. 32) and its quality constraints. The paper prints curves without numbers; what "
-        "it says of them stands below each table.",
+        "methods* (UNECE WP. 32) and its quality constraints. The paper prints curves without numbers; its "
+        "statements about them are below each table.",
     ),
 }
 SEEDS = (1, 2, 3)

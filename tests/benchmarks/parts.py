@@ -26,7 +26,7 @@ _CODE = ("sdc", "schemas", "pipelines", "jobs")
 
 
 class Parts:
-    """The finished parts of one benchmark, in a folder named by the hash of the code.
+    """Finished parts of one benchmark, in a folder named by the hash of the code.
 
     Parameters
     ----------

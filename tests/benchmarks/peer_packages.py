@@ -1,7 +1,7 @@
-"""Other packages of disclosure control, how each is called, and its run in an environment of its own.
+"""Other packages of disclosure control: the call of each, and its run in a separate environment.
 
-A call gets `frame` (with a column `id`), `names` and `k`, and sets `published`, a frame with `id`. The time
-of its processor is limited. A finished run is kept, so that a benchmark that was ended goes on where it was.
+A call gets `frame` (with a column `id`), `names` and `k`, and sets `published`, a frame with `id`. Its
+processor time is limited. A finished run is kept, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ print(json.dumps({{"seconds": seconds, "memory": memory}}))
 
 @dataclass(frozen=True)
 class Peer:
-    """A package (with others that it needs and does not declare) and a call; without one it is microguard."""
+    """A package (with further packages that it needs and does not declare) and a call; without a package,
+    microguard.
+    """
 
     name: str
     package: str
@@ -101,7 +103,7 @@ published = k_anonymity(frame, [], names, k, 5, levels)""",
          "more than one variable: the combination is not k-anonymous", joint=False),
 )  # fmt: skip
 _CODES = "codes = np.column_stack([pd.factorize(frame[name])[0] for name in names])\n"
-#: Methods for categories: the package of each, and the same method here.
+#: Methods for categories: the package of each, and our corresponding method.
 METHODS = {
     "scores of special uniques": (
         Peer("suda", "suda", "from suda import suda",
@@ -110,7 +112,7 @@ METHODS = {
         Peer("microguard", "", "from microguard.sdc.risk.suda2 import suda2",
              _CODES + "published = frame[['id']].assign(msu=suda2(codes, 2).counts.sum(axis=1))"),
     ),
-    "PRAM, at least 0.9 stay": (
+    "PRAM, at least 0.9 unchanged": (
         Peer("pram", "pram pandas<3", "from pram import pram\nnp.random.seed(1)",
              "published = pram(frame[names], m=0.9, alpha=1.0).assign(id=frame['id'])",
              "expected counts that stay; a key; households"),
@@ -153,7 +155,7 @@ def run_package(peer: Peer, file: Path, names: list[str]) -> Run:
         return Run(failure="not installed")
     place = hashlib.sha256(f"{script}{peer.package}{file.name}".encode()).hexdigest()[:16]
     out, known = FOLDER / "runs" / f"{place}.csv", FOLDER / "runs" / f"{place}.json"
-    if not peer.package or not known.exists():  # our code changes without its script
+    if not peer.package or not known.exists():  # our code can change while this script does not
         out.parent.mkdir(exist_ok=True)
         known.write_text(json.dumps(_measure(python, script, file, out, peer)), encoding="utf-8")
     outcome = json.loads(known.read_text(encoding="utf-8"))
@@ -180,7 +182,7 @@ def _measure(python: str, script: str, file: Path, out: Path, peer: Peer) -> dic
 
 
 def _environment(package: str) -> str | None:
-    """Return the Python of the environment of a package, which is made once; None if it does not install."""
+    """Return the Python of the environment of a package, created once; None if installation fails."""
     if not package:
         return sys.executable
     folder = FOLDER / "environments" / package.split()[0]

@@ -1,4 +1,4 @@
-"""Protect the same files with other packages from the package index, each in an environment of its own.
+"""Protect the same files with other packages from the package index, each in a separate environment.
 
 One file has n records of four numeric quasi-identifiers, k = 3; another one has 20,000 records of five
 categories. `peer_packages` has a row for each package. The tables are also written into
@@ -38,9 +38,9 @@ COLUMNS = (
     "smallest combination",
     "removed, %",
 )
-#: Measures of which less is better, by their column.
+#: Measures for which less is better, by their column.
 MEASURES = {1: "CPU seconds", 2: "memory, MiB", 3: "loss, %", 4: "risk, %"}
-#: Features that these tables do not compare, in which other tools are better.
+#: Features that these tables do not compare, and in which other tools are better.
 ELSEWHERE = (
     ("sdcMicro", "shuffling and synthetic data; documentation and courses of twenty years"),
     ("ARX", "a view of the lattice of generalisations; more privacy models (differential privacy)"),
@@ -63,7 +63,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def records(size: int) -> pd.DataFrame:
-    """Generate persons with numbers; nobody in the file exists."""
+    """Generate persons with numbers; none of them is real."""
     rng = np.random.default_rng(size)
     age = rng.integers(18, 90, size)
     income = np.round(rng.lognormal(10 + 0.01 * np.minimum(age, 55), 0.5), -1)
@@ -73,7 +73,7 @@ def records(size: int) -> pd.DataFrame:
 
 
 def categories(size: int) -> pd.DataFrame:
-    """Generate persons with categories; nobody in the file exists."""
+    """Generate persons with categories; none of them is real."""
     rng = np.random.default_rng(size)
     levels = (2, 8, 5, 6, 30)
     drawn = {
@@ -169,7 +169,7 @@ def _result(original: pd.DataFrame, published: pd.DataFrame) -> str:
 
 
 def ahead(tables: list[Table]) -> list[str]:
-    """Return the rows where a package is ahead of ours: those of its best measures, by size."""
+    """Return the rows in which another package is better than ours: its best measures, by size."""
     lines = []
     for table in tables:
         ours = next(row for row in table.rows if row[0] == OURS)
@@ -198,7 +198,7 @@ def page(tables: list[Table], others: Table, quick: bool) -> str:
         "for the smaller file is not run. The command below the headings makes an environment for each "
         "package, gives all the same files, and writes this page."
     )
-    lines = ["# Beside other software", "", " ".join(measures.split()), "", how, ""]
+    lines = ["# Comparison with other software", "", " ".join(measures.split()), "", how, ""]
     for table in [*tables, others]:
         lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]
     note = (

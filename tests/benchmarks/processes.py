@@ -61,7 +61,7 @@ class Usage:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds of all of them, up to the last sample of each."""
+        """Return the CPU seconds of all these processes, up to the last sample of each."""
         return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
 
     def _watch(self) -> None:
@@ -71,7 +71,7 @@ class Usage:
             for entry in Path("/proc").glob("[0-9]*/stat"):
                 try:
                     fields = entry.read_text().rpartition(")")[2].split()
-                except OSError:  # the process ended during the sampling
+                except OSError:  # the process ended while it was sampled
                     continue
                 number = int(entry.parent.name)
                 parents[number], pages[number] = int(fields[1]), int(fields[21])

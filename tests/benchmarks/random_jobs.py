@@ -88,7 +88,7 @@ def _of_records(spark: SparkSession, folder: Path, seed: int) -> None:
     assert not job.fault(release), job.fault(release)
     if seed % 2 == 0:
         again = job.publish(spark, folder / "again", shuffled=True)
-        assert release.equals(again), "shuffled rows give other records"
+        assert release.equals(again), "shuffled rows give different published records"
 
 
 def _of_table(spark: SparkSession, folder: Path, seed: int) -> None:
@@ -104,7 +104,7 @@ def _of_cells(spark: SparkSession, folder: Path, seed: int) -> None:
     if seed % 3 == 0:
         again = published_tables(job.publish_again(spark, folder))
         same = [one.equals(other) for one, other in zip(published_tables(answer), again, strict=True)]
-        assert all(same), "another name gives the same cells other values"
+        assert all(same), "another name gives the same cells different values"
 
 
 def _of_overlapping_tables(spark: SparkSession, folder: Path, seed: int) -> str:

@@ -2,7 +2,7 @@
 
 The random walk is unbiased if it ends at multiples, and so is the draw of small tables. In larger tables an
 integer program completes the walk, which can favour a direction. The bias of a cell is its mean over the keys
-less its count. The distribution that a rounding is drawn from also has an exact bias, without sampling.
+minus its count. The distribution of a rounding also has an exact bias, without sampling.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BASE = 5
 TABLES = 4
 #: Keyed distributions of a table whose exact bias is computed.
 DISTRIBUTIONS = 5
-#: Deviations of a mean by chance that no unbiased cell exceeds: one in a million does.
+#: Limit of a mean's deviation in standard errors: one in a million unbiased cells exceeds it.
 CHANCE = 5.0
 #: Draw a table with the names of its cells by a seed.
 Draw = Callable[[int], tuple[CellTable, list[str]]]
@@ -41,7 +41,7 @@ def _grid(shape: tuple[int, ...], seed: int) -> tuple[CellTable, list[str]]:
     return table, names(table.cells)
 
 
-#: Tables by kind, and the number of keys. The last ones are larger than what is drawn without bias.
+#: Tables by kind, and the number of keys. The last tables are larger than those drawn without bias.
 KINDS: dict[str, tuple[Draw, int]] = {
     "4x5": (partial(_grid, (4, 5)), 2_000),
     "10x10": (partial(_grid, (10, 10)), 2_000),
@@ -54,7 +54,7 @@ KINDS: dict[str, tuple[Draw, int]] = {
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Round four tables of each kind with up to 2,000 keys (quick: one with 50)."""
+    """Round four tables of each kind with up to 2,000 keys (quick: one table with 50 keys)."""
     count = 1 if quick else TABLES
     rooms = ("sdc/cta/controlled_rounding", "sdc/cta/table", "sdc/solver")
     parts = Parts("rounding_bias-quick" if quick else "rounding_bias", rooms=rooms)
@@ -98,7 +98,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def bias(draw: Draw, seed: int, keys: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the bias of each cell, its deviation by chance, and the share of unbiased results."""
+    """Return the bias of each cell, its standard error, and the share of unbiased results."""
     table, called = draw(seed)
     total, unbiased = np.zeros(table.cells), 0
     for number in range(keys):
@@ -111,7 +111,9 @@ def bias(draw: Draw, seed: int, keys: int) -> tuple[np.ndarray, np.ndarray, floa
 
 
 def exact_bias(table: CellTable) -> float | None:
-    """Return the largest bias of a cell over the distributions of some keys; None if none is drawn from."""
+    """Return the largest bias of a cell over the distributions of some keys; None without such a
+    distribution.
+    """
     summation = Summation.from_relations(table.relations)
     if table.cells > FEW_CELLS or summation is None or walk_ends_whole(summation):
         return None

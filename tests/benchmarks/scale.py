@@ -59,7 +59,7 @@ TOWNS = (
     Town("nominal", 1_000_000, 2_000),
     Town("nominal", 10_000_000, 2_000),
 )
-#: Files of one size with differently distributed region sizes, next to a file with equal regions.
+#: Files of one size with differently distributed region sizes, compared with a file of equal regions.
 SHAPES = (
     Town("numeric", 1_000_000, 400),
     Town("numeric", 1_000_000, 400, largest=0.5),
@@ -96,7 +96,7 @@ def _protected(asked: Town, folder: Path, quick: bool) -> Table:
         gigabytes, ratio = usage.peak / 2**30, ran.seconds / sort
         assert gigabytes <= MOST_MEMORY, f"{asked}, {effort}: {gigabytes:.1f} GiB"
         small = asked.records <= 1_000_000 and effort == "fast" and not quick
-        assert not small or ratio <= MOST_SORTS[asked.kind], f"{asked}: {ratio:.1f} times a bare sort"
+        assert not small or ratio <= MOST_SORTS[asked.kind], f"{asked}: {ratio:.1f} times a plain sort"
         columns[effort] = {
             "seconds of the whole process": ran.seconds,
             "records/s": asked.records / ran.seconds,
@@ -152,7 +152,7 @@ def _shapes(quick: bool) -> Table:
 def _write(asked: Town, folder: Path) -> None:
     """Write demo persons with regions of different size; a household is in one region."""
     random = np.random.default_rng(7)
-    # no region is nearly empty
+    # every region gets a minimum share, so that no region is nearly empty
     shares = 0.8 * random.dirichlet(np.full(asked.regions, 3.0)) + 0.2 / asked.regions
     if asked.largest is not None:
         shares *= (1 - asked.largest) / shares[1:].sum()

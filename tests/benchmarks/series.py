@@ -2,8 +2,10 @@
 
 1. Random small registers with up to 30 units, and entrants, exits, bursts, returns, corrections, reverted
 corrections and empty updates. Every history is counted.
+
 2. Releases of the real job under attack: registers of a few hundred units with all of these events, and large
 registers.
+
 3. The same large registers with every update protected from scratch, on which the attack must succeed.
 """
 
@@ -138,7 +140,9 @@ def _watched(
 
 
 def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:
-    """Return the minimum number of units with the same history, and how long units were pending."""
+    """Return the minimum number of units with the same history, and the number of updates that units were
+    pending.
+    """
     rows: list[tuple[object, ...]] = []
     for k in ks:
         for changes in ("keep", "republish"):

@@ -78,7 +78,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 @dataclass
 class _Store:
-    """A specification with both areas in a store, and the state of these."""
+    """A specification with both areas in a store, and the state of these areas."""
 
     kind: str
     folder: Path
@@ -129,7 +129,7 @@ class _Store:
 
     @property
     def outcome(self) -> Path:
-        """Result of the last completed run."""
+        """Return the result of the last completed run."""
         return self.folder / "outcome.json"
 
     @property
@@ -166,7 +166,7 @@ class _Store:
         if "persons/current.json" not in names:
             return None
         served = json.loads(self.content(self.lake, "persons/current.json"))["release_id"]
-        assert served in whole, "current.json names no whole release"
+        assert served in whole, "current.json names no complete release"
         return {file: checksum for file, checksum in whole[served].items() if file.endswith(".parquet")}
 
     def release(self) -> None:
@@ -224,22 +224,22 @@ def _killed(store: _Store, number: int) -> tuple[object, ...]:
         drivers += killed and not worker
         workers += killed and worker
         current = store.current()
-        assert current in (None, undisturbed), "another release"
+        assert current in (None, undisturbed), "the release differs from the undisturbed one"
         if code == 0:
             assert current == undisturbed, "a run ended and published nothing"
-            assert not store.left(), "a run ended and left work behind"
+            assert not store.left(), "a run ended and left staging objects"
             finished += 1
             store.empty()
         else:
             said = store.outcome.read_text() if store.outcome.exists() else "and said nothing"
-            assert killed, f"a run that nobody killed ended with {code}: {said}"
-            assert not worker, f"a run that lost a worker ended with {code}: {said}"
+            assert killed, f"a run without a kill ended with {code}: {said}"
+            assert not worker, f"a run with a killed worker ended with {code}: {said}"
             store.release()
         print(f"{store.kind}: {drivers} + {workers} of {number} kills, {finished} finished", file=sys.stderr)
     _, code = store.attempt(f"{store.kind} last", None)
     assert code == 0
     assert store.current() == undisturbed
-    assert not store.left(), "a run ended and left work behind"
+    assert not store.left(), "a run ended and left staging objects"
     return store.kind, total, drivers, workers, finished + 1
 
 

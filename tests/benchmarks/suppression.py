@@ -43,7 +43,7 @@ GENERATED: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
     "5.6 x 4.4 x 4": (((5, 6), (4, 4), (4,)), 15_000),
     "6.8 x 5.5 x 4.3": (((6, 8), (5, 5), (4, 3)), 150_000),
 }
-#: Generated tables that are searched by one small program for each primary.
+#: Generated tables that are searched by one small program for each primary cell.
 LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
     "10.10.5 x 9.10": (((10, 10, 5), (9, 10, 1)), 100_000),
     "10.10.10 x 10.10.10": (((10, 10, 10), (10, 10, 10)), 1_000_000),
@@ -51,8 +51,7 @@ LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
 }
 #: Generated tables that are also protected from contributors.
 _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
-#: Rows that take longer and are measured last, in this order: those that a released page should not lack
-#: come first.
+#: Rows that take longer are measured last, in this order, the most important rows for a published page first.
 LONG = (
     "10.10.16 x 10.10.16, outsider",
     "a88 x nuts2 x size, outsider",
@@ -141,7 +140,7 @@ def reference_tables(quick: bool) -> Plan:
 
 
 def survey_tables(names: list[str]) -> Plan:
-    """Return what protection from contributors costs, and what contributors learn after pytauargus."""
+    """Return the cost of protection from contributors, and what contributors infer after pytauargus."""
 
     def ours(name: str, who: str, attackers: tuple[str, ...]) -> tuple[object, ...]:
         problem = survey_problem(name)
@@ -196,7 +195,7 @@ def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.
     frame = pd.DataFrame(
         {d.name: [f"n{node:04d}" for node in of] for d, of in zip(dimensions, nodes, strict=True)}
     ).assign(turnover=turnover)
-    # its solver writes files into the current folder
+    # the solver of pytauargus writes files into the current folder
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         hierarchies = {}
         for dimension in dimensions:
@@ -215,7 +214,8 @@ def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.
                 hierleadstring="@" if hierarchies else None,
                 workdir=folder,
             )
-        except Exception as error:  # errors of any kind: the row states that there is no answer
+        # pytauargus raises errors of any kind; the row then states that there is no result
+        except Exception as error:
             say(f"{name}, pytauargus {how}: {type(error).__name__}: {error}")
             return None, time.process_time() - start
         seconds = time.process_time() - start
@@ -234,7 +234,7 @@ def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.n
     """Return the suppressed cells of a result of pytauargus: status U (primary) and M (secondary)."""
     columns = [levels[-1] for levels in SURVEY[name]]
     hidden = cells[cells["status"].isin(["U", "M"])]
-    # codes are padded to one width
+    # pytauargus pads codes to one width
     codes = hidden[columns].astype(str).apply(lambda column: column.str.strip())
     keys = {
         tuple(0 if code == TOTAL else int(code[1:]) for code in row)

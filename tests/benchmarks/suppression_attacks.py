@@ -1,4 +1,4 @@
-"""Attacks on the published files of suppressed tables, by linear programs of their own.
+"""Attacks on the published files of suppressed tables, by independent linear programs.
 
 The constraints are built from the codes of the files. Sensitive cells and levels are columns of the
 reference tables. The interval of a sensitive cell is too narrow if it does not contain the levels.
@@ -33,7 +33,7 @@ from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.suppression_page import Plan, measure_rows
 from tests.reference import REFERENCE_FOLDER
 
-#: Kinds of attackers from which the office protects.
+#: Kinds of attackers that the office considers.
 READERS, EVERYBODY = ["outsider"], ["outsider", "single", "pair", "unit"]
 TABLES: dict[str, Callable[..., tuple[pd.DataFrame, dict[str, Any]]]] = {
     "pizzas, dominance": lambda **keys: pizzas(**RULES, largest=["pizzas_max"], **keys),
@@ -42,7 +42,7 @@ TABLES: dict[str, Callable[..., tuple[pd.DataFrame, dict[str, Any]]]] = {
 }
 #: Dominance (1, 85) and fewer than 3 contributors, with levels of 20 %: the rules of the tables.
 SHARE, LEAST, PERCENT = 0.85, 3, 20
-#: Rows that take minutes, and are measured last.
+#: Rows that take minutes are measured last.
 LONG = ("activity x region x size, outsider", "activity x region x size, all attackers")
 #: Secondary cells that are published again, one at a time.
 OPENED = 12
@@ -99,7 +99,7 @@ def _row(parts: Parts, name: str, heeded: list[str]) -> tuple[object, ...]:
     say(f"{name}, {who}: {found}")
     assert sum(found.values() if everybody else [found["outsider"]]) == 0, f"{name}, {who}: {found}"
     caught, _ = parts.answer(f"{name}, {who}, control", lambda: control(attacked, everybody))
-    assert caught > 0, "a pattern that lacks a cell must be found narrow"
+    assert caught > 0, "the attack must narrow a cell if a secondary cell is published"
     return (
         name,
         who,
@@ -157,7 +157,7 @@ def attack(attacked: Attacked) -> dict[str, int]:
 
 
 def control(attacked: Attacked, contributors: bool) -> int:
-    """Return how many of some secondary cells, published one at a time, make a cell of their lines narrow."""
+    """Return how many secondary cells, published one at a time, narrow a cell of their constraints."""
     rows = PublishedRows([attacked.frame], attacked.parents)
     secondary = [
         place

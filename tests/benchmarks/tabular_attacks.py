@@ -69,16 +69,16 @@ def counts_from_what_is_shown(repetitions: int) -> Table:
         moved = np.mean(shown[true == LEAST] != LEAST) if np.any(true == LEAST) else None
         rows.append((name, 100 * worst, None if moved is None else 100 * moved))
         if protect is _least_cost:
-            assert worst > MOST_POSTERIOR, "the control must be undone"
+            assert worst > MOST_POSTERIOR, "the attack on the control must succeed"
             continue
         base, odds = LEAST, transition(LEAST)
         if protect is not _drawn:
             base = int(name.split()[-1])
             odds = rounding_odds(base)
         said = count_posterior(true, shown, base, odds, least=LEAST).largest
-        assert worst < said + 0.06, "the gate must see what the attacker sees"
-        if name != f"rounded to {LEAST}":  # the gate refuses this base here
-            assert max(worst, said) < MOST_POSTERIOR, "a small count shows"
+        assert worst < said + 0.06, "the gate must count what the attacker finds"
+        if name != f"rounded to {LEAST}":  # the gate refuses this base for this table
+            assert max(worst, said) < MOST_POSTERIOR, "the published value determines a small count"
     columns = ("method", "largest posterior of a count below 3, %", "genuine 3s that move, %")
     note = (
         f"Poisson counts of mean 2 in 6x8 tables, {repetitions} of them, without true zeros. The gate "
@@ -100,7 +100,7 @@ def counts_from_a_whole_rounded_table(tables: int) -> Table:
         many = [np.array(counts) for counts in alike.values() if len(counts) >= FEWEST_ALIKE]
         worst = max(float(np.mean(counts == c)) for counts in many for c in range(1, LEAST))
         rows.append((base, len(alike), len(many), 100 * worst))
-        assert worst < MOST_POSTERIOR, "the margins give a small count away"
+        assert worst < MOST_POSTERIOR, "the margins disclose a small count"
     columns = ("base", "tables shown", f"of them {FEWEST_ALIKE} times", "largest posterior below 3, %")
     note = f"{tables} tables, true zeros among them, each with a key of its own."
     return Table("A small count from a whole rounded table", columns, rows, note)
@@ -156,7 +156,7 @@ def values_from_two_tables(repetitions: int) -> Table:
             cells += int(s.sum())
         rows.append((name, cells, single, hit))
         assert single == 0
-        assert (hit > 0) == (name == "solved for itself"), "the control must be averaged, the default not"
+        assert (hit > 0) == (name == "solved for itself"), "averaging must succeed only on the control"
     columns = ("second table", "sensitive cells", "known from one table", "known from the mean of two")
     return Table("Averaging over two tables of one survey", columns, rows)
 
@@ -178,8 +178,8 @@ def values_from_a_known_direction(repetitions: int) -> Table:
             errors.append(np.abs((near + far) / 2 - x) / x)
             widest.append(np.abs(near - far) / (near + far))
         rows.append((name, 100 * np.median(np.concatenate(errors)), 100 * np.median(np.concatenate(widest))))
-    assert rows[0][1] < 6, "the control must be undone"
-    assert rows[1][2] >= 20 * 0.95, "a known direction gives the protected per cent away"
+    assert rows[0][1] < 6, "the attack on the control must succeed"
+    assert rows[1][2] >= 20 * 0.95, "a known direction discloses the protected percentage"
     columns = ("levels", "median error of the guess, %", "what the guess cannot exclude to either side, %")
     return Table("Values from a known direction, 20 % protected", columns, rows)
 

@@ -2,8 +2,8 @@
 
 The tables have two or three dimensions, hierarchies or links, counts or magnitudes, values over 1, 6 and 12
 orders of magnitude, or preserve mean and slope. The checks are: an objective that is called optimal is the
-optimum, bounds are valid, relations and levels hold exactly in units, and only infeasible tables are called
-infeasible.
+optimum, bounds are valid, constraints and levels are satisfied exactly in units, and only infeasible tables
+are called infeasible.
 """
 
 from __future__ import annotations
@@ -63,20 +63,22 @@ def compare(table: CellTable, seed: int) -> tuple[int, int, int, int]:
     try:
         answer = adjust(table, mode=mode, algorithm="exact", effort="fast", seed=seed)
     except ImpossibleProtection:
-        assert expected is None, f"seed {seed}: called impossible, and is not"
+        assert expected is None, f"seed {seed}: reported infeasible, but a solution exists"
         return 1, 0, 1, 0
     except NoSolutionFound:
         return 1, 0, 0, 1
     assert check(table, answer.values, mode).sound
     assert answer.whole
-    assert not np.any(table.relations @ answer.values), f"seed {seed}: a line is open"
+    assert not np.any(table.relations @ answer.values), f"seed {seed}: a constraint is violated"
     moved = np.abs(answer.deviations)[table.sensitive]
     assert np.all(moved >= np.minimum(table.lower_protection, table.upper_protection)[table.sensitive])
     if expected is None:  # scipy's solver has an absolute tolerance; our solution was checked exactly
         return 1, 0, 0, 0
     assert answer.lower_bound <= expected * (1 + SAME), f"seed {seed}: the bound is too high"
     if answer.optimal:
-        assert answer.objective <= expected * (1 + SAME) + 1, f"seed {seed}: optimal, and is not"
+        assert answer.objective <= expected * (1 + SAME) + 1, (
+            f"seed {seed}: reported optimal, but a better solution exists"
+        )
     return 1, int(answer.optimal), 0, 0
 
 
@@ -99,7 +101,7 @@ def small_table(kind: str, seed: int) -> CellTable:
         full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
     relations = grid_relations(full.shape).toarray()
     values = full.ravel()
-    if kind == "linked":  # a second breakdown of the grand total
+    if kind == "linked":  # this constraint is a second breakdown of the grand total
         parts = np.floor(values[-1] * np.array([0.2, 0.3]))
         values = np.concatenate([values, parts, [values[-1] - parts.sum()]])
         line = np.zeros(len(values))

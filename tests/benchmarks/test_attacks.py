@@ -1,4 +1,4 @@
-"""The attack programs on a release that can be solved by hand."""
+"""Tests of the attack programs on a release that can be solved by hand."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ def released(income, job):
     return Release(published, original, 3, *names)
 
 
-def test_attack_finds_one_of_k_with_protected_variables_and_all_with_further_ones():
+def test_attack_finds_one_of_k_with_protected_variables_and_all_with_further_variables():
     attack = attacked(released([2.0] * 3 + [12.0] * 3, ["x", "y", "z"] * 2))
     assert attack["linked by distance"] == pytest.approx(1 / 3)
     assert attack["found by a colleague"] == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""The minimality attack fails with mitigation, and succeeds without it."""
+"""Tests that the minimality attack fails with mitigation and succeeds without it."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,8 @@ def test_minimality_attack_on_changes_succeeds_only_without_mitigation():
     bare = attacked(600, 3, 2, False, 0)
     assert bare.right >= 0.95
     assert bare.expected < 0.75
-    concealed = [attacked(600, 3, 2, True, seed) for seed in (1, 2)]  # the worst ones with less perturbation
+    # these cases are the worst ones with less perturbation
+    concealed = [attacked(600, 3, 2, True, seed) for seed in (1, 2)]
     right, expected = (np.mean([getattr(each, name) for each in concealed]) for name in ("right", "expected"))
     assert right < expected + 0.15
     assert max(each.odds for each in concealed) < 3

@@ -1,4 +1,4 @@
-"""Missed figures are collected, and fail a benchmark at its end."""
+"""Tests of missed figures: they are collected, and fail a benchmark at its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.benchmarks.paper_pages import Section
 from tests.benchmarks.table import line
 
 
-def test_misses_prints_a_miss_at_once_and_raises_at_the_end(capsys):
+def test_misses_prints_a_miss_immediately_and_raises_at_the_end(capsys):
     misses = Misses()
     misses.unless(True, "first")
     misses.unless(False, "second")
@@ -28,7 +28,7 @@ def test_table_formats_a_row_as_a_line():
 
 
 @pytest.mark.parametrize("error", [ValueError, pytest.skip.Exception])
-def test_a_section_that_cannot_be_measured_is_a_row_and_a_miss(error):
+def test_section_that_cannot_be_measured_is_a_row_and_a_miss(error):
     def measure():
         raise error("no file")
 

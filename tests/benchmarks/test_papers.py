@@ -1,4 +1,4 @@
-"""The benchmark of the papers: its figures on cases that a reader can compute, and its pages."""
+"""Tests of the paper benchmark: its figures on cases that can be computed by hand, and its pages."""
 
 import numpy as np
 import pandas as pd
@@ -21,12 +21,12 @@ def test_gap_is_the_excess_over_the_least_value_of_each_instance():
     assert np.allclose(found["y"], [1, 0, np.nan], equal_nan=True)
 
 
-def test_shapes_count_rising_falling_and_middle_rows_and_equal_ones_twice():
+def test_shapes_count_rows_that_rise_fall_or_are_least_in_the_middle_and_equal_rows_twice():
     weights = np.array([[1, 2, 3], [3, 2, 2], [2, 2, 2], [3, 1, 2], [1, 3, 2]])
     assert shapes(weights) == (2, 2, 1, 1)
 
 
-def test_every_method_of_the_two_steps_protects_and_no_partition_is_lighter_than_the_optimal_one():
+def test_two_step_methods_protect_and_no_partition_is_lighter_than_the_optimal_one():
     found = partitions(SMALL, sweep=True)
     assert found.proved
     assert found.swept["exact"].shape == (5, 9)
@@ -36,10 +36,11 @@ def test_every_method_of_the_two_steps_protects_and_no_partition_is_lighter_than
     assert_protected(SMALL, protected)
 
 
-def test_largest_errors_are_those_of_the_cells_by_hand():
+def test_largest_errors_equal_a_computation_by_hand():
     one = Instance(SMALL)
     assert one.frequencies.counts.tolist() == [3, 1, 1, 2]
-    counts = np.array([4, 0, 0, 3])  # a: 4, 3 (no error); b: 4, 3 (no error); each cell by 1
+    # Both margins, a: 4, 3 and b: 4, 3, have no error; each cell has an error of 1.
+    counts = np.array([4, 0, 0, 3])
     assert largest_errors(one, counts, relative=False) == [0, 1]
     assert largest_errors(one, counts, relative=True) == [0, 1]
     assert isinstance(one.everything, ControlTables)
@@ -51,7 +52,7 @@ def test_pseudo_r2_is_high_for_a_copy_and_zero_for_an_independent_variable():
     assert abs(pseudo_r2(frame[["x", "other"]], "other")) < 1e-3
 
 
-def test_page_has_the_command_of_each_table_and_a_quick_run_leaves_the_manual_alone(monkeypatch, tmp_path):
+def test_page_has_the_command_of_each_table_and_a_quick_run_does_not_change_the_manual(monkeypatch, tmp_path):
     monkeypatch.setattr(paper_pages, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(paper_pages, "DOCS", tmp_path / "docs")
     plot = boxes({"panel": {"x": np.array([1.0, 2.0, np.nan])}}, "value")

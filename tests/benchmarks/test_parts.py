@@ -1,4 +1,4 @@
-"""A long benchmark continues from its finished parts after a kill."""
+"""Tests that a long benchmark continues from its finished parts after a kill."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_parts_stores_a_result_with_its_seconds(tmp_path, monkeypatch):
 
 
 class Dying:
-    """An agency whose third run in the process of the benchmark is killed."""
+    """Agency whose third run in the process of the benchmark is killed."""
 
     runs = 0
 
@@ -84,7 +84,7 @@ class Dying:
         return UpdateResult(Path(f"release{Dying.runs}"), 1.0, {"night": 0.5}, {"units": len(frame)})
 
 
-def test_a_register_benchmark_continues_after_finished_updates(tmp_path, monkeypatch):
+def test_register_benchmark_continues_after_finished_updates(tmp_path, monkeypatch):
     monkeypatch.setattr(updates, "Agency", Dying)
     with pytest.raises(KeyboardInterrupt):
         updates.watched(None, tmp_path, "numeric", 3, 400, 4)
@@ -95,7 +95,7 @@ def test_a_register_benchmark_continues_after_finished_updates(tmp_path, monkeyp
 
 def test_page_of_suppression_keeps_the_tables_that_were_not_measured_again():
     before = suppression_page.PAGE.read_text(encoding="utf-8")
-    assert suppression_page.page([], before) == before  # it is what the command writes
+    assert suppression_page.page([], before) == before  # the command writes this text
     longer = suppression_page.page([TABLE], before)
     assert longer.startswith(before.rstrip("\n"))
     again = suppression_page.page([Table("Nights", ("night", "loss"), [(3, 0.25)])], longer)

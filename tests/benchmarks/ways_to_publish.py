@@ -81,7 +81,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def _nominal(parts: Parts, frame: pd.DataFrame, rich: np.ndarray, effort: str) -> Table:
-    """Return one row a method for categories."""
+    """Return one row per method for categories."""
     training = len(frame) * 2 // 3
     original, rest = frame.iloc[:training].reset_index(drop=True), frame.iloc[training:]
     rows: list[tuple[object, ...]] = []
@@ -106,7 +106,7 @@ def _nominal(parts: Parts, frame: pd.DataFrame, rich: np.ndarray, effort: str) -
 
 
 def _numeric(parts: Parts, frame: pd.DataFrame, rich: np.ndarray, effort: str) -> Table:
-    """Return one row a method for numbers."""
+    """Return one row per method for numbers."""
     training = len(frame) * 2 // 3
     original, rest = frame.iloc[:training].reset_index(drop=True), frame.iloc[training:]
     values = original.to_numpy()
@@ -135,7 +135,9 @@ def _numeric(parts: Parts, frame: pd.DataFrame, rich: np.ndarray, effort: str) -
 
 
 def _assert_sound(rows: list[tuple[object, ...]], linked: int) -> None:
-    """Assert that nothing is linked as often as the original, and that this one did not change."""
+    """Assert that no method has as many linked records as the original, and that the original's number is
+    unchanged.
+    """
     first, *others = rows
     assert first[linked - 1] == 0.0
     assert all(row[linked] is None or float(str(row[linked])) < float(str(first[linked])) for row in others)
@@ -144,7 +146,7 @@ def _assert_sound(rows: list[tuple[object, ...]], linked: int) -> None:
 def _points_of_categories(
     original: pd.DataFrame, published: pd.DataFrame
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return numbers and codes before and after; the same code is the same category."""
+    """Return numbers and codes before and after protection; equal codes are equal categories."""
     both = pd.concat([original, published], ignore_index=True)
     codes = np.column_stack([pd.factorize(both[name])[0] for name in both]).astype(np.int64)
     none = np.zeros((len(original), 0))
@@ -234,7 +236,7 @@ def _moved(frame: pd.DataFrame, stay: float) -> pd.DataFrame:
 
 
 def suppressed(frame: pd.DataFrame, k: int = K, effort: Effort = "standard") -> pd.DataFrame:
-    """Suppress the fewest values; a draw decides which records of a combination lose them."""
+    """Suppress the fewest values; a random draw decides which records of a combination lose them."""
     codes = np.column_stack([pd.factorize(frame[name], sort=True)[0] for name in frame])
     keys, combination, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     found = suppress(keys, counts, k, effort=effort)
@@ -311,7 +313,7 @@ def _predicted(fitted: pd.DataFrame, rich: np.ndarray, rest: pd.DataFrame) -> np
 
 
 def _scored(design: np.ndarray | sparse.csr_matrix, rich: np.ndarray, judged: np.ndarray) -> np.ndarray:
-    """Score records by a ridge logistic regression that is fitted to others."""
+    """Score records by a ridge logistic regression that is fitted to other records."""
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         scores = design @ weights[1:] + weights[0]

@@ -39,17 +39,17 @@ TIMED, KILLED = (1_000_000, "standard"), (2_000, "fast")
 REGION = 5_000
 #: Records of a row group, which one task reads.
 ROWS = 100_000
-#: Seconds of the shortest stage that the first table has.
+#: Seconds of the shortest stage in the first table.
 _SHORTEST = 0.1
 NUMERIC = ("age", "income", "rent", "tax", "savings", "hours")
 
-#: Function that is called with the name of each stage when it starts.
+#: Function that receives the name of each stage when it starts.
 Begun = Callable[[str], None]
 
 
 def run(quick: bool = False) -> Iterator[Table]:
     """Return both tables, and check that all runs publish the same records."""
-    assert machines_can_be_told_apart(), "Folders cannot be hidden here: unshare --mount is not allowed."
+    assert machines_can_be_told_apart(), "This machine does not allow unshare --mount, which hides folders."
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the server of the store logs every request
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as made:
         made.add()

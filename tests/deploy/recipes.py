@@ -1,4 +1,4 @@
-"""Paths and expectations that the tests of all recipes in `deploy` share."""
+"""Paths and expectations shared by the tests of all recipes in `deploy`."""
 
 from __future__ import annotations
 

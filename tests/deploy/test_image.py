@@ -1,4 +1,4 @@
-"""The image: pinned packages, an unprivileged user, and an entry point for Spark on Kubernetes."""
+"""Tests of the image: pinned packages, an unprivileged user, and an entry point for Spark on Kubernetes."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_entrypoint_copies_a_key_of_another_owner_to_a_private_file(run_entrypoi
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_entrypoint_does_not_copy_an_own_or_missing_key(run_entrypoint, tmp_path, there):
+def test_entrypoint_does_not_copy_a_key_of_its_own_user_or_a_missing_key(run_entrypoint, tmp_path, there):
     mine = tmp_path / "mine"
     if there:
         mine.write_text("0" * 64)

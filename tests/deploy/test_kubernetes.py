@@ -1,4 +1,4 @@
-"""The recipes for Kubernetes have valid fields, unprivileged containers and valid command lines."""
+"""Tests of the Kubernetes recipes: valid fields, unprivileged containers and valid command lines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_kubernetes_recipes_call_the_command_with_valid_arguments(name):
 
 
 @pytest.mark.parametrize("name", ["cluster.yaml", "cronjob.yaml"])
-def test_kubernetes_recipes_are_valid_against_its_schemas(name):
+def test_kubernetes_recipes_are_valid_against_the_schemas_of_kubernetes(name):
     schemas = pytest.importorskip("kubernetes_validate", reason="its schemas take 140 MB; tried by hand")
     for document in documents(name):
         schemas.validate(document, "1.32", strict=True)

@@ -1,4 +1,4 @@
-"""The dependency lanes: installed versions, jobs, and the conditions for a failure."""
+"""Tests of the dependency lanes: installed versions, jobs, and the conditions for a failure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_lower_bounds_pins_each_dependency_to_its_declared_lower_bound():
 
 
 @pytest.mark.parametrize("requirement", ["numpy", "numpy<3", "numpy!=2.1"])
-def test_lower_bounds_refuses_a_dependency_without_one(requirement):
+def test_lower_bounds_refuses_a_dependency_without_a_lower_bound(requirement):
     with pytest.raises(ValueError, match=f"'{requirement}': expected one lower bound"):
         lower_bounds([requirement])
 
@@ -69,7 +69,7 @@ def test_every_declared_dependency_has_a_lower_bound():
     assert len(lower_bounds(declared).splitlines()) == len(set(declared)) > 15
 
 
-def test_the_lane_of_a_spark_version_pins_all_but_pyspark():
+def test_lane_of_a_spark_version_pins_all_packages_except_pyspark():
     lane = Lane.from_name("spark-3.5-3.11", DEPLOY)
     assert (lane.choice, lane.python, lane.name) == ("spark-3.5", "3.11", "spark-3.5-3.11")
     pinned = (DEPLOY / "constraints.txt").read_text().splitlines()
@@ -78,7 +78,7 @@ def test_the_lane_of_a_spark_version_pins_all_but_pyspark():
     assert sorted(line.partition("==")[0] for line in set(pinned) - set(chosen)) == ["py4j", "pyspark"]
 
 
-def test_the_extras_of_a_lane_are_those_of_all():
+def test_lane_installs_the_extras_of_the_extra_all():
     assert PROJECT["optional-dependencies"]["all"] == [f"microguard[{','.join(EXTRAS)}]"]
 
 
@@ -168,13 +168,13 @@ def lane_of_stand_ins(folder: Path, microguard: str, python: str) -> Lane:
     return lane
 
 
-def test_a_job_of_a_lane_returns_the_release_ids_and_the_values_that_the_count_wrote(tmp_path):
+def test_job_of_a_lane_returns_the_release_ids_and_the_values_of_the_independent_count(tmp_path):
     lane = lane_of_stand_ins(tmp_path, """echo '{"release_id": "a1"}'""", "printf 'x\\ny\\n' > values.txt")
     result = Job("job", (("protect",),)).run(lane, tmp_path / "key")
     assert (result.exit_code, result.release_ids, result.values) == (0, ("a1", "a1"), ("x", "y"))
 
 
-def test_a_job_of_a_lane_ends_with_the_exit_code_and_the_message_of_the_first_command_that_fails(tmp_path):
+def test_job_of_a_lane_ends_with_the_exit_code_and_message_of_its_first_failed_command(tmp_path):
     lane = lane_of_stand_ins(tmp_path, '[ "$1" = demo ] || { echo "no $1" >&2; exit 5; }', "exit 1")
     result = Job("job", (("demo",), ("protect",), ("adjust",))).run(lane, tmp_path / "key")
     assert (result.exit_code, result.message) == (5, "protect: no protect")
@@ -199,7 +199,7 @@ def test_independent_count_refuses_a_class_below_k_and_missing_records():
 
 
 def firms_and_cells() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a branch in two regions: its cell of two firms is sensitive, 12 is published instead of 10."""
+    """Return a branch in two regions: its sensitive cell of two firms is published as 12 instead of 10."""
     firms = pd.DataFrame(
         {"section": "A", "branch": "b", "region": list("xxyyy"), "turnover": [5.0, 5.0, 10.0, 10.0, 10.0]}
     )
@@ -211,7 +211,7 @@ def firms_and_cells() -> tuple[pd.DataFrame, pd.DataFrame]:
     return firms, pd.DataFrame(rows, columns=["section", "branch", "region", "turnover"])
 
 
-def test_independent_count_refuses_a_table_that_does_not_add_up_or_shows_a_sensitive_cell():
+def test_independent_count_refuses_a_table_that_is_not_additive_or_shows_a_sensitive_cell():
     firms, cells = firms_and_cells()
     assert table_fault(cells, firms) is None
     assert table_fault(cells.assign(turnover=cells["turnover"].map(Decimal)), firms) is None
@@ -224,7 +224,7 @@ def test_independent_count_refuses_a_table_that_does_not_add_up_or_shows_a_sensi
     assert table_fault(cells[1:], firms) == "1 cells of the input are not in the table"
 
 
-def test_independent_count_refuses_rounded_counts_that_are_no_multiples_or_do_not_add_up():
+def test_independent_count_refuses_rounded_counts_that_are_no_multiples_or_not_additive():
     persons = pd.DataFrame({"sex": list("fffmmmmm"), "region": list("xxyxxxyy")})
     rows = [
         (sex, region, (5 if sex == "f" else 0) + (5 if region == "x" else 0))
@@ -253,7 +253,7 @@ build_backend.build_wheel(sys.argv[1])
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
-    """Two builds of the wheel, from copies with other dates and under another mask of modes."""
+    """Build the wheel twice, from copies with other dates and with another umask."""
     setuptools = pytest.importorskip("setuptools", reason="virtual environments of Python 3.12 have none")
     if int(setuptools.__version__.partition(".")[0]) < 77:
         pytest.skip("the build needs setuptools 77, of the extra test")
@@ -279,7 +279,7 @@ def test_two_builds_of_the_wheel_have_the_same_bytes(wheels):
         assert "microguard/schemas/py.typed" in wheel.namelist()
 
 
-def test_the_version_of_checkout_and_wheel_is_the_newest_of_the_change_log(wheels, tmp_path):
+def test_version_of_checkout_and_wheel_is_the_newest_of_the_change_log(wheels, tmp_path):
     newest = (DEPLOY / "CHANGELOG.md").read_text().partition("\n## ")[2].partition("\n")[0]
     with zipfile.ZipFile(io.BytesIO(wheels[0])) as wheel:
         wheel.extractall(tmp_path)
@@ -294,7 +294,7 @@ def test_the_version_of_checkout_and_wheel_is_the_newest_of_the_change_log(wheel
         assert (done.stdout, done.returncode) == (f"microguard {newest}\n", 0), done.stderr
 
 
-def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
+def test_wheel_contains_every_folder_of_data_files(monkeypatch):
     pytest.importorskip("setuptools", reason="virtual environments contain setuptools only up to Python 3.11")
     build_backend = importlib.import_module("deploy.build_backend")
     monkeypatch.chdir(DEPLOY.parent)
@@ -309,7 +309,7 @@ def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
     assert {"microguard.pipelines.evidence.sections", "microguard.schemas.examples"} <= folders <= packages
 
 
-def test_a_refusal_that_is_expected_of_one_spark_version_is_a_failure_in_others(tmp_path):
+def test_refusal_expected_for_one_spark_version_is_a_failure_in_others(tmp_path):
     lane = lane_of_stand_ins(tmp_path, f'echo "Spark Connect: expected 4.0" >&2; exit {REFUSED}', "exit 1")
     refused = Job("connect", (("protect",),), refused_on=(lane.choice,)).run(lane, tmp_path / "key")
     assert (refused.exit_code, refused.refusal) == (0, "Spark Connect: expected 4.0")
@@ -318,7 +318,7 @@ def test_a_refusal_that_is_expected_of_one_spark_version_is_a_failure_in_others(
     assert (failed.exit_code, failed.refusal) == (REFUSED, "")
 
 
-def test_the_page_of_lanes_shows_digests_versions_failures_and_skipped_jobs(tmp_path, monkeypatch):
+def test_page_of_lanes_shows_digests_versions_failures_and_skipped_jobs(tmp_path, monkeypatch):
     monkeypatch.setattr("deploy.dependency_lanes.jobs.TIMEOUT", 0.2)
     lane = lane_of_stand_ins(tmp_path / "stand_in", "sleep 30", "exit 1")
     late = Job("rounding", (("adjust",),)).run(lane, tmp_path / "key")
@@ -340,7 +340,7 @@ def test_the_page_of_lanes_shows_digests_versions_failures_and_skipped_jobs(tmp_
     assert any("*Version:* 1.2.3, 1.2.4." in line for line in lines)
 
 
-def test_spark_reads_an_sql_catalogue_under_the_name_of_pyiceberg_and_only_with_its_driver(
+def test_spark_reads_an_sql_catalogue_under_the_name_of_pyiceberg_only_with_its_driver(
     monkeypatch, tmp_path, capsys
 ):
     settings: dict[str, str] = {}
@@ -356,7 +356,7 @@ def test_spark_reads_an_sql_catalogue_under_the_name_of_pyiceberg_and_only_with_
     assert settings["spark.sql.catalog.rest.token"] == "token"
 
 
-def test_spark_takes_the_iceberg_runtime_of_its_version_and_scala_and_reads_nothing_without_one(
+def test_spark_uses_the_iceberg_runtime_of_its_version_and_scala_and_reads_no_table_without_one(
     monkeypatch, tmp_path, capsys
 ):
     def installed(package: str, module: str, jar: str) -> None:

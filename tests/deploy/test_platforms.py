@@ -1,4 +1,4 @@
-"""The recipes for platforms that the tests cannot start, validated with the platforms' own models."""
+"""Tests of recipes for platforms that the tests cannot start, validated with the platforms' own models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Release notes: the section of a version in the change log."""
+"""Tests of release notes: the section of a version in the change log."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_release_notes_are_the_section_of_the_version():
         release_notes(TEXT, "0.3.0")
 
 
-def test_release_notes_for_an_upgrade_end_after_what_to_read_before_it():
+def test_release_notes_for_an_upgrade_end_after_the_section_to_read_before_upgrading():
     assert release_notes(TEXT, "0.2.0", upgrade=True) == (
         "# microguard 0.2.0\n\nTwo.\n\n**Read this before you upgrade**\n- a key\n"
     )
     assert release_notes(TEXT, "0.1.0", upgrade=True) == release_notes(TEXT, "0.1.0")
 
 
-def test_the_change_log_has_a_section_for_the_version_of_the_package():
+def test_change_log_has_a_section_for_the_version_of_the_package():
     assert release_notes(CHANGELOG.read_text(encoding="utf-8"), PROJECT["version"])

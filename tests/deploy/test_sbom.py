@@ -1,4 +1,4 @@
-"""The bill of materials: every installed distribution, what it requires, and the jars of Spark."""
+"""Tests of the bill of materials: every installed distribution, its requirements, and the jars of Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bill():
     return bill_of_materials()
 
 
-def test_the_bill_names_every_distribution_and_every_jar_once(bill):
+def test_bill_of_materials_names_every_distribution_and_every_jar_once(bill):
     refs = [each["bom-ref"] for each in bill["components"]]
     jars = {path.name for path in Path(pyspark.__file__).parent.rglob("*.jar")}
     assert len(refs) == len(set(refs))
@@ -28,7 +28,7 @@ def test_the_bill_names_every_distribution_and_every_jar_once(bill):
     assert listed == installed
 
 
-def test_a_jar_has_its_maven_coordinates_and_its_checksum(bill):
+def test_jar_in_the_bill_of_materials_has_its_maven_coordinates_and_checksum(bill):
     jars = {each["name"]: each for each in bill["components"]}
     path = next((Path(pyspark.__file__).parent / "jars").glob("log4j-core-*.jar"))
     log4j = jars["log4j-core"]
@@ -36,7 +36,7 @@ def test_a_jar_has_its_maven_coordinates_and_its_checksum(bill):
     assert log4j["hashes"][0]["content"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_dependencies_refer_to_components(bill):
+def test_dependencies_in_the_bill_of_materials_refer_to_components(bill):
     refs = {each["bom-ref"] for each in bill["components"]}
     relations = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
     assert set(relations) | {ref for of in relations.values() for ref in of} <= refs

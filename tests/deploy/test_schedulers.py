@@ -1,4 +1,4 @@
-"""The examples for schedulers: refused runs are not retried, killed runs are, also if exit codes are lost."""
+"""Tests of scheduler examples: killed runs are retried and refused runs are not, also without exit codes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_airflow_loads_the_dag_without_import_errors(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("code", "attempts"), [(0, 1), (4, 1), (1, 4)])
-def test_dagster_retries_killed_runs_and_not_refused_ones(monkeypatch, tmp_path, code, attempts):
+def test_dagster_retries_killed_runs_and_no_refused_runs(monkeypatch, tmp_path, code, attempts):
     dagster = pytest.importorskip("dagster", reason="needs a separate environment; tested manually")
     import dagster_assets
     import nightly
@@ -107,7 +107,7 @@ def unit(suffix: str) -> str:
     return (FOLDER / f"microguard@.{suffix}").read_text()
 
 
-def test_systemd_unit_restarts_killed_runs_and_not_refused_ones():
+def test_systemd_unit_restarts_killed_runs_and_no_refused_runs():
     service = unit("service")
     [line] = re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE)
     words = shlex.split(line)

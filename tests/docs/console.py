@@ -42,7 +42,7 @@ class Step:
 
 
 def pages() -> list[Path]:
-    """Return the pages that are run."""
+    """Return the pages whose console blocks are run."""
     return sorted(page for page in DOCS.rglob("*.md") if _FOLDER.search(page.read_text(encoding="utf-8")))
 
 
@@ -85,7 +85,7 @@ def run(page: Path, folder: Path, spark: object) -> tuple[str, str]:
 
 
 def plain(text: str, place: Path) -> str:
-    """Return output without what differs from run to run: ids, times, and the folder of the run."""
+    """Return output without parts that differ between runs: ids, times, and the folder of the run."""
     return _RELEASE_ID.sub("RELEASE", _TIME.sub("TIME", text.replace(f"{place}/", "")))
 
 
@@ -106,7 +106,7 @@ def output_of(command: str, place: Path) -> str:
 
 @contextmanager
 def shared(spark: object) -> Iterator[None]:
-    """Let all verbs use one session, instead of one each."""
+    """Make all verbs use one session instead of one session each."""
 
     @contextmanager
     def session(*_: object, **__: object) -> Iterator[object]:

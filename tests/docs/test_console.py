@@ -1,4 +1,4 @@
-"""The runner of the manual's examples reads commands and outputs as they are written."""
+"""Tests that the runner of the manual's examples reads commands and outputs as they are written."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ def test_steps_split_a_block_into_commands_and_outputs() -> None:
     assert steps(block) == [Step("head -1 a.csv", "id,k"), Step("microguard check a.toml", "first\nsecond")]
 
 
-def test_the_tutorial_and_the_guides_with_examples_are_among_the_pages() -> None:
+def test_tutorial_and_guides_with_examples_are_among_the_pages() -> None:
     assert {"tutorial", "table", "business", "register", "census"} <= {page.stem for page in pages()}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.console import DOCS, pages, run
 
-#: A fixed key, so that draws are the same in every run. Nothing that is published may use it.
+#: A fixed key, so that random draws are equal in every run. No published release may use it.
 KEY = bytes(range(32))
 WRITE = os.environ.get("MICROGUARD_DOCS") == "write"
 
@@ -34,4 +34,4 @@ def test_page_shows_output_of_its_commands(page: Path, spark, tmp_path, monkeypa
         page.write_text(found, encoding="utf-8")
         return
     again = f"MICROGUARD_DOCS=write pytest tests/docs/test_examples.py -k {page.stem}"
-    assert found == shown, f"{page.relative_to(DOCS)} is out of date; write it again: {again}"
+    assert found == shown, f"{page.relative_to(DOCS)} is outdated; write it again: {again}"

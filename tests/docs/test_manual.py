@@ -1,4 +1,6 @@
-"""The manual: links resolve, snippets are valid, the README is short, the site builds without warnings."""
+"""Tests of the manual: links resolve, snippets are valid, the README is short, the site builds without
+warnings.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ PAGES = sorted([
 ])  # fmt: skip
 EXAMPLES = sorted((ROOT / "docs/examples").rglob("*.toml"))
 WORDS = 900
-#: Names of code, and endings of files, that look like keys.
+#: Names of code and file suffixes that look like keys.
 _CODE = ("series.kind",)
 _SUFFIXES = (".json", ".py", ".csv", ".parquet")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 _EXTERNAL = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', re.IGNORECASE)
-#: Lines that complete a snippet that is only a part of a specification.
+#: Lines that complete a snippet of a partial specification.
 RECORDS = {
     "release": {"name": "part", "k": 3},
     "input": {"path": "part.csv"},
@@ -129,7 +131,7 @@ def test_python_snippet_compiles(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/quickstart.md"])
-def test_first_python_snippet_prints_what_the_page_shows(name: str) -> None:
+def test_first_python_snippet_prints_the_output_of_the_page(name: str) -> None:
     blocks = _BLOCK.findall((ROOT / name).read_text(encoding="utf-8"))
     number = next(number for number, (kind, _) in enumerate(blocks) if kind == "python")
     printed = io.StringIO()
@@ -143,7 +145,7 @@ def test_first_python_snippet_prints_what_the_page_shows(name: str) -> None:
     [page for page in PAGES if page.name != "CHANGELOG.md"],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_keys_that_page_names_are_keys_of_the_specification(page: Path) -> None:
+def test_keys_that_a_page_names_are_keys_of_the_specification(page: Path) -> None:
     schema = json.loads((ROOT / "schemas/specification.schema.json").read_text(encoding="utf-8"))
     key = re.compile(rf"`((?:{'|'.join(schema['properties'])})(?:\.[a-z_]+)+)(?=`| = )")
     named = set(key.findall(_BLOCK.sub("", page.read_text(encoding="utf-8"))))
@@ -156,7 +158,7 @@ def test_keys_that_page_names_are_keys_of_the_specification(page: Path) -> None:
 
 
 def _is_key(schema: dict[str, Any], parts: list[str]) -> bool:
-    """Return whether a path of names leads to a key; below a key of free names everything does."""
+    """Return whether a path of names leads to a key; below a key with free names every path does."""
     node = schema
     for part in parts:
         known = node.get("properties")
@@ -190,7 +192,7 @@ def test_tables_of_benchmark_pages_name_command_machine_version_and_date() -> No
             assert all(word in lines[number - 2] for word in words), f"{page.name}:{number + 1}"
 
 
-def test_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_site_builds_without_warnings_and_loads_nothing_from_other_servers(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     command += ["--config-file", str(ROOT / "deploy/docs/mkdocs.yml")]

@@ -33,7 +33,7 @@ def test_every_folder_of_examples_has_a_specification_a_file_and_a_notebook() ->
         assert list(folder.glob("*.toml")), folder.name
         assert folder.name == "table" or list(folder.glob("*.csv")), (
             folder.name
-        )  # its file is that of business
+        )  # this folder uses the file of the folder business
 
 
 @pytest.mark.parametrize("path", _cases())
@@ -50,6 +50,4 @@ def test_notebook_has_the_output_of_its_cells(path: Path, spark, tmp_path, monke
     shown = nbformat.read(path, as_version=4)
     again = f"MICROGUARD_DOCS=write pytest tests/docs/test_notebooks.py -k {path.stem}"
     for ours, cell in zip(found.cells, shown.cells, strict=True):
-        assert ours.get("outputs") == cell.get("outputs"), (
-            f"{path.name} is out of date; write it again: {again}"
-        )
+        assert ours.get("outputs") == cell.get("outputs"), f"{path.name} is outdated; write it again: {again}"

@@ -1,4 +1,4 @@
-"""The command line: exit codes, the reason as one paragraph, and the JSON object of --json."""
+"""Tests of the command line: exit codes, the reason as one paragraph, and the JSON object of --json."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def microguard(*arguments: str, cwd: Path | None = None) -> subprocess.Completed
 
 
 def ends_within(limit: float, *arguments: str) -> bool:
-    """Return whether one of three runs takes at most so many seconds of processor time."""
+    """Return whether one of three runs takes at most a number of seconds of processor time."""
 
     def seconds() -> float:
         before = os.times()
@@ -55,11 +55,13 @@ def ends_within(limit: float, *arguments: str) -> bool:
     return any(seconds() <= limit for _ in range(3))
 
 
-def test_help_takes_at_most_half_a_second() -> None:
+def test_help_needs_at_most_half_a_second_of_processor_time() -> None:
     assert ends_within(0.5, "--help")
 
 
-def test_a_faulty_specification_is_reported_within_a_second_and_a_half(tmp_path: Path) -> None:
+def test_faulty_specification_is_reported_within_a_second_and_a_half_of_processor_time(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace("k = 3", "k = 1"))
     assert ends_within(1.5, "protect", str(path))
@@ -83,7 +85,7 @@ def test_help_names_every_verb_and_exit_code() -> None:
         assert word in done.stdout
 
 
-def test_a_misspelt_verb_is_answered_with_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusal_of_a_misspelt_verb_names_the_nearest_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["protct", "release.toml"]) == 2
     assert "there is no verb 'protct'; did you mean 'protect'?" in capsys.readouterr().err
     assert run_command(["banana"]) == 2
@@ -91,7 +93,7 @@ def test_a_misspelt_verb_is_answered_with_the_nearest_one(capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
-def test_the_help_of_a_verb_shows_examples_that_can_be_parsed(
+def test_help_of_a_verb_shows_examples_that_can_be_parsed(
     verb: Verb, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -102,7 +104,7 @@ def test_the_help_of_a_verb_shows_examples_that_can_be_parsed(
         assert parse(shlex.split(example.partition(" > ")[0])).verb == verb.name
 
 
-def test_the_completion_script_completes_verbs_and_options() -> None:
+def test_completion_script_completes_verbs_and_options() -> None:
     words = '; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _microguard; echo "${COMPREPLY[@]}"'
     for line, expected in (("microguard pro", "protect"), ("microguard check --s", "--set")):
         code = f"{completion_script()}\nCOMP_WORDS=({line}){words}"
@@ -124,7 +126,7 @@ def test_every_verb_has_one_spark_submit_script() -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_spark_submit_script_accepts_the_arguments_of_its_verb(
+def test_spark_submit_script_accepts_the_arguments_of_its_verb(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as as_verb:
@@ -138,7 +140,7 @@ def test_a_spark_submit_script_accepts_the_arguments_of_its_verb(
     assert capsys.readouterr().out == expected
 
 
-def test_a_spark_submit_script_runs_in_another_process(tmp_path: Path) -> None:
+def test_spark_submit_script_runs_in_another_process(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "jobs" / "protect.py", "absent.toml"],
         capture_output=True,
@@ -150,7 +152,7 @@ def test_a_spark_submit_script_runs_in_another_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
-def test_every_pipeline_accepts_the_arguments_of_its_row(verb: Verb) -> None:
+def test_every_pipeline_accepts_the_arguments_of_its_verb(verb: Verb) -> None:
     options = {argument.name for argument in verb.arguments if not argument.positional}
     if SPECIFICATION in verb.arguments:
         options -= {"overrides"}
@@ -284,7 +286,7 @@ def test_run_command_hides_the_text_of_an_unexpected_error(
     assert "Traceback" not in err
 
 
-def test_run_command_shows_the_text_of_the_error_number_of_an_os_error(
+def test_run_command_shows_the_system_text_of_an_os_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replace_verbs(monkeypatch, OSError(errno.ENOSPC, CANARY, f"/data/region={CANARY}"))
@@ -302,7 +304,7 @@ def test_run_command_shows_the_text_of_the_error_number_of_an_os_error(
         (errno.EACCES, "Give this user"),
     ],
 )
-def test_run_command_says_what_to_do_about_an_error_of_the_system(
+def test_run_command_states_what_to_do_about_an_error_of_the_system(
     number: int, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replace_verbs(monkeypatch, OSError(number, CANARY, CANARY))
@@ -313,7 +315,7 @@ def test_run_command_says_what_to_do_about_an_error_of_the_system(
     assert CANARY not in err
 
 
-def test_debug_prints_the_traceback(
+def test_debug_option_prints_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replace_verbs(monkeypatch, ValueError(CANARY))
@@ -331,7 +333,7 @@ def test_run_command_prints_a_summary_and_then_the_json_object(
     assert json.loads(lines[-1]) == {"verb": "protect", "exit_code": 0, "status": "done", "release_id": "abc"}
 
 
-def test_quiet_suppresses_the_summary_unless_it_is_the_result(
+def test_quiet_option_suppresses_the_summary_unless_it_is_the_result(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replace_verbs(monkeypatch, None)
@@ -341,7 +343,7 @@ def test_quiet_suppresses_the_summary_unless_it_is_the_result(
     assert capsys.readouterr().out == "Published.\n"
 
 
-def test_a_closed_pipe_on_standard_output_causes_no_traceback(tmp_path: Path) -> None:
+def test_closed_pipe_on_standard_output_causes_no_traceback(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("sex,age\n" + "f,31\nm,47\n" * 30)
     code = f"{sys.executable} -m microguard draft {path} | true"

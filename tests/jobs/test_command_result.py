@@ -1,4 +1,4 @@
-"""The result of a command in the file of --outcome and on standard output, also if writing fails."""
+"""Tests of the result of a command in the file of --outcome and on standard output, also if writing fails."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_run_command_refuses_an_outcome_file_that_cannot_be_written(
     assert "--outcome" in capsys.readouterr().err
 
 
-def test_an_output_that_fails_does_not_change_the_exit_code(
+def test_failing_output_does_not_change_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "gone"

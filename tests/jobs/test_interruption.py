@@ -1,4 +1,4 @@
-"""Signals end a command at any time, with one line that reports the state of its releases."""
+"""Tests that signals end a command at any time, with one line that reports the state of its releases."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from microguard.pipelines.publication.ledger import Entry, Ledger
 
 from tests.jobs.endings import ROOT, replace_verbs
 
-#: A verb in another process, which prints a line to standard error when it starts and then runs a test's
-#: code.
+#: A verb in another process, which prints a line to standard error when it starts and then runs the code of a
+#: test.
 VERB = """
 import sys, time, threading
 from microguard.jobs import command
@@ -76,7 +76,7 @@ def _default_handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_ends_a_command_with_one_line_that_names_it(
+def test_signal_ends_a_command_with_one_line_that_names_the_signal(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*_: object) -> CommandResult:
@@ -93,7 +93,7 @@ def test_a_signal_ends_a_command_with_one_line_that_names_it(
     assert [signal.getsignal(each) for each in SIGNALS] == before
 
 
-def test_an_exception_after_a_signal_is_reported_as_the_interruption(
+def test_exception_after_a_signal_is_reported_as_the_interruption(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*_: object) -> CommandResult:
@@ -114,7 +114,7 @@ def test_interruptible_does_not_handle_ignored_signals(monkeypatch: pytest.Monke
         return CommandResult("Published.", {})
 
     monkeypatch.setattr(command, "call", call)
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nohup ignores this signal
     try:
         assert run_command(["protect", "release.toml"]) == 0
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -125,14 +125,14 @@ def test_interruptible_does_not_handle_ignored_signals(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("events", "said", "published"),
     [
-        (("intended",), "Release r was being published: it is not current", []),
+        (("intended",), "Release r was interrupted during publication: it is not current", []),
         (("intended", "published"), "Release r is published.", ["r"]),
-        (("waiting",), "Release r is verified and waits for approval.", []),
+        (("waiting",), "Release r is verified and pending approval.", []),
         (("intended", "abandoned"), "Nothing was published.", []),
         (("withdrawing", "withdrawn"), "Release r is withdrawn.", []),
     ],
 )
-def test_an_interruption_reports_the_releases_of_this_process_from_the_ledger(
+def test_interruption_reports_the_releases_of_this_process_from_the_ledger(
     events: tuple[str, ...],
     said: str,
     published: list[str],
@@ -157,7 +157,7 @@ def test_an_interruption_reports_the_releases_of_this_process_from_the_ledger(
     assert json.loads(out)["published"] == published
 
 
-def test_a_signal_after_the_end_of_the_verb_is_ignored(
+def test_signal_after_the_end_of_the_verb_is_ignored(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Slow(CommandResult):
@@ -182,7 +182,7 @@ def test_every_line_of_a_json_log_is_json_after_a_signal_and_a_refusal(
     assert "--speed" in events[2]["reason"]
 
 
-def test_a_second_signal_ends_a_command_that_does_not_stop() -> None:
+def test_second_signal_ends_a_command_that_does_not_stop() -> None:
     stubborn = """while True:
     try:
         time.sleep(60)
@@ -196,7 +196,7 @@ def test_a_second_signal_ends_a_command_that_does_not_stop() -> None:
     assert json.loads(done.stdout)["exit_code"] == 130
 
 
-def test_a_second_signal_ends_a_command_that_is_in_compiled_code() -> None:
+def test_second_signal_ends_a_command_in_compiled_code() -> None:
     body = """import ctypes, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 ctypes.CDLL(None).sleep(60)"""
@@ -205,7 +205,7 @@ ctypes.CDLL(None).sleep(60)"""
     assert "Interrupted by SIGTERM" in done.stderr
 
 
-def test_a_command_that_does_not_stop_within_the_grace_period_is_ended(
+def test_command_that_does_not_stop_within_the_grace_period_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(interruption, "GRACE", 0.1)
@@ -217,7 +217,7 @@ def test_a_command_that_does_not_stop_within_the_grace_period_is_ended(
         assert state.signal == "SIGTERM"
 
 
-def test_threads_and_finalizers_print_no_traceback() -> None:
+def test_threads_and_finalizers_print_no_traceback_after_a_signal() -> None:
     body = """class Noisy:
     def __del__(self):
         raise ValueError("a value")
@@ -234,7 +234,7 @@ raise KeyboardInterrupt"""
     assert " ".join(done.stderr.split()) == f"Interrupted by SIGINT. Nothing was published. {AGAIN}"
 
 
-def test_a_signal_during_the_imports_prints_one_line_and_no_traceback() -> None:
+def test_signal_during_the_imports_prints_one_line_and_no_traceback() -> None:
     code = """import signal, sys, microguard
 class Importing:
     def find_spec(self, name, *_):

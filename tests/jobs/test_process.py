@@ -1,4 +1,4 @@
-"""The process of a command: standard output contains only the result, and closed streams are opened."""
+"""Tests of the process of a command: standard output contains only the result; closed streams are opened."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_prepare_process_raises_the_limit_of_open_files(tmp_path: Path) -> None:
     assert done.stderr.split()[0] == str(soft), done.stderr
 
 
-def test_a_removed_working_folder_is_refused_by_name(tmp_path: Path) -> None:
+def test_removed_working_folder_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     done = subprocess.run(
         ["bash", "-c", f'cd gone; rmdir ../gone; exec "{sys.executable}" -m microguard draft x.csv'],

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/VERB.py` has the exit code and the reason of `microguard VERB`."""
+"""Tests that `spark-submit jobs/VERB.py` has the exit code and prints the reason of `microguard VERB`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.spark
-def test_a_submitted_job_returns_the_exit_code_and_prints_the_reason(tmp_path: Path) -> None:
+def test_submitted_job_returns_the_exit_code_and_prints_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace("k = 3", "k = 1"))
     environment = os.environ | {

@@ -1,4 +1,4 @@
-"""Common fixtures of several rooms."""
+"""Common fixtures of the tests of pipelines."""
 
 import json
 from contextlib import contextmanager
@@ -40,8 +40,9 @@ def released(areas):
 
 @pytest.fixture
 def adjusted(spark, monkeypatch, tmp_path):
-    """The answer of the verb `adjust` on the shared session, by a key that is the same at every run: which
-    cells move whither follows from it."""
+    """Return the answer of the verb `adjust` on the shared session, with a constant key, so that every run
+    adjusts the same cells in the same direction.
+    """
     key = tmp_path / "key"
     key.touch(mode=0o600)
     key.write_text("5a" * KEY_BYTES)

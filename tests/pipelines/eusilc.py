@@ -1,4 +1,4 @@
-"""Persons in households by the codebook of EU-SILC (24 columns), and the roles that an expert gives them."""
+"""Persons in households by the codebook of EU-SILC (24 columns), with the roles that an expert assigns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pandas as pd
 PERSONS = 14_827
 STATES = ("Burgenland", "Carinthia", "Lower Austria", "Salzburg", "Styria", "Tyrol", "Upper Austria",
           "Vienna", "Vorarlberg")  # fmt: skip
-#: Net income components: share of persons (py) or households (hy) with any, and the mean of its logarithm.
+#: Net income components: share of persons (py) or households (hy) with a value, and the mean of its
+#: logarithm.
 PERSONAL = {"py010n": (0.43, 9.6), "py050n": (0.07, 9.3), "py090n": (0.05, 8.1), "py100n": (0.16, 9.5),
             "py120n": (0.02, 7.3), "py130n": (0.02, 8.9)}  # fmt: skip
 HOUSEHOLD = {"hy040n": (0.05, 8.0), "hy050n": (0.36, 8.1), "hy070n": (0.04, 7.2), "hy080n": (0.06, 8.1),
@@ -19,7 +20,7 @@ HOUSEHOLD = {"hy040n": (0.05, 8.0), "hy050n": (0.36, 8.1), "hy070n": (0.04, 7.2)
 
 
 def eusilc(persons: int = PERSONS, seed: int = 2026) -> pd.DataFrame:
-    """Generate about so many persons; nobody in it exists."""
+    """Generate about this many persons; none of them is real."""
     rng = np.random.default_rng(seed)
     sizes = rng.choice([1, 2, 3, 4, 5, 6], persons, p=[0.3, 0.29, 0.17, 0.16, 0.06, 0.02])
     sizes = sizes[: np.searchsorted(np.cumsum(sizes), persons) + 1]
@@ -52,7 +53,7 @@ def eusilc(persons: int = PERSONS, seed: int = 2026) -> pd.DataFrame:
     return frame
 
 
-#: As an expert reads the codebook, and leaves the incomes as they are.
+#: Roles that an expert assigns by the codebook; incomes are published as they are.
 ROLES = {
     "db030": {"role": "household"},
     "rb030": {"role": "unit"},

@@ -1,4 +1,4 @@
-"""Jobs and scans of a part of a Spark session, from its event log."""
+"""Read the jobs and scans of a part of a Spark session from its event log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from microguard.pipelines.engine.session import _first_worker
 _STARTED = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
 _PLANNED = "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate"
 ROWS = "number of output rows"
-#: What differs between runs of the same input.
+#: Texts that differ between runs of the same input.
 _RANDOM = re.compile(
     r"#\d+L?|_common_expr_\d+|\bx_\d+|plan_id=\d+|accumulatorId\W+\d+|RDD\[\d+|@[0-9a-f]+|Lambda\S*|"
     r"sizeInBytes=[\d.E+]+ \w+|[0-9a-f]{16,}|codegen id : \d+"
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[\w.'+-]+")
 
 @dataclass
 class Work:
-    """What a session did.
+    """Jobs, stages and scans of a session.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Work:
 
 @contextmanager
 def recorded(spark) -> Iterator[Work]:
-    """Record what the session does inside the context; its event log is on."""
+    """Record the jobs and scans inside the context; the session must write an event log."""
     (log,) = Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://")).iterdir()
     _settled(spark)
     start, work = log.stat().st_size, Work()
@@ -92,7 +92,7 @@ def _scans(plan: dict) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def planned(spark) -> Iterator[set[str]]:
-    """Collect the words of all plans that Spark shows inside the context; its event log is on.
+    """Collect the words of all Spark plans inside the context; the session must write an event log.
 
     Words that differ between any two runs are left out: numbers of expressions and plans, addresses of
     functions, sizes of shuffles, names of random files and digests in hexadecimal.
@@ -106,7 +106,7 @@ def planned(spark) -> Iterator[set[str]]:
     start = log.stat().st_size
     words: set[str] = set()
     try:
-        _first_worker(spark)  # the session's own, in a thread, may run now or have run before
+        _first_worker(spark)  # the session's background thread may still run this or have run it before
         yield words
     finally:
         for key, value in before.items():

@@ -53,7 +53,7 @@ def persons(n=60, seed=1):
 
 
 def content(roles=None, **sections):
-    """Parsed TOML of a specification; sections given replace or add keys.
+    """Return the parsed TOML of a specification; the given sections replace or add keys.
 
     At effort fast: a search at standard takes as long as all else of a run on so few records.
     """
@@ -71,7 +71,7 @@ def content(roles=None, **sections):
 
 
 def specification(folder, roles=None, **sections):
-    """A checked specification whose paths lie in `folder`."""
+    """Return a validated specification whose paths are in `folder`."""
     return build_specification(content(roles, **sections), folder)
 
 
@@ -101,12 +101,12 @@ def records(spec, measures=None):
 
 
 def published(areas):
-    """Protected records of the current release, as a sorted frame."""
+    """Return the protected records of the current release, as a sorted frame."""
     folder = areas.public.release(areas.public.current()) / "microdata"
     frame = ds.dataset(folder).to_table().to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
 
 
 def quality(areas):
-    """The measures of the current release, from its evidence."""
+    """Return the measures of the current release from its evidence."""
     return json.loads((areas.record(areas.public.current()) / "quality.json").read_text())

@@ -1,4 +1,4 @@
-"""Examples of tables, and what they published, for the tests of the verb adjust."""
+"""Example tables and their published values, for the tests of the verb `adjust`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
 
 
 def example(name: str, folder: Path, *overrides: str):
-    """An example specification on the reference data, writing to a folder."""
+    """Return an example specification on the reference data that publishes to a folder."""
     content = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
     content["input"]["path"] = str(reference_file(content["input"]["path"]).resolve())
     for override in overrides:
@@ -25,5 +25,5 @@ def example(name: str, folder: Path, *overrides: str):
 
 
 def tables(content) -> list[pd.DataFrame]:
-    """The tables of a release, by name."""
+    """Return the tables of a release by name."""
     return [pq.read_table(path).to_pandas() for path in sorted(Path(content["release"]).rglob("*.parquet"))]

@@ -1,4 +1,4 @@
-"""A small verified release, as the tests of publication, audit and withdrawal hand it about."""
+"""A small verified release for the tests of publication, audit and withdrawal."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,12 +42,12 @@ def entry(release_id=ID):
 
 
 def contents(areas):
-    """Names in the folder of a public area, without its identity file."""
+    """Return the names in the folder of a public area except its identity file."""
     return {path.name for path in areas.public.folder.iterdir()} - {".area.json"}
 
 
 class Killed(BaseException):
-    """As SIGKILL does: nothing after it runs."""
+    """Simulate SIGKILL: no later code runs."""
 
 
 def kill(*_, **__):

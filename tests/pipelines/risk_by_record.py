@@ -1,4 +1,4 @@
-"""Individual and household risk of each record, the oracle of the risk measures."""
+"""Compute individual and household risk of each record, as the oracle of the risk measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two releases that many tests look at, each made once: one of mixed variables, one of nominal ones."""
+"""Two releases that many tests read, each created once: mixed variables, and nominal variables."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +12,16 @@ from microguard.schemas.specification.model import Specification
 
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
-#: Blocks are small, so that there are several in each region.
+#: Blocks are small, so that each region has several.
 BLOCK = 12
-#: Of persons; `note` is unique, so that a test can follow each.
+#: Columns of persons; `note` is unique, so that a test can identify each person.
 MIXED = ROLES | {"home": {"role": "household"}}
 RULES = {"grown_up": "sex = 'f' -> age >= 25", "known": "income is not missing"}
 
 
 @dataclass(frozen=True)
 class StandardRelease:
-    """A published release, to be read and not to be changed.
+    """A published release that tests read and never change.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class StandardRelease:
 
 
 def written(folder, original, roles, **sections):
-    """The specification of a standard release, its input in a folder."""
+    """Return the specification of a standard release, with its input in a folder."""
     (folder / "data").mkdir()
     original.to_parquet(folder / "data" / "0.parquet", index=False)
     people = {"path": "counts", "count": "people", "variables": ["sex", "region"]}
@@ -68,7 +68,7 @@ def written(folder, original, roles, **sections):
 
 
 def counts(original):
-    """A population in which nobody has the first combination, one the second, and so on."""
+    """Return a population: the first combination has 0 persons, the second 1, and so on."""
     found = original.groupby(["region", "sex"], dropna=False).size().reset_index(name="people")
     return found.assign(people=np.arange(len(found)))
 

@@ -1,4 +1,4 @@
-"""The verb adjust end to end: from records or cells to a published table that adds up and is protected."""
+"""Tests of `adjust` end to end: from records or cells to a published additive and protected table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def evidence(content) -> tuple[dict, pd.DataFrame]:
 
 
 def assert_protected(cells: pd.DataFrame) -> None:
-    """Every sensitive cell is at least as far from its value as the rule asks for."""
+    """Assert that every sensitive cell deviates from its value by at least its protection level."""
     sensitive = cells[cells["sensitive"]]
     change = sensitive["published"] - sensitive["original"]
     assert len(sensitive)
@@ -40,7 +40,7 @@ def assert_protected(cells: pd.DataFrame) -> None:
 
 
 def assert_adds_up(frame: pd.DataFrame, levels: list[str], value: str, total: str = "Total") -> None:
-    """Every total of one dimension is the sum of its parts, to the last digit."""
+    """Assert that every total of one dimension is exactly the sum of its parts."""
     others = [name for name in frame.columns if name not in (*levels, value)]
     for depth, level in enumerate(levels):
         parts = frame[(frame[level] != total) & (frame[levels[depth + 1 :]] == total).all(axis=1)]
@@ -55,9 +55,9 @@ def assert_adds_up(frame: pd.DataFrame, levels: list[str], value: str, total: st
 
 
 @pytest.mark.reference
-def test_a_hierarchical_table_of_records_is_published_additive_and_protected(adjusted, tmp_path, monkeypatch):
+def test_hierarchical_table_of_records_is_published_additive_and_protected(adjusted, tmp_path, monkeypatch):
     key = tmp_path / "key"
-    key.write_bytes(sha256(b"0").digest())  # the first table made with it shows directions
+    key.write_bytes(sha256(b"0").digest())  # the first table with this method prints directions
     key.chmod(0o600)
     monkeypatch.setenv(KEY_VARIABLE, str(key))
     chosen = example("turnover_tables", tmp_path, "table.effort=fast")
@@ -79,11 +79,13 @@ def test_a_hierarchical_table_of_records_is_published_additive_and_protected(adj
     page = Path(content["report"]).read_text()
     assert page.count("<svg") >= 3
     assert "Sensitive cells before and after" in page
-    assert adjusted(chosen)["release_id"] == content["release_id"], "the second run finds the first"
+    assert adjusted(chosen)["release_id"] == content["release_id"], (
+        "the second run returns the release of the first run"
+    )
 
 
 @pytest.mark.reference
-def test_linked_tables_of_records_give_the_cells_they_share_one_value(adjusted, tmp_path):
+def test_linked_tables_of_records_publish_one_value_per_shared_cell(adjusted, tmp_path):
     linked = 'table.tables=[["a21", "size"], ["a21", "nuts1"]]'
     content = adjusted(example("turnover_tables", tmp_path, linked, "table.effort=fast",
                           'table.hierarchies=[["a10", "a21"]]', 'variables.size.role="other"'))  # fmt: skip
@@ -102,7 +104,7 @@ def test_linked_tables_of_records_give_the_cells_they_share_one_value(adjusted, 
 
 
 @pytest.mark.reference
-def test_a_finished_table_is_protected_with_three_levels_in_one_column(adjusted, tmp_path):
+def test_finished_table_is_protected_with_three_levels_in_one_column(adjusted, tmp_path):
     chosen = example("turnover_cells", tmp_path, "table.effort=fast")
     content = adjusted(chosen)
     (frame,) = tables(content)
@@ -110,7 +112,9 @@ def test_a_finished_table_is_protected_with_three_levels_in_one_column(adjusted,
     cells = evidence(content)[1]
     nothing = (cells["original"] == 0) & cells["contributors"].between(1, 2)
     assert len(cells) == 414
-    assert len(frame) == 414 - nothing.sum() == 412, "a firm that sells nothing is not shown alone"
+    assert len(frame) == 414 - nothing.sum() == 412, (
+        "a firm without turnover is not published as a single contributor"
+    )
     assert_adds_up(frame, ["size"], "tot")
     parents = chosen.table.parents["activity"]
     above = frame[frame["activity"] != "Total"].assign(
@@ -127,7 +131,7 @@ def test_a_finished_table_is_protected_with_three_levels_in_one_column(adjusted,
 
 
 @pytest.mark.reference
-def test_a_table_of_tau_argus_is_read_by_its_own_metadata_and_written_back(adjusted, tmp_path):
+def test_table_of_tau_argus_is_read_by_its_own_metadata_and_written_back(adjusted, tmp_path):
     for name in ("tauargus/tableinput/pp.tab", "tauargus/tableinput/pp.rda", "tauargus/region2.hrc"):
         shutil.copy(reference_file(name), tmp_path)
     content = {
@@ -151,7 +155,7 @@ def test_a_table_of_tau_argus_is_read_by_its_own_metadata_and_written_back(adjus
 
 
 def falsify(release: Path) -> None:
-    """Raise one cell by a unit, and put the checksum right."""
+    """Increase one cell by a unit and update the checksum."""
     (path,) = release.rglob("*.parquet")
     content = pq.read_table(path)
     values = content["tot"].to_pylist()
@@ -163,7 +167,7 @@ def falsify(release: Path) -> None:
     (release / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(adjusted, tmp_path):
+def test_small_counts_are_hidden_and_all_counts_remain_whole_and_non_negative(adjusted, tmp_path):
     chosen = specification(tmp_path, records(), kind="frequency", value=None, dominance=None, decimals=None)
     content = adjusted(chosen)
     (frame,) = tables(content)
@@ -175,14 +179,14 @@ def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(adj
     assert not frame["frequency"].isin([1, 2]).any()
     assert quality["metrics"]["posterior"] <= 0.6
     largest = frame.groupby(["a10", "a21"])["frequency"].max()
-    assert len(frame) == len(largest) * 4, "every combination stands there, whether somebody has it or not"
-    assert (largest > 0).all(), "but a code that is 0 in all of them"
+    assert len(frame) == len(largest) * 4, "the table lists every combination, also those without records"
+    assert (largest > 0).all(), "except a code that is 0 in all combinations"
     with pytest.raises(GateRefused, match="differenced"):
         adjusted(specification(tmp_path, records(), release={"seed": 1}, kind="frequency", value=None,
                           dominance=None, decimals=None))  # fmt: skip
 
 
-def test_counts_rounded_to_a_base_are_published_gated_and_audited_from_outside(adjusted, tmp_path):
+def test_counts_rounded_to_a_base_pass_the_gate_and_an_independent_audit(adjusted, tmp_path):
     chosen = specification(tmp_path, records(), kind="frequency", value=None, dominance=None, decimals=None,
                            method="rounding", base=5, effort="standard")  # fmt: skip
     content = adjusted(chosen)
@@ -198,7 +202,7 @@ def test_counts_rounded_to_a_base_are_published_gated_and_audited_from_outside(a
     assert findings["rounded table"].passed
 
 
-def test_counts_with_noise_by_cell_keys_are_gated_audited_and_the_same_in_every_table(adjusted, tmp_path):
+def test_counts_with_cell_key_noise_are_gated_audited_and_equal_in_every_table(adjusted, tmp_path):
     firms = records(count=1500).assign(person=[f"p{number}" for number in range(1500)])
 
     def counting(frame, release=None, **table):
@@ -243,13 +247,13 @@ def finished_cells(folder, firms):
             "variables": variables, "publish": {"path": "lake", "evidence": "evidence"}}  # fmt: skip
 
 
-def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
+def test_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
     content = finished_cells(tmp_path, firms=40)
     (frame,) = tables(adjusted(build_specification(content, tmp_path)))
     assert [float(each) for each in frame["turnover"]] == [310.0, 310.0]
 
 
-def test_a_grand_total_that_moves_is_refused_unless_a_steward_accepts_it_by_name(adjusted, tmp_path):
+def test_changed_grand_total_is_refused_unless_a_steward_accepts_it_by_name(adjusted, tmp_path):
     content = finished_cells(tmp_path, firms=2)
     with pytest.raises(GateRefused, match="change of the grand total") as caught:
         adjusted(build_specification(content, tmp_path))
@@ -266,13 +270,13 @@ def test_a_grand_total_that_moves_is_refused_unless_a_steward_accepts_it_by_name
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [
-        ({"quality": {"min_interval": 1000.0}}, GateRefused, "narrowest interval left to an attacker"),
+        ({"quality": {"min_interval": 1000.0}}, GateRefused, "narrowest interval of an attacker"),
         ({"quality": {"max_total_adjustment": 0.0}}, GateRefused, "sum of all changes"),
         ({"capacity": 0.0, "fixed_margins": True}, ProtectionFailed, "constraint"),
         ({"total": "north"}, InputRejected, "total mark"),
         ({"hierarchies": [["region", "a21"]], "tables": [["a21"]]}, InputRejected, "is not nested"),
     ],
-    ids=["narrow interval", "large changes", "no room", "a code is the total mark", "no hierarchy"],
+    ids=["narrow interval", "large changes", "no capacity", "a code is the total mark", "no hierarchy"],
 )
 def test_refusals_of_tables_contain_no_value(adjusted, tmp_path, table, error, said):
     with pytest.raises(error, match=said) as caught:
@@ -281,7 +285,9 @@ def test_refusals_of_tables_contain_no_value(adjusted, tmp_path, table, error, s
     assert not {"south", "west", "AB", "CE"} & set(re.findall(r"\w+", str(caught.value)))
 
 
-def test_the_records_of_a_table_meet_the_suite_of_the_agency_in_every_declared_column(adjusted, tmp_path):
+def test_records_of_a_table_are_checked_against_the_suite_of_the_agency_in_every_declared_column(
+    adjusted, tmp_path
+):
     limits = {"column": "hours", "max_value": 40}
     expectation = {"type": "expect_column_values_to_be_between", "kwargs": limits}
     (tmp_path / "suite.json").write_text(json.dumps({"name": "ours", "expectations": [expectation]}))
@@ -293,14 +299,14 @@ def test_the_records_of_a_table_meet_the_suite_of_the_agency_in_every_declared_c
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_specification_without_a_table_is_refused(adjusted, tmp_path):
+def test_specification_without_a_table_is_refused(adjusted, tmp_path):
     chosen = specification(tmp_path, records())
     with pytest.raises(SpecificationError, match="no section"):
         adjusted(chosen.model_copy(update={"table": None}))
 
 
 def test_tau_argus_files_are_read_and_written_without_the_status(adjusted, tmp_path):
-    """The additive table of the manual's layout: one cell unsafe, one total protected from any change."""
+    """The table is additive, in the layout of the manual: one cell is unsafe, one total must not change."""
     (tmp_path / "turnover.rda").write_text(
         '<SEPARATOR> ";"\n<SAFE> s\n<UNSAFE> u\n<PROTECT> p\n'
         'Region\n <RECODEABLE>\n <TOTCODE> "T"\n <HIERARCHICAL>\n <HIERCODELIST> "region.hrc"\n'

@@ -1,4 +1,4 @@
-"""A cell that was published keeps its one value, whatever the table, its name, its unit or its level."""
+"""Tests that a published cell keeps its value in every table, under any name, unit or level."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ RULE = {"dominance": None, "p_percent": 15.0}
 
 
 def at(chosen, path):
-    """The same, published elsewhere."""
+    """Return the same specification with another publication folder."""
     return chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": path})})
 
 
-def test_a_cell_of_the_same_records_keeps_its_value_under_any_table_name(adjusted, tmp_path):
-    """By another name, of another source, and of another period, one after the other."""
+def test_cell_of_the_same_records_keeps_its_value_under_any_table_name(adjusted, tmp_path):
+    """Tables with another name, another source and another period follow one after the other."""
     (first,) = tables(adjusted(specification(tmp_path, records(), **RULE)))
     other = {"tables": [["a21"]], "hierarchies": None, "costs": "inverse", **RULE}
     called = (
@@ -38,8 +38,8 @@ def test_a_cell_of_the_same_records_keeps_its_value_under_any_table_name(adjuste
         assert (both["turnover_x"] == both["turnover_y"]).all()
 
 
-def test_the_same_amounts_by_another_name_or_in_another_unit_get_no_second_value(adjusted, tmp_path):
-    """Nor do they with weights of 1; other amounts of the same firms have values of their own."""
+def test_same_amounts_under_another_name_or_unit_get_no_second_value(adjusted, tmp_path):
+    """Weights of 1 change nothing; other amounts of the same firms have separate values."""
     adjusted(specification(tmp_path, records()))
     sales = {"sales": {"role": "sensitive", "kind": "numeric"}, "weight": {"role": "weight"}}
     frame = records().assign(weight=1.0)
@@ -55,8 +55,8 @@ def test_the_same_amounts_by_another_name_or_in_another_unit_get_no_second_value
     adjusted(at(chosen, "elsewhere"))
 
 
-def test_a_table_of_few_cells_in_another_unit_gets_no_second_values(adjusted, tmp_path):
-    """Three regions and their total, in cents: each of them would have a second draw."""
+def test_table_of_few_cells_in_another_unit_gets_no_second_values(adjusted, tmp_path):
+    """The table has three regions and their total in cents, each of which would have a second draw."""
     frame = records().assign(turnover=lambda each: (1e5 * each["turnover"]).round())
     adjusted(specification(tmp_path, frame, decimals=0))
     cents = frame.assign(cents=100 * frame["turnover"])
@@ -73,11 +73,11 @@ def test_a_table_of_few_cells_in_another_unit_gets_no_second_values(adjusted, tm
     [({}, "turnover"), ({"firm": {"role": "unit"}}, "another")],
     ids=["records", "units of another source"],
 )
-def test_a_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
+def test_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
     adjusted, tmp_path, variables, source
 ):
     rule = {"dominance": None, "p_percent": 15.0}
-    few = records(count=60)  # so that cells of sections with one branch are sensitive
+    few = records(count=60)  # with so few records, cells of sections with one branch are sensitive
     sections = specification(tmp_path, few, variables, **rule)
     (first,) = tables(adjusted(sections))
     branches = {"A": "01", "B": "05", "C": "10", "D": "35", "E": "35"}
@@ -117,7 +117,7 @@ def test_tables_by_section_and_by_branch_have_equal_sums(adjusted, tmp_path, ord
     assert (joined["turnover_x"] == joined["turnover_y"]).all()
 
 
-def test_linked_tables_by_section_and_by_branch_give_a_single_branch_one_value(adjusted, tmp_path):
+def test_linked_tables_by_section_and_by_branch_publish_one_value_for_a_single_branch(adjusted, tmp_path):
     frame = records(count=60).assign(branch=lambda each: each["a21"].map({"A": "01", "B": "05"}).fillna("10"))
     chosen = specification(tmp_path, frame, {"branch": {"role": "other"}, "firm": {"role": "unit"}},
                            tables=[["a21", "region"], ["branch", "region"]], hierarchies=None,
@@ -130,7 +130,7 @@ def test_linked_tables_by_section_and_by_branch_give_a_single_branch_one_value(a
 
 
 @pytest.mark.reference
-def test_a_second_table_of_a_source_publishes_its_cells_as_the_first_did(adjusted, tmp_path):
+def test_second_table_of_a_source_publishes_its_cells_with_their_first_values(adjusted, tmp_path):
     coarse = 'table.tables=[["a21", "nuts2"]]', 'table.hierarchies=[["a10", "a21"], ["nuts1", "nuts2"]]'
     fast = (*coarse, "table.effort=fast", "publish.successive=accept")
     (first,) = tables(adjusted(example("turnover_tables", tmp_path, *fast)))

@@ -1,4 +1,4 @@
-"""Sign-off: a verified release waits, and a person's word publishes or rejects it."""
+"""Tests of approval: a verified release is pending until a person publishes or rejects it."""
 
 import shutil
 from dataclasses import replace
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def verified(spark, tmp_path_factory):
-    """A specification whose release waits, its areas and evidence, and a copy of its folder."""
+    """Return a specification whose release is pending, its areas and evidence, and a copy of its folder."""
     folder = tmp_path_factory.mktemp("verified") / "run"
     folder.mkdir()
     persons().to_parquet(folder / "data", index=False)
     spec = specification(folder, publish={"approval": "required"})
     outcome, areas = run(spark, spec, ())
-    assert "waiting for approval" in outcome.text
+    assert "pending approval" in outcome.text
     assert len(outcome.text.splitlines()) == 5
     assert "microguard approve" in outcome.brief
     assert f"microguard approve {areas.record(outcome.content['release_id'])} --by NAME" in outcome.text
@@ -36,14 +36,14 @@ def verified(spark, tmp_path_factory):
 
 @pytest.fixture
 def waiting(verified):
-    """The same before anybody has decided."""
+    """Return the same pending release before any decision."""
     spec, areas, record, copy = verified
     shutil.rmtree(spec.folder)
     shutil.copytree(copy, spec.folder)
     return spec, areas, record
 
 
-def test_an_approved_release_is_published_and_the_ledger_records_who_approved_it(spark, waiting, sent):
+def test_approve_publishes_the_release_and_records_the_person_in_the_ledger(spark, waiting, sent):
     spec, areas, record = waiting
     assert [row["release_id"] for row in pending(spec).content["pending"]] == [record.name]
     assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()
@@ -63,7 +63,7 @@ def test_an_approved_release_is_published_and_the_ledger_records_who_approved_it
     assert areas.unfinished() == []
 
 
-def test_a_release_whose_manifest_omits_one_published_since_is_not_approved(waiting):
+def test_approve_refuses_a_release_whose_manifest_omits_a_later_published_release(waiting):
     _, areas, record = waiting
     ledger = Ledger(areas)
     status = ledger.status(record.name)
@@ -75,7 +75,7 @@ def test_a_release_whose_manifest_omits_one_published_since_is_not_approved(wait
     assert ledger.status(record.name).event == "waiting"
 
 
-def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
+def test_reject_keeps_only_the_evidence_of_the_release(waiting):
     spec, areas, record = waiting
     reject(str(record), by="A. Steward", note="too much loss")
     assert not areas.public.folder.exists()
@@ -86,7 +86,7 @@ def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
         approve(str(record), by="A. Steward")
 
 
-def test_a_damaged_release_that_is_made_again_for_approval_is_removed_until_it_is_approved(spark, waiting):
+def test_damaged_release_that_is_recreated_for_approval_is_removed_until_it_is_approved(spark, waiting):
     spec, areas, record = waiting
     approve(str(record), by="A. Steward")
     (file,) = (areas.public.release(record.name) / "microdata").glob("*.parquet")
@@ -98,7 +98,7 @@ def test_a_damaged_release_that_is_made_again_for_approval_is_removed_until_it_i
     assert audit(areas.public.release(record.name)).passed
 
 
-def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
+def test_approve_refuses_a_release_that_changed_while_it_was_pending(waiting):
     _, areas, record = waiting
     (file,) = (areas.work(record.name, "staging") / "microdata").glob("*.parquet")
     pq.write_table(pq.read_table(file).slice(1), file)

@@ -1,4 +1,4 @@
-"""Benchmarks are called by name, and every table is shown as soon as it is measured."""
+"""Tests of `benchmark`: benchmarks are called by name, and each table is shown once it is measured."""
 
 import importlib
 from types import SimpleNamespace
@@ -10,12 +10,12 @@ from microguard.schemas.errors import MicroguardError, SpecificationError
 from tests.benchmarks.table import Table
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
+def test_benchmark_refuses_an_unknown_name_and_lists_the_known_names():
     with pytest.raises(SpecificationError, match=r"cta.*main_job.*nominal, numeric.*Did you mean nominal\?"):
         benchmark("nominall", show=print)
 
 
-def test_tables_are_shown_before_a_later_one_fails(monkeypatch):
+def test_benchmark_shows_finished_tables_before_a_later_one_fails(monkeypatch):
     def run(quick):
         yield Table("first", ("n",), [(int(quick),)])
         raise AssertionError("second")

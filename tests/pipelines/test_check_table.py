@@ -1,4 +1,4 @@
-"""The verb check of a table predicts refusals of adjust and the cost of the method, and publishes nothing."""
+"""Tests of `check` for a table: it predicts refusals of `adjust` and the cost, and publishes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that a run ends with, from evidence alone."""
+"""Tests of the closing lines of a run, computed from the evidence alone."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_closing_names_records_worst_risk_loss_and_acceptances() -> None:
         "20,000 records read, 19,870 records in the release (rejected, number missing: 120; suppressed: 10)"
     )
     worst, loss, accepted = found.lines
-    assert (
-        worst
-        == "Worst risk: Whoever finds a person's class learns diagnosis for certain in 20 % of the cases."
+    assert worst == (
+        "Worst risk: An attacker who identifies a person's class learns diagnosis with certainty in 20 % of "
+        "the cases."
     )
     assert loss == "Loss: no measure of this release counts it."
     assert accepted == (
         "Accepted by name: max_unique_jointly (board, A. Steward); "
-        "columns that determine a protected one (a21)."
+        "columns that determine a protected column (a21)."
     )
 
 
@@ -70,7 +70,7 @@ def test_closing_of_a_table_names_cells_largest_change_and_grand_total() -> None
     assert found.lines[2] == "Accepted by name: nothing."
 
 
-def test_closing_names_limits_that_the_specification_loosens() -> None:
+def test_closing_names_limits_that_the_specification_relaxes() -> None:
     quality = {"accept": {"max_homogeneous": "board"}, "max_homogeneous": 1.0, "max_unique_jointly": 0.5}
     content = replace(RECORDS.release, specification={"quality": quality | {"max_unique_published": 0.001}})
     assert closing(replace(RECORDS, release=content), []).lines[2] == (
@@ -85,7 +85,7 @@ def test_closing_names_limits_that_the_specification_loosens() -> None:
     )
 
 
-def test_the_ledger_has_limits_that_the_specification_loosens(tmp_path: Path) -> None:
+def test_ledger_contains_limits_that_the_specification_relaxes(tmp_path: Path) -> None:
     roles = {"sex": {"role": "quasi_identifier", "kind": "nominal"}}
     quality = {"accept": {"max_homogeneous": "board"}, "max_unique_jointly": 1.0}
     content = {
@@ -102,7 +102,7 @@ def test_the_ledger_has_limits_that_the_specification_loosens(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("pending", [False, True])
-def test_an_answer_has_five_lines_and_one_for_quiet(pending: bool, tmp_path: Path) -> None:
+def test_command_answer_has_five_lines_and_one_line_with_quiet(pending: bool, tmp_path: Path) -> None:
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     answer = pending_answer if pending else published_answer
     without = answer(areas, ID, "Done")
@@ -118,7 +118,7 @@ def test_an_answer_has_five_lines_and_one_for_quiet(pending: bool, tmp_path: Pat
     assert found.content == without.content
 
 
-def test_quiet_prints_one_line_and_only_the_object_with_json(
+def test_quiet_prints_one_line_and_with_json_only_the_object(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = CommandResult("a\nb", {"release_id": ID}, "Waiting for approval. Decide: ...")
@@ -145,7 +145,7 @@ def test_change_summary_counts_cells_and_compares_the_grand_total() -> None:
     assert sentence.startswith(
         "2 of 3 cells have another value, by 3 at the most; the grand total moved by -3 %"
     )
-    assert list(change_sentence({"cells": 3})) == []  # evidence of an earlier version
+    assert list(change_sentence({"cells": 3})) == []  # this is evidence of an earlier version
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_change_summary_counts_cells_and_compares_the_grand_total() -> None:
         (0, [3725.0, 6000.0, 9725.0], 100.0, "Give the values in units of 100."),
     ],
 )
-def test_change_sentence_warns_if_the_last_digits_tell_which_cells_were_moved(
+def test_change_sentence_warns_if_the_last_digits_reveal_adjusted_cells(
     decimals: int, published: list[float], unit: float | None, remedy: str | None
 ) -> None:
     table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "decimals": decimals})
@@ -177,15 +177,13 @@ def test_change_sentence_warns_if_the_last_digits_tell_which_cells_were_moved(
         ({"accept": {"max_grand_total_change": "the board"}}, None),
     ],
 )
-def test_the_grand_total_of_an_adjusted_table_is_limited_by_default(
-    quality: dict, limit: float | None
-) -> None:
+def test_grand_total_of_an_adjusted_table_is_limited_by_default(quality: dict, limit: float | None) -> None:
     table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "quality": quality})
     required = [each for each in table_requirements(table, True) if each.key.metric == "grand_total_change"]
     assert [each.at_most for each in required] == ([] if limit is None else [limit])
     assert all(not each.met(0.2) for each in required)
 
 
-def test_rounding_bounds_the_grand_total_by_its_base() -> None:
+def test_rounding_bounds_the_change_of_the_grand_total_by_its_base() -> None:
     table = Table.model_validate({"kind": "frequency", "tables": [["a21"]], "method": "rounding", "base": 5})
     assert all(each.key.metric != "grand_total_change" for each in table_requirements(table, True))

@@ -1,4 +1,4 @@
-"""The verb compare measures loss and risk for several k on a sample, and publishes nothing."""
+"""Tests of `compare`: it measures loss and risk for several k on a sample, and publishes nothing."""
 
 from contextlib import contextmanager
 
@@ -14,14 +14,14 @@ FAST = {"effort": "fast"}
 
 
 @pytest.mark.parametrize("k", ["", "3,x", "1", "3;5", "3,,5"])
-def test_an_invalid_list_of_k_is_refused_before_a_session_starts(k, tmp_path):
+def test_compare_refuses_an_invalid_list_of_k_before_a_session_starts(k, tmp_path):
     with pytest.raises(SpecificationError, match="--k"):
         compare(specification(tmp_path), k=k, progress=Progress(quiet=True))
 
 
 @pytest.fixture
 def session(spark, monkeypatch):
-    """The session of the tests, for a verb that starts one."""
+    """Return the session of the tests to a verb that starts a session."""
 
     @contextmanager
     def shared(private, master, input_path, *, clustering):
@@ -31,7 +31,7 @@ def session(spark, monkeypatch):
 
 
 @pytest.mark.spark
-def test_a_larger_k_has_more_loss_and_less_risk(session, tmp_path):
+def test_compare_shows_more_loss_and_less_risk_for_a_larger_k(session, tmp_path):
     persons(90).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
     outcome = compare(spec, k="3, 8", progress=Progress(quiet=True))
@@ -46,7 +46,9 @@ def test_a_larger_k_has_more_loss_and_less_risk(session, tmp_path):
 
 
 @pytest.mark.spark
-def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(session, tmp_path, monkeypatch):
+def test_compare_measures_choices_on_the_same_records_with_their_exceeded_limits(
+    session, tmp_path, monkeypatch
+):
     monkeypatch.setattr("microguard.pipelines.compare.SAMPLE", 120)
     persons(200).to_parquet(tmp_path / "data", index=False)
     without = ROLES | {"note": {"role": "identifier"}}
@@ -64,7 +66,7 @@ def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(ses
     assert "unique published of note" not in bare["broken"]
     assert bare["information_loss"] == pytest.approx(
         given["information_loss"], rel=0.02
-    )  # of the same records
+    )  # both choices are computed on the same records
     assert numbers["information_loss"] < given["information_loss"]
     text = outcome.summary()
     assert "as specified" in text
@@ -73,7 +75,7 @@ def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(ses
     assert all(name in picture for name in ("as specified", *choices))
 
 
-def test_compare_refuses_a_choice_of_another_file(tmp_path):
+def test_compare_refuses_a_choice_for_another_file(tmp_path):
     other = specification(tmp_path, input={"path": "elsewhere"})
     with pytest.raises(SpecificationError, match="--choice"):
         compare(specification(tmp_path), choices={"x": other}, progress=Progress(quiet=True))

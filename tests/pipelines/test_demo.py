@@ -1,4 +1,4 @@
-"""The demo town: the same for everyone, plausible, and described by its specification."""
+"""Tests of the synthetic demo data: reproducible, plausible, and described by its specification."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ def persons() -> pd.DataFrame:
     return next(generate_persons(20_000, seed=1)).to_pandas()
 
 
-def test_the_synthetic_file_depends_on_the_seed_alone() -> None:
+def test_synthetic_file_depends_only_on_the_seed() -> None:
     first, again, other = (next(generate_persons(500, seed)) for seed in (1, 1, 2))
     assert first.equals(again)
     assert not first.equals(other)
 
 
-def test_a_larger_town_begins_with_the_persons_of_a_smaller_one() -> None:
+def test_larger_synthetic_file_begins_with_the_persons_of_a_smaller_file() -> None:
     small = next(generate_persons(5_000, seed=1))
     parts = list(generate_persons(CHUNK + 1, seed=1))
     assert [len(part) for part in parts] == [CHUNK, 1]
     assert parts[0].slice(0, 5_000).equals(small)
 
 
-def test_no_person_occurs_twice() -> None:
+def test_synthetic_file_contains_no_person_twice() -> None:
     ids = [value for part in generate_persons(CHUNK + 50, seed=1) for value in part["person_id"].to_pylist()]
     assert len(set(ids)) == CHUNK + 50
 
 
-def test_a_household_has_one_region_rent_and_floor_space(persons: pd.DataFrame) -> None:
+def test_synthetic_household_has_one_region_rent_and_floor_space(persons: pd.DataFrame) -> None:
     assert (persons.groupby("household")[["region", "rent", "floor_space"]].nunique() == 1).all(axis=None)
 
 
-def test_children_neither_work_nor_marry(persons: pd.DataFrame) -> None:
+def test_synthetic_children_neither_work_nor_marry(persons: pd.DataFrame) -> None:
     children = persons[persons.age < 16]
     assert set(children.working_status) == {"child"}
     assert set(children.marital_status) == {"never married"}
@@ -52,7 +52,7 @@ def test_children_neither_work_nor_marry(persons: pd.DataFrame) -> None:
     assert (children[["income", "hours"]] == 0).all(axis=None)
 
 
-def test_variables_depend_on_each_other_as_in_a_census(persons: pd.DataFrame) -> None:
+def test_synthetic_variables_depend_on_each_other_as_in_a_census(persons: pd.DataFrame) -> None:
     adults = persons[persons.age >= 30]
     income = adults.groupby("education").income.median()
     assert income["primary"] < income["upper secondary"] < income["master"]
@@ -66,13 +66,13 @@ def test_variables_depend_on_each_other_as_in_a_census(persons: pd.DataFrame) ->
     assert persons[circulatory].age.mean() > persons.age.mean() + 5
 
 
-def test_every_region_of_a_small_file_has_enough_records() -> None:
+def test_every_region_of_a_small_synthetic_file_has_enough_records() -> None:
     for records in (60, 300, 1_000):
         assert next(generate_persons(records, seed=2026)).to_pandas().region.value_counts().min() >= 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_specification_names_every_column_of_its_town(kind: Kind, tmp_path: Path) -> None:
+def test_demo_specification_names_every_column_of_the_data(kind: Kind, tmp_path: Path) -> None:
     write_town(tmp_path / "data", 300, kind)
     path = tmp_path / "release.toml"
     path.write_text(specification_text(300, kind))
@@ -85,20 +85,20 @@ def test_the_specification_names_every_column_of_its_town(kind: Kind, tmp_path: 
     assert (len(specification.nominal), len(specification.numeric)) == expected
 
 
-def test_only_data_leaves_data_and_specification(tmp_path: Path) -> None:
+def test_demo_only_data_writes_data_and_specification(tmp_path: Path) -> None:
     outcome = demo(tmp_path / "d", records=50, only_data=True, progress=Progress(quiet=True))
     assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["data", "release.toml"]
     assert outcome.as_json()["records"] == 50
 
 
-def test_parts_of_an_earlier_larger_file_are_removed(tmp_path: Path) -> None:
+def test_demo_removes_parts_of_an_earlier_larger_file(tmp_path: Path) -> None:
     write_town(tmp_path, 100, "mixed")
     (tmp_path / "persons-00007.parquet").write_bytes((tmp_path / "persons-00000.parquet").read_bytes())
     write_town(tmp_path, 100, "mixed")
     assert [path.name for path in tmp_path.iterdir()] == ["persons-00000.parquet"]
 
 
-def test_a_faulty_override_stops_the_demo_before_it_protects(tmp_path: Path) -> None:
+def test_demo_stops_before_protection_if_an_override_is_invalid(tmp_path: Path) -> None:
     with pytest.raises(SpecificationError, match="effort"):
         demo(tmp_path, records=20, overrides=["method.effort=fats"], progress=Progress(quiet=True))
     assert not (tmp_path / "evidence").exists()

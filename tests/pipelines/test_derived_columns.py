@@ -1,4 +1,4 @@
-"""Derived columns: recomputed from what is published, and checked on the written files."""
+"""Tests of derived columns: recomputed from published columns, and verified on the written files."""
 
 import numpy as np
 import pandas as pd
@@ -30,12 +30,12 @@ def records(n=120):
 
 
 def wrong(frame):
-    """Return the share of records whose logarithm is not that of the number."""
+    """Return the share of records whose logarithm differs from the logarithm of the number."""
     return float(np.mean(np.abs(np.exp(frame.lnum) - frame.num) > 1e-9))
 
 
 def test_derived_columns_agree_with_the_published_columns(spark, tmp_path):
-    """The control protects the columns one by one: they contradict each other in many records."""
+    """The control protects the columns one by one: the columns contradict each other in many records."""
     records().to_parquet(tmp_path / "data", index=False)
     alone = ROLES | {name: {"role": "quasi_identifier", "kind": "numeric"} for name in EXPRESSIONS}
     _, areas = run(spark, specification(tmp_path, alone, publish={"path": "l1", "evidence": "e1"}), ())

@@ -1,4 +1,4 @@
-"""Drafts are valid for their file, guess cautious roles, and contain no value of the file."""
+"""Tests of drafts: valid for their file, with cautious roles, and without values of the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def drafted(path: Path) -> dict[str, Any]:
 
 
 def roles(content: dict[str, Any]) -> dict[str, str]:
-    """Return the role of each variable, or the kind if it is a quasi-identifier or of no special role."""
+    """Return the role of each variable, or the kind of a quasi-identifier or a variable without a special
+    role.
+    """
     found = {}
     for name, each in content["variables"].items():
         plain = each["role"] in ("quasi_identifier", "other") and "kind" in each
@@ -162,7 +164,7 @@ def test_draft_detects_the_missing_mark_and_keeps_numeric_kinds(
         [f"a text of very many words that tells a story: {'x' * (i % 40)}" for i in range(400)],
         [f"{100000 + 7 * i}" for i in range(400)],
     ],
-    ids=["iso", "dotted", "digits", "times", "names", "stories", "serial"],
+    ids=["iso", "dotted", "digits", "times", "names", "long texts", "serial"],
 )
 def test_draft_makes_dates_texts_and_names_identifiers(
     values: list[str], people: pd.DataFrame, write: Callable[..., Path]
@@ -298,10 +300,10 @@ def test_draft_reads_relative_paths(
         "no record",
         "one record",
         "no header",
-        "name twice",
-        "no header of texts",
+        "repeated name",
+        "header of numbers",
         "ragged",
-        "cut off",
+        "truncated",
     ],
 )
 def test_draft_rejects_malformed_files_without_their_values(content: bytes, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Predicted refusals of `check` are those of `protect`, and each proposed line corrects or accepts one."""
+"""Tests that `check` predicts refusals of `protect`, and that each proposed line corrects or accepts one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def checked(spark, specification):
 
 
 def as_overrides(lines: list[str]) -> list[str]:
-    """The lines of a refusal as overrides of the specification."""
+    """Return the lines of a refusal as overrides of the specification."""
     overrides = []
     for line in merged_lines(lines):
         section, _, entry = line.removeprefix("[").partition("] ")
@@ -71,15 +71,15 @@ def test_check_predicts_refusals_of_protect_and_its_lines_correct_them(spark, tm
     assert "protect would refuse nothing" in again.text
 
 
-def test_a_sample_is_stated_and_an_estimate_is_called_one():
+def test_forecast_states_the_sample_and_labels_estimates():
     found = forecast.Forecast((FAILURE,), 600, 900)
     assert "a sample of 600 of 900 records" in found.text
     assert "about 0.9" in found.text
     assert "the whole file" in replace(found, sampled=900).text
-    assert "nothing that can be foretold (counted on the whole file)" in forecast.Forecast((), 0, 0).text
+    assert "nothing that can be predicted (counted on the whole file)" in forecast.Forecast((), 0, 0).text
 
 
-def test_a_sample_that_cannot_be_protected_is_a_row_with_its_cause():
+def test_sample_that_cannot_be_protected_is_a_row_with_its_cause():
     error = ProtectionFailed("Block 3 failed.\n  Raise blocking.max_records.")
     found = forecast.Forecast((forecast.not_protected(error, "the sample"), FAILURE), 600, 900)
     rows = found.text.splitlines()

@@ -1,4 +1,4 @@
-"""The verb ``audit`` where there is nothing to audit."""
+"""Tests of the verb ``audit`` without releases to audit."""
 
 from microguard.pipelines.joint_audit import audit_source
 

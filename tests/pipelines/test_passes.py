@@ -1,4 +1,4 @@
-"""The passes of a run are those that the README of the pipelines states."""
+"""Tests that a run makes the passes over the data that the README of the pipelines states."""
 
 import re
 from pathlib import Path
@@ -16,12 +16,12 @@ ROW = re.compile(r"^\| (?P<frame>[^|]+) \| [^|]+ \| (?P<passes>\d+) \|$", re.MUL
 
 
 def stated() -> dict[str, int]:
-    """Passes over each frame, by the table of the README."""
+    """Return the passes over each frame according to the table of the README."""
     section = README.read_text(encoding="utf-8").partition("## Passes of a run")[2].partition("\n## ")[0]
     return {row["frame"].strip(): int(row["passes"]) for row in ROW.finditer(section)}
 
 
-def test_a_mixed_run_makes_the_stated_passes(spark, tmp_path):
+def test_mixed_run_makes_the_passes_that_the_readme_states(spark, tmp_path):
     standard.mixed_persons().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, standard.MIXED, method={"effort": "fast", "min_diversity": 2})
     with recorded(spark) as work:

@@ -1,4 +1,6 @@
-"""Plans of Spark, which its event log and user interface show, contain nothing that is computed of values."""
+"""Tests that Spark plans, which the event log and the user interface show, contain nothing computed from
+values.
+"""
 
 import shutil
 from pathlib import Path
@@ -33,7 +35,7 @@ NUMBERS = {"age": int, "income": float, "debt": float, "hours": int, "weight": f
 
 
 def persons(other: bool) -> pd.DataFrame:
-    """Return records in three regions; the `other` ones differ in every value and in no count."""
+    """Return records in three regions; the `other` records differ in every value and in no count."""
     rng = np.random.default_rng(3)
     n = 120
     frame = pd.DataFrame(
@@ -79,7 +81,7 @@ MIXED = (
 NOMINAL = variables("sex", "job", "illness", "hours")
 NUMERIC = variables("age", "income", "hours")
 GEOGRAPHY = variables("home", "region", "sex", "job", "hours", region=VARIABLES["job"])
-#: Kinds of runs, each with its variables and sections.
+#: Kinds of runs with their variables and sections.
 KINDS = {
     "numeric without regions": (NUMERIC | variables("weight"), {}),
     "safe": (NOMINAL, method("safe", "fast")),
@@ -127,14 +129,14 @@ TABLES = {
 
 
 def emptied(folder: Path) -> Path:
-    """Return an empty folder: both runs have the same paths."""
+    """Return an empty folder, so that both runs have the same paths."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     return folder
 
 
 def words_of_runs(spark, folder, monkeypatch, chosen: dict, sections: dict) -> list[set[str]]:
-    """Return the words of plans of two runs whose values differ; trees of blocks are grown on a sample."""
+    """Return the words of plans of two runs whose values differ; trees of blocks are built from a sample."""
     for name, value in (("blocks.LEAST_SAMPLED", 20), ("blocks.SAMPLED_PER_BLOCK", 10)):
         monkeypatch.setattr(f"microguard.pipelines.records.{name}", value)
     monkeypatch.setattr("microguard.pipelines.publication.stage.RECORDS_PER_FILE", 15)
@@ -151,7 +153,7 @@ def words_of_runs(spark, folder, monkeypatch, chosen: dict, sections: dict) -> l
     return found
 
 
-def test_planned_finds_a_literal(spark):
+def test_collected_plan_words_include_a_literal_of_the_query(spark):
     with planned(spark) as words:
         spark.range(4).select(f.col("id") * f.lit(7015.625)).collect()
     assert "7015.625" in words

@@ -1,4 +1,4 @@
-"""The predecessor of a release: none, or the series in its specification."""
+"""Tests of the predecessor of a release: none, or the previous release of the series in the specification."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def specified(series: str) -> Specification:
     return build_specification(content, Path("/data"))
 
 
-def test_a_single_release_has_no_predecessor():
+def test_single_release_has_no_predecessor():
     alone = predecessor_of(specified("single"))
     counts = Counts(input=3, rejected={}, suppressed=0, published=3)
 

@@ -1,4 +1,4 @@
-"""The main job end to end on a small file: published, refused and unchanged contents."""
+"""Tests of the main job end to end on a small file: published, refused and unchanged contents."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ from tests.pipelines.releases import Killed
 pytestmark = pytest.mark.spark
 
 
-def test_a_mixed_release_keeps_records_types_and_promise(spark, mixed_release):
+def test_mixed_release_preserves_records_and_types_and_meets_its_guarantee(spark, mixed_release):
     original, frame, found = mixed_release.original, mixed_release.frame, mixed_release.found
     assert list(frame.columns) == ["region", "sex", "age", "income", "diagnosis", "weight", "note"]
     assert frame.dtypes["age"] == np.int16
@@ -53,7 +53,7 @@ def test_a_mixed_release_keeps_records_types_and_promise(spark, mixed_release):
     assert "already" in again.summary()
 
 
-def test_the_loss_is_that_of_the_records_as_published(mixed_release):
+def test_information_loss_is_computed_from_the_published_records(mixed_release):
     both = mixed_release.original.merge(mixed_release.frame, on="note", suffixes=("", "_after"))
     numbers = ["age", "income"]
     before = both[numbers].to_numpy(float)
@@ -68,7 +68,7 @@ def test_the_loss_is_that_of_the_records_as_published(mixed_release):
     assert found["moments"]["income"]["variance_after"] == pytest.approx(variance, rel=1e-5)
 
 
-def test_a_dominant_contributor_is_counted_and_refused_if_the_gate_limits_dominance(spark, tmp_path):
+def test_dominant_contributor_is_counted_and_refused_if_the_gate_limits_dominance(spark, tmp_path):
     original = persons(90).drop(columns="note").assign(income=lambda frame: 1000 + frame.index % 10)
     original.loc[7, "income"] = 50 * original["income"].max()
     original.to_parquet(tmp_path / "data", index=False)
@@ -83,7 +83,7 @@ def test_a_dominant_contributor_is_counted_and_refused_if_the_gate_limits_domina
     assert found["age"]["failing"] == 0
 
 
-def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_path):
+def test_bounds_are_stated_for_the_given_blocks_and_for_the_whole_file(spark, tmp_path):
     persons(48).to_parquet(tmp_path / "data", index=False)
     found = {}
     for name, most in (("cut", 10), ("whole", 200)):
@@ -105,7 +105,7 @@ def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_
     assert found["whole"]["whole_file_lower_bound"] == pytest.approx(optimum)
 
 
-def test_a_nominal_release_invents_no_combination_and_measures_its_tables(nominal_release):
+def test_nominal_release_invents_no_combination_and_measures_its_tables(nominal_release):
     original, frame = nominal_release.original, nominal_release.frame
     assert original["sex"].isna().any()
     sizes = frame.groupby(["region", "sex", "age"], dropna=False).size()
@@ -121,8 +121,8 @@ def test_a_nominal_release_invents_no_combination_and_measures_its_tables(nomina
 
 
 @pytest.mark.parametrize("kind", ["mixed", "nominal"])
-def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spark, tmp_path, request):
-    """Nor does it matter whether Spark interprets its expressions, as it does, or writes code for them."""
+def test_same_records_in_any_order_and_files_give_the_same_release(kind, spark, tmp_path, request):
+    """The release is also equal if Spark generates code for its expressions instead of interpreting them."""
     release = request.getfixturevalue(f"{kind}_release")
     generated = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "CODEGEN_ONLY"}
     interpreted = {name: spark.conf.get(name) for name in generated}
@@ -154,7 +154,7 @@ def test_groups_are_protected_independently_and_the_manifest_states_it(spark, tm
     assert quality(areas)["risk"]["jointly"]["after"]["uniques"] >= 0
 
 
-def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
+def test_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
     persons().to_parquet(tmp_path / "data", index=False)
     stage = product.stage
 
@@ -173,7 +173,7 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_run_that_separates_variables_from_their_records_is_refused(spark, tmp_path, monkeypatch):
+def test_run_that_separates_variables_from_their_records_is_refused(spark, tmp_path, monkeypatch):
     persons().to_parquet(tmp_path / "data", index=False)
     recorded = product.Records.protect
 
@@ -191,8 +191,8 @@ def test_a_run_that_separates_variables_from_their_records_is_refused(spark, tmp
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_refused_run_states_all_exceeded_limits_and_leaves_only_evidence(spark, tmp_path):
-    """A column that gives a protected one away is refused next to a limit on the loss."""
+def test_refused_run_states_all_exceeded_limits_and_leaves_only_evidence(spark, tmp_path):
+    """The run violates two limits: a column determines a protected one, and the loss is too large."""
     gives_away = persons().assign(note=lambda frame: frame["sex"].str.upper())
     gives_away.to_parquet(tmp_path / "data", index=False)
     limits = {"max_information_loss": 0.0}
@@ -204,7 +204,7 @@ def test_a_refused_run_states_all_exceeded_limits_and_leaves_only_evidence(spark
     assert list((tmp_path / "evidence").glob("*/quality.json"))
 
 
-def test_a_method_that_does_not_support_the_variables_is_refused(spark, tmp_path):
+def test_method_that_does_not_support_the_variables_is_refused(spark, tmp_path):
     persons().to_parquet(tmp_path / "data", index=False)
     with pytest.raises(SpecificationError):
         run(spark, specification(tmp_path, method={"algorithm": "projection-pv"}))
@@ -229,7 +229,7 @@ def with_odd_names(frame):
 
 @pytest.fixture(scope="module")
 def odd_nominal(spark, tmp_path_factory):
-    """Originals and areas of a release of strange names, with a moment among its nominal values."""
+    """Return originals and areas of a release with unusual column names and a nominal timestamp."""
     folder = tmp_path_factory.mktemp("odd")
     original = with_odd_names(persons(90))
     original["age"] = pd.to_datetime(original["age"], unit="D").astype("M8[ns]")
@@ -241,7 +241,7 @@ def odd_nominal(spark, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def odd_mixed(spark, tmp_path_factory):
-    """The same of mixed variables without a region, with numbers missing."""
+    """Return the same for mixed variables without a region, with missing numbers."""
     folder = tmp_path_factory.mktemp("odd")
     original = with_odd_names(persons(90)).drop(columns="region")
     original["income"] = original["income"].mask(original["person"] % 3 == 0)
@@ -254,7 +254,7 @@ def odd_mixed(spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["nominal", "mixed"])
-def test_a_column_may_have_any_name_and_keeps_its_values(kind, request):
+def test_column_with_any_name_keeps_its_values(kind, request):
     original, areas = request.getfixturevalue(f"odd_{kind}")
     kept = ["note", "q`", "first", "tree", "b", "weight"]
     pd.testing.assert_frame_equal(
@@ -273,14 +273,14 @@ def test_missing_numbers_are_clustered_by_their_pattern(odd_mixed):
     assert frame.groupby(keys, dropna=False).size().min() >= 3
 
 
-def test_tables_have_the_types_of_the_records(odd_nominal):
+def test_published_delta_and_iceberg_tables_have_the_types_of_the_records(odd_nominal):
     _, areas = odd_nominal
     folder = areas.public.release(areas.public.current())
     types = {pq.read_schema(path).field("age").type for path in folder.glob("tables/*age*.parquet")}
     assert types == {pa.timestamp("ns")}
 
 
-def test_a_format_that_cannot_hold_the_columns_is_refused_by_the_check_and_before_the_work(spark, tmp_path):
+def test_check_and_protect_refuse_a_format_that_cannot_represent_the_columns(spark, tmp_path):
     persons().assign(note=np.uint8(200)).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, publish={"format": "delta"})
     checked = Job(spark, spec, Areas.from_places(spec.public_area, spec.evidence_area), Progress(quiet=True))
@@ -291,7 +291,7 @@ def test_a_format_that_cannot_hold_the_columns_is_refused_by_the_check_and_befor
 
 @pytest.fixture
 def killed(monkeypatch):
-    """Runs are killed when they are to write; what each had protected until then, as a sorted frame."""
+    """Kill runs before they write; return the records that each run had protected, as a sorted frame."""
     protected = []
 
     def stage(records, __, comparison, *___):
@@ -304,7 +304,7 @@ def killed(monkeypatch):
 
 
 def truncate_what_is_left(folder):
-    """Cut off the half of every file that a killed run left of its protection."""
+    """Truncate every protected file of a killed run to half its length."""
     (resume,) = (folder / "evidence" / ".work").glob("*/resume")
     left = [*resume.glob("protected-all/*.parquet"), *resume.glob("blocks-all/*.npz")]
     assert left
@@ -346,7 +346,7 @@ def test_failed_or_changed_blocks_are_solved_again_by_the_next_run(spark, tmp_pa
     pd.testing.assert_frame_equal(*killed)
 
 
-def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
+def test_spark_exceptions_are_not_logged_by_pyspark(spark, monkeypatch):
     logged = []
     monkeypatch.setattr(logging.Logger, "handle", lambda _, record: logged.append(record))
     with pytest.raises(AnalysisException):
@@ -354,7 +354,7 @@ def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
     assert not logged
 
 
-def test_an_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path, monkeypatch):
+def test_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path, monkeypatch):
     persons(60, seed=1).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
     keep = microguard.pipelines.admission.keep_fingerprint
@@ -386,7 +386,7 @@ def test_groups_that_jointly_identify_all_records_need_acceptance_by_a_steward(s
 
 
 @pytest.mark.parametrize(("few", "disclosed"), [(1, 0), (2, 3)])
-def test_disclosed_numbers_of_records_are_multiples_of_k(spark, tmp_path, few, disclosed):
+def test_published_numbers_of_records_are_multiples_of_k(spark, tmp_path, few, disclosed):
     frame = persons(60)
     frame.loc[frame.index[:few], "region"] = "tiny"
     frame.to_parquet(tmp_path / "data", index=False)

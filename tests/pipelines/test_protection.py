@@ -1,4 +1,4 @@
-"""Protection from Python uses the session of a frame and does not stop it."""
+"""Tests of protection from Python: it uses the session of a frame and does not stop it."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ def areas_of(spec):
 
 @pytest.fixture
 def table(spark, tmp_path_factory):
-    """A table of a catalogue."""
+    """Return a table of a catalogue."""
     spark.sql(f"CREATE DATABASE census LOCATION '{tmp_path_factory.mktemp('warehouse')}'")
     spark.createDataFrame(persons()).write.saveAsTable("census.persons")
     yield "census.persons"
@@ -53,7 +53,7 @@ def test_write_frame_keeps_the_records_and_types_of_every_library(spark, library
     assert sorted(row.income for row in written.frame.select("income").collect()) == sorted(persons().income)
 
 
-def test_a_frame_of_pandas_is_protected_and_shown_without_values_of_the_agency(spark, tmp_path):
+def test_pandas_frame_is_protected_and_shown_without_values_of_the_agency(spark, tmp_path):
     spec = specification(tmp_path)
     result = microguard.Protection(spec).protect(persons())
     assert result.frame.count() == len(persons())
@@ -65,7 +65,7 @@ def test_a_frame_of_pandas_is_protected_and_shown_without_values_of_the_agency(s
     assert not any(each in result._repr_html_() for each in found)
 
 
-def test_one_call_protects_a_frame_and_publishes_nothing(spark):
+def test_protect_call_protects_a_frame_and_publishes_nothing(spark):
     columns = ["region", "sex", "age", "diagnosis"]
     roles = {"region": "region", "sex": "nominal", "age": "numeric", "diagnosis": {"role": "sensitive"}}
     result = microguard.protect(persons()[columns], roles, k=4, method={"effort": "fast"})
@@ -74,7 +74,7 @@ def test_one_call_protects_a_frame_and_publishes_nothing(spark):
         microguard.protect(persons()[columns], {**roles, "sex": "nominall"})
 
 
-def test_another_object_is_refused_with_what_is_accepted(spark, tmp_path):
+def test_object_of_another_type_is_refused_with_the_accepted_types(spark, tmp_path):
     protection = microguard.Protection(specification(tmp_path))
     for call in (protection.check, protection.protect):
         with pytest.raises(InputRejected, match=r"builtins dict: expected a DataFrame of Spark, pandas"):
@@ -92,7 +92,7 @@ def lineage(areas, release_id):
     return json.loads((areas.record(release_id) / "openlineage.json").read_text())
 
 
-def test_a_table_of_a_catalogue_is_published_without_stopping_the_session(spark, table, tmp_path, sent):
+def test_table_of_a_catalogue_is_published_without_stopping_the_session(spark, table, tmp_path, sent):
     spec = specification(tmp_path)
     protection, areas = microguard.Protection(spec), areas_of(spec)
     frame = spark.table(table)
@@ -127,9 +127,7 @@ def test_a_table_of_a_catalogue_is_published_without_stopping_the_session(spark,
     assert [len(each["outputs"]) for each in sent()] == [0, 0, 0, 1, 0, 0]
 
 
-def test_a_spark_frame_is_computed_once_and_a_refused_result_can_be_inspected_but_not_published(
-    spark, tmp_path
-):
+def test_spark_frame_is_computed_once_and_a_refused_result_can_be_inspected_only(spark, tmp_path):
     passes = spark.sparkContext.accumulator(0)
 
     def counted(batches):
@@ -154,20 +152,20 @@ def test_a_spark_frame_is_computed_once_and_a_refused_result_can_be_inspected_bu
     assert lineage(areas, result.evidence.release.release_id)["eventType"] == "FAIL"
 
 
-def test_a_frame_without_a_declared_column_is_rejected_without_a_value(spark, tmp_path):
+def test_frame_without_a_declared_column_is_rejected_without_a_value(spark, tmp_path):
     spec = specification(tmp_path)
     with pytest.raises(InputRejected, match="income") as rejected:
         microguard.Protection(spec).check(spark.createDataFrame(persons().drop(columns="income")))
     assert "CANARY" not in str(rejected.value)
 
 
-def test_a_register_is_not_published_as_a_single_release(tmp_path):
+def test_register_is_not_published_as_a_single_release(tmp_path):
     spec = specification(tmp_path, release={"name": "persons", "k": 3}, publish={"series": "register"})
     with pytest.raises(SpecificationError, match="series"):
         microguard.Protection(spec)
 
 
-def test_a_specification_may_be_named_by_its_path(tmp_path):
+def test_specification_may_be_given_by_its_path(tmp_path):
     path = tmp_path / "release.toml"
     variables = {"sex": {"role": "quasi_identifier", "kind": "nominal"}}
     lines = [f"{name} = {json.dumps(each).replace(':', ' =')}" for name, each in variables.items()]

@@ -1,4 +1,4 @@
-"""Pages agree with the ledger, also for releases that another release replaced."""
+"""Tests that report pages agree with the ledger, also for replaced releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.pipelines.publication.test_publish import ID, entry, manifest, staged
 from tests.pipelines.releases import Killed, kill
 
 
-def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
+def test_page_of_a_withdrawn_release_states_the_withdrawal(tmp_path):
     areas, release_id = Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence"), ID
     publish(staged(areas), manifest(), areas, entry())
     record = areas.record(release_id)
@@ -56,7 +56,7 @@ def test_no_page_calls_a_release_published_after_a_killed_withdrawal(tmp_path, m
     assert index.read_text().count("withdrawn") >= 2
 
 
-def test_a_page_that_cannot_be_rebuilt_is_removed(tmp_path):
+def test_page_that_cannot_be_rebuilt_is_removed(tmp_path):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     record = areas.record("a" * 32)
     record.mkdir(parents=True)
@@ -65,7 +65,7 @@ def test_a_page_that_cannot_be_rebuilt_is_removed(tmp_path):
     assert not (record / "report.html").exists()
 
 
-def test_the_index_states_the_status_of_every_release(tmp_path):
+def test_index_states_the_status_of_every_release(tmp_path):
     areas, second, refused, killed = (
         Areas.from_places(tmp_path / "lake", tmp_path / "evidence"),
         *(c * 32 for c in "fed"),
@@ -93,7 +93,7 @@ def test_the_index_states_the_status_of_every_release(tmp_path):
     assert "<b>persons" not in text
 
 
-def test_the_index_is_private_in_a_shared_folder(tmp_path):
+def test_index_is_private_in_a_shared_folder(tmp_path):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     areas.evidence.mkdir(mode=0o755)
     publish(staged(areas), manifest(), areas, entry())
@@ -101,7 +101,7 @@ def test_the_index_is_private_in_a_shared_folder(tmp_path):
     assert stat.S_IMODE((areas.evidence / "index.html").stat().st_mode) == 0o600
 
 
-def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
+def test_index_contains_the_current_release_of_every_public_area(tmp_path):
     areas, others = (
         Areas.from_places(tmp_path / name, tmp_path / "evidence") for name in ("persons", "firms")
     )
@@ -111,13 +111,13 @@ def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
     assert all(line.current for each in (areas, others) for line in index_of(each))
 
 
-def test_a_page_on_a_full_disk_does_not_hide_the_error_of_the_verb(tmp_path, monkeypatch):
+def test_full_disk_during_page_writing_does_not_hide_the_error_of_the_verb(tmp_path, monkeypatch):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     publish(staged(areas), manifest(), areas, entry())
     monkeypatch.setattr("microguard.pipelines.rebuild_report.rebuild_reports", full)
     with pytest.raises(GateRefused, match="too much loss"), at_work(areas):
         raise GateRefused("too much loss")
-    with at_work(areas):  # the verb has done its work, and the next one writes the pages
+    with at_work(areas):  # the verb has finished, and the next verb writes the pages
         pass
 
 

@@ -1,4 +1,4 @@
-"""A file through draft, check, protect and reading back: its types and categories are as they were."""
+"""Tests that draft, check, protect and reading back preserve the types and categories of a file."""
 
 import tomllib
 from decimal import Decimal
@@ -26,7 +26,7 @@ EDUCATION, STATUS = ["primary", "middle", "tertiary"], ["widowed", "married", "s
 
 
 def table():
-    """Types as pandas, R (factors, by arrow) and Spark write them; categories in no alphabetical order."""
+    """Write types as pandas, R (factors, by arrow) and Spark do; categories are in no alphabetical order."""
     rng = np.random.default_rng(1)
 
     def factor(labels, codes, ordered):
@@ -55,7 +55,7 @@ def table():
     )
 
 
-def test_a_release_preserves_types_and_categories(spark, tmp_path, monkeypatch):
+def test_release_preserves_types_and_categories(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     original = table()
     pq.write_table(original, "p.parquet")
@@ -82,5 +82,5 @@ def test_a_release_preserves_types_and_categories(spark, tmp_path, monkeypatch):
     }
     education, status = (back[name].combine_chunks() for name in ("edu", "status"))
     assert education.dictionary.to_pylist() == EDUCATION
-    # Without an order the file's one may be that of its records: it is not published.
+    # Unordered categories may have the order of the records, so their order is not published.
     assert status.dictionary.to_pylist() == sorted(STATUS)

@@ -36,8 +36,9 @@ def records(seed: int = 1, count: int = 400) -> pd.DataFrame:
 
 
 def specification(folder: Path, frame: pd.DataFrame, variables=(), release=None, **table):
-    """A specification of the table of `records`; further variables and keys of [table], None leaves one
-    out."""
+    """Return a specification of the table of `records`; further variables and keys of [table], None omits a
+    key.
+    """
     frame.to_parquet(folder / "records.parquet", index=False)
     content = {
         "release": {"name": "turnover", "k": 3, **(release or {})},

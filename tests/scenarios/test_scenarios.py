@@ -127,7 +127,7 @@ def test_at_least_thirty_scenarios_exist_and_name_the_source_of_their_result() -
 
 
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: f"{path.parent.name}/{path.stem[:-6]}")
-def test_scenario(path: Path) -> None:
+def test_method_returns_the_expected_output_of_the_scenario(path: Path) -> None:
     method = path.parent.name
     head, frame = _read(path)
     _, expected = _read(path.with_name(path.name.replace("_input", "_output")))

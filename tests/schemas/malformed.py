@@ -9,7 +9,7 @@ from tests.schemas.sound import SOUND
 
 @dataclass(frozen=True)
 class Malformed:
-    """One case: `old` becomes `new` in the sound specification; the report holds every one of `named`."""
+    """One case: `old` becomes `new` in the sound specification; the report contains every one of `named`."""
 
     name: str
     old: str
@@ -18,7 +18,7 @@ class Malformed:
 
     @property
     def text(self) -> str:
-        """The malformed specification."""
+        """Return the malformed specification."""
         assert self.old in SOUND, self.name
         return SOUND.replace(self.old, self.new, 1)
 

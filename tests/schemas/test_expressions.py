@@ -1,4 +1,4 @@
-"""Expressions of derived columns: valid and refused expressions, and variables that may be derived."""
+"""Tests of expressions of derived columns: valid and refused ones, and variables that may be derived."""
 
 import pytest
 from microguard.schemas.errors import SpecificationError
@@ -49,7 +49,7 @@ def test_terms_returns_each_variable_once():
         "a + 1" + "0" * 400,
     ],
 )
-def test_parse_expression_refuses_text_that_is_no_arithmetic(text):
+def test_parse_expression_refuses_text_without_valid_arithmetic(text):
     with pytest.raises(FaultyExpression):
         parse_expression(text)
 

@@ -1,4 +1,4 @@
-"""Every malformed specification is refused with one paragraph that names key, found and allowed."""
+"""Tests that a malformed specification is refused in one paragraph naming key, found and allowed value."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tests.schemas.malformed import MALFORMED, Malformed
 from tests.schemas.sound import SOUND
 
 
-def test_the_sound_specification_is_accepted(tmp_path: Path) -> None:
+def test_sound_specification_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "sound.toml"
     path.write_text(SOUND)
     assert read_specification(path).quasi_identifiers == ("sex", "education", "income")
 
 
-def test_there_are_at_least_forty_malformed_specifications_with_names_of_their_own() -> None:
+def test_at_least_forty_malformed_specifications_with_distinct_names_exist() -> None:
     assert len({case.name for case in MALFORMED}) == len(MALFORMED) >= 40
 
 
 @pytest.mark.parametrize("case", MALFORMED, ids=lambda case: case.name)
-def test_a_malformed_specification_is_refused_in_one_paragraph(
+def test_malformed_specification_is_refused_in_one_paragraph(
     case: Malformed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "release.toml"
@@ -41,7 +41,7 @@ def test_a_malformed_specification_is_refused_in_one_paragraph(
 
 
 @pytest.mark.parametrize("case", MALFORMED, ids=lambda case: case.name)
-def test_a_malformed_specification_writes_nothing(case: Malformed, tmp_path: Path) -> None:
+def test_malformed_specification_writes_nothing(case: Malformed, tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(case.text)
     with pytest.raises(SpecificationError):
@@ -49,7 +49,7 @@ def test_a_malformed_specification_writes_nothing(case: Malformed, tmp_path: Pat
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_all_faults_come_in_one_report(tmp_path: Path) -> None:
+def test_all_faults_of_a_specification_are_in_one_report(tmp_path: Path) -> None:
     text = SOUND.replace("k = 3", "k = 1").replace('"standard"', '"fats"').replace('"evidence"', '"lake/x"')
     text = text.replace('role = "weight"', 'role = "wieght"')
     path = tmp_path / "release.toml"
@@ -61,7 +61,7 @@ def test_all_faults_come_in_one_report(tmp_path: Path) -> None:
         assert key in str(caught.value)
 
 
-def test_a_faulty_key_is_reported_once_without_its_consequences(tmp_path: Path) -> None:
+def test_faulty_key_is_reported_once_without_its_consequences(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace('"quasi_identifier"', '"quasi"'))
     with pytest.raises(SpecificationError) as caught:

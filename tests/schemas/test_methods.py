@@ -1,4 +1,4 @@
-"""A specification accepts exactly the settings that a method supports."""
+"""Tests that a specification accepts exactly the settings that a method supports."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
     }
 
 
-def test_every_row_names_a_function_that_takes_its_parameters() -> None:
+def test_every_registry_row_names_a_function_that_accepts_its_parameters() -> None:
     for table in (MICROAGGREGATION, FREQUENCY, SAFE, ADJUSTMENT):
         for name, row in table.items():
             assert callable(row.solve), name
@@ -96,7 +96,7 @@ def test_every_row_names_a_function_that_takes_its_parameters() -> None:
                 assert takes == (row.parameters is not None), name
 
 
-def test_exact_is_refused_if_nothing_is_proved_for_the_whole_file() -> None:
+def test_effort_exact_is_refused_if_nothing_is_proved_for_the_whole_file() -> None:
     for name in ("auto", "chi-exact", "local-search", "own-eee"):
         assert build("nominal", algorithm=name, effort="exact")
     for name in ("auto", "safe-exact"):
@@ -106,22 +106,23 @@ def test_exact_is_refused_if_nothing_is_proved_for_the_whole_file() -> None:
             build("nominal", name=method, algorithm=name, effort="exact")
 
 
-def test_an_algorithm_that_ignores_weights_is_refused_if_clusters_are_weighted() -> None:
+def test_algorithm_that_ignores_weights_is_refused_if_clusters_are_weighted() -> None:
     for options in ({"algorithm": "column-generation"}, {"effort": "exact"}):
         with pytest.raises(SpecificationError, match=r"weighted by w; or method\.weighted = false"):
             build("numeric", weights=("w",), **options)
         assert build("numeric", weights=("w",), weighted=False, **options)
         assert build("numeric", **options)
-    assert build("nominal", weights=("w",), effort="exact")  # counts of combinations use no weights
+    assert build("nominal", weights=("w",), effort="exact")  # counts of key combinations use no weights
 
 
-def test_the_used_weight_is_named_if_there_are_several() -> None:
+def test_specification_must_name_the_used_weight_if_there_are_several() -> None:
     both = build("numeric", weights=("w", "w2"), weight="w2")
     assert (both.weight, both.further_weights) == ("w2", ("w",))
     assert both.weighted_by(both.clusterings[0]) == "w2"
     assert both.weight_of_means == "w2"
     assert build("numeric", weights=("w",), weighted=False).weight_of_means is None
-    assert build("nominal", weights=("w",)).weight_of_means is None  # counts of combinations have no means
+    # counts of key combinations have no means
+    assert build("nominal", weights=("w",)).weight_of_means is None
     assert build("numeric", weights=("w",)).weight == "w"
     for weights, options, named in (
         (("w", "w2"), {}, r"\[method\] weight: .*one of w, w2"),
@@ -133,7 +134,7 @@ def test_the_used_weight_is_named_if_there_are_several() -> None:
             build("numeric", weights=weights, **options)
 
 
-def test_a_section_of_a_specification_is_the_parameters_of_its_algorithm() -> None:
+def test_method_section_of_a_specification_becomes_the_parameters_of_its_algorithm() -> None:
     for kinds, options, expected in (
         ("numeric", {"algorithm": "vmdav", "vmdav": {"gain": 1}}, VmdavParameters(1.0)),
         ("numeric", {"algorithm": "k-ward", "k_ward": {"ranking": "pv"}}, KWardParameters("pv")),
@@ -150,7 +151,7 @@ def test_a_section_of_a_specification_is_the_parameters_of_its_algorithm() -> No
         assert build(kinds, **options).method.algorithm_parameters == expected
 
 
-def test_the_identity_of_a_release_contains_specified_parameters_only() -> None:
+def test_identity_of_a_release_contains_only_specified_parameters() -> None:
     given = build("nominal", name="safe", safe={"slice": 2})
     assert given.model_dump(mode="json", exclude_defaults=True)["method"] == {
         "name": "safe",
@@ -159,7 +160,7 @@ def test_the_identity_of_a_release_contains_specified_parameters_only() -> None:
     assert "method" not in build("nominal").model_dump(mode="json", exclude_defaults=True)
 
 
-def test_limits_of_parameters_are_the_same_in_a_specification_and_in_python() -> None:
+def test_limits_of_parameters_are_equal_in_a_specification_and_in_python() -> None:
     for parameters in (VmdavParameters, KWardParameters, GeneticParams, ChiExactParameters, SafeParams):
         for field in fields(parameters):
             for value in (-1, 0, 1, 2, 3, 0.5, 10**12, "x", None, (3, 2), True, float("nan")):
@@ -205,7 +206,7 @@ def test_parameters_that_would_be_ignored_are_refused(method: dict[str, Any], na
 
 
 def run(specification: Specification, kinds: Kinds) -> None:
-    """Protect a dozen records as a block of the main job would."""
+    """Protect a dozen records as a block of the main job."""
     random = np.random.default_rng(1)
     frame = pd.DataFrame(
         {
@@ -243,7 +244,9 @@ EVERY = tuple(product(EFFORTS, get_args(Representative)))
 EACH = tuple(pair for pair in EVERY if pair[0] == "standard" or pair[1] == "auto")
 
 
-@pytest.mark.parametrize("pairs", [EACH, pytest.param(EVERY, marks=pytest.mark.long)], ids=["each", "every"])
+@pytest.mark.parametrize(
+    "pairs", [EACH, pytest.param(EVERY, marks=pytest.mark.long)], ids=["each pair", "every combination"]
+)
 @pytest.mark.parametrize("kinds", COLUMNS)
 def test_every_accepted_specification_can_be_run(kinds: Kinds, pairs: tuple[tuple[str, str], ...]) -> None:
     accepted = refused = 0
@@ -277,7 +280,7 @@ def test_modes_and_medoids_need_an_algorithm_that_clusters() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["univariate-optimal", "genetic"])
-def test_an_algorithm_of_one_variable_is_refused_for_two(algorithm: str) -> None:
+def test_algorithm_for_one_variable_is_refused_for_two_variables(algorithm: str) -> None:
     with pytest.raises(SpecificationError, match=r"\[method\] algorithm"):
         build("numeric", algorithm=algorithm)
 
@@ -317,7 +320,7 @@ def test_parameters_that_an_algorithm_does_not_support_are_refused(
         build("numeric", **method)
 
 
-def test_an_algorithm_needs_only_a_row_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_algorithm_needs_only_a_row_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(0).normal(size=(RECORDS, 2))
     copied = replace(MICROAGGREGATION["vmdav"], efforts=("fast",))
     monkeypatch.setitem(MICROAGGREGATION, "sweep", copied)

@@ -1,4 +1,4 @@
-"""The table of a refusal: each failure once, each cause once."""
+"""Tests of the table of a refusal: it lists each failure once and each cause once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_refusal_text_names_each_failure_and_each_remedy_once() -> None:
     assert len({line.index("at most") for line in lines if "at most" in line}) == 1
 
 
-def test_merged_lines_keeps_the_limit_that_holds_for_all() -> None:
+def test_merged_lines_keeps_the_limit_that_satisfies_all_failures() -> None:
     lines = ["[quality] max_t = 0.3", "[quality] max_t = 0.51", "[quality] min_entropy_diversity = 1.2",
              "[quality] min_entropy_diversity = 1.1", "[quality] max_t = 0.3"]  # fmt: skip
     accept = ["[quality] accept = { a = 1 }", "[quality] accept = { b = 1 }", "[quality] accept = { a = 1 }"]
@@ -44,7 +44,7 @@ def test_merged_lines_keeps_the_limit_that_holds_for_all() -> None:
     assert merged_lines(lines) == ["[quality] max_t = 0.51", "[quality] min_entropy_diversity = 1.1"]
 
 
-def test_a_refusal_is_one_text_without_blank_lines_and_a_list_in_json(
+def test_refusal_is_one_text_without_blank_lines_and_a_list_in_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failures = (*EIGHTEEN, *THREE)

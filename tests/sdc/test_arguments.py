@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_every_method_refuses_invalid_seeds_and_algorithms_by_the_same_error(call):
+def test_every_method_refuses_invalid_seeds_and_algorithms_with_the_same_error(call):
     for seed in (-1, 1.5, True, None, "1", [1]):
         with pytest.raises(InvalidParameter, match="seed"):
             call(seed=seed)

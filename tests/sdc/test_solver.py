@@ -1,4 +1,4 @@
-"""The solver's file: statuses, duals and growth on problems a reader can solve."""
+"""Tests of the solver module: statuses, duals and growth on problems that can be solved by hand."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def program(costs, matrix, low, high, upper=INFINITY, integer=None):
     )
 
 
-def test_a_linear_program_returns_values_bound_and_duals():
+def test_solver_returns_values_bound_and_duals_of_a_linear_program():
     solution = solve(program([1, 2], [[1, 1]], [3], [INFINITY]))
     assert solution.status is Status.OPTIMAL
     assert solution.values.tolist() == [3, 0]
@@ -33,7 +33,7 @@ def test_a_linear_program_returns_values_bound_and_duals():
     assert solution.reduced_costs.tolist() == [0, 1]
 
 
-def test_an_integer_program_proves_its_optimum():
+def test_solver_proves_the_optimum_of_an_integer_program():
     knapsack = program([-5, -4, -3], [[2, 3, 1]], [-INFINITY], [5], upper=1, integer=[True] * 3)
     solution = solve(knapsack)
     assert solution.status is Status.OPTIMAL
@@ -41,13 +41,13 @@ def test_an_integer_program_proves_its_optimum():
     assert solution.bound == pytest.approx(-9)
 
 
-def test_infeasible_and_unbounded_programs_are_distinguished():
+def test_solver_distinguishes_infeasible_and_unbounded_programs():
     assert solve(program([1], [[1]], [2], [INFINITY], upper=1)).status is Status.INFEASIBLE
     solution = solve(program([-1], [[0]], [-INFINITY], [1]), Limits(options={"presolve": "off"}))
     assert solution.status is Status.UNBOUNDED
 
 
-def test_a_time_limit_without_a_solution_is_unknown_and_proves_nothing_false():
+def test_solver_status_is_unknown_after_a_time_limit_without_a_solution():
     rng = np.random.default_rng(0)
     weights = rng.integers(1000, 100000, size=(20, 60))
     equal = program(
@@ -59,7 +59,7 @@ def test_a_time_limit_without_a_solution_is_unknown_and_proves_nothing_false():
     assert solution.timed_out
 
 
-def test_a_master_keeps_its_answer_right_while_it_grows():
+def test_master_problem_remains_correct_while_columns_and_rows_are_added():
     master = Master(program([10], [[1]], [1], [1]))
     assert master.solve().objective == pytest.approx(10)
     master.add_columns(np.array([4.0]), sparse.csc_matrix([[1.0]]), np.zeros(1), np.array([INFINITY]))
@@ -70,12 +70,12 @@ def test_a_master_keeps_its_answer_right_while_it_grows():
     assert solution.row_duals.shape == (2,)
 
 
-def test_arrays_that_do_not_fit_are_named():
+def test_solver_names_arrays_of_wrong_shape():
     with pytest.raises(ShapeMismatch, match="costs"):
         program([1, 2, 3], [[1, 1]], [0], [1])
 
 
-def test_a_master_is_solved_again_after_a_failed_solve(monkeypatch):
+def test_master_problem_is_solved_again_after_a_failed_solve(monkeypatch):
     master = Master(program([10], [[1]], [1], [1]))
     read, answers = master_room.read_solution, []
 
@@ -91,7 +91,7 @@ def test_a_master_is_solved_again_after_a_failed_solve(monkeypatch):
 
 
 @pytest.mark.parametrize("integer", [None, [True, True]], ids=["linear", "integer"])
-def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monkeypatch, integer):
+def test_solver_tries_algorithms_until_one_solves_the_program(monkeypatch, integer):
     read, answers = solving.read_solution, []
 
     def failing_twice(highs, whole):
@@ -109,13 +109,13 @@ def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monk
     assert solution.objective == pytest.approx(3)
 
 
-def test_a_program_that_no_algorithm_solves_has_the_status_failed(monkeypatch):
+def test_program_that_no_algorithm_solves_has_the_status_failed(monkeypatch):
     read = solving.read_solution
     monkeypatch.setattr(solving, "read_solution", lambda h, i: replace(read(h, i), status=Status.FAILED))
     assert solve(program([1], [[1]], [1], [2])).status is Status.FAILED
 
 
-def test_unbounded_and_infeasible_programs_are_distinguished_with_presolve():
+def test_solver_distinguishes_unbounded_and_infeasible_programs_with_presolve():
     free = Program(
         np.array([-1.0, 0.0]), sparse.csc_matrix([[1.0, -1.0]]), np.array([-INFINITY]), np.zeros(1),
         np.zeros(2), np.full(2, INFINITY),

@@ -1,4 +1,4 @@
-"""Run the command in another process, as a user does, from arguments to exit code."""
+"""Run the command in another process, from arguments to exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACCEPTED = "[quality.accept]\n" + "\n".join(f'{name} = "a test"' for name in HEL
 
 @dataclass(frozen=True)
 class Ran:
-    """The exit code and output of a command, and what its process had loaded if that is known."""
+    """The exit code and output of a command, and the loaded modules of its process if known."""
 
     code: int
     out: str
@@ -35,9 +35,9 @@ def microguard(*arguments: str | Path) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-#: Runs that share a process, which starts Java and imports once: the streams, the exit code and the loaded
-#: modules of each go to files next to its specification. The first run replaces `sys.stdout`, and what Java
-#: prints stays with it.
+#: Run several commands in one process, which starts Java and imports once. Streams, exit code and loaded
+#: modules of each run are written to files next to its specification. The first run replaces `sys.stdout`,
+#: and output of Java remains with this run.
 _SEVERAL = """
 import os, sys
 from pathlib import Path

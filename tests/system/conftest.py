@@ -1,4 +1,4 @@
-"""Runs of the command in the default environment that several files of tests look at."""
+"""Runs of the command in the default environment, which several test files read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.system.command import Ran, protect_each
 
 @pytest.fixture(scope="session")
 def plain_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Ran]]:
-    """Return the folder and the result of each run; all are made in one process, the numeric one first.
+    """Return the folder and the result of each run; all run in one process, the numeric one first.
 
-    The environment asks Spark to write scratch files to the folder of the run that is published.
+    The environment makes Spark write scratch files to the folder of the published run.
     """
     from tests.system import test_cluster, test_leaks, test_loaded_modules
     from tests.system.surroundings.runs import specification

@@ -1,6 +1,6 @@
 """Protect records with a session of Spark Connect, in a process without a JVM.
 
-It runs in a separate process, because pyspark treats a process that has used Connect as a client permanently.
+The process is separate because pyspark treats a process that has used Connect as a client permanently.
 """
 
 from __future__ import annotations

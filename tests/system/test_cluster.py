@@ -1,6 +1,7 @@
-"""A run on a cluster of several processes publishes the same records as a run on one machine.
+"""Tests that a run on a cluster of several processes publishes the same records as a run on one machine.
 
-It does so, too, if executors come and go, tasks run twice, and an executor is lost with its shuffle files.
+This includes executors that start and stop, tasks that run twice, and an executor lost with its shuffle
+files.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ KILLED_AFTER = (3, 8)
 
 @contextmanager
 def running(scratch: Path, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process of the cluster with a folder for its files, and stop it at the end."""
+    """Start a process of the cluster with a folder for its files, and stop the process at the end."""
     process = subprocess.Popen(
         [DEPLOY / "cluster", *arguments],
         stdout=subprocess.DEVNULL,
@@ -93,7 +94,7 @@ def settings(folder: Path) -> list[str]:
     The path of the log configuration is replaced by the local one."""
     text = (DEPLOY / "spark-defaults.conf").read_text()
     log = "/opt/microguard/conf/log4j2.properties"
-    assert text.count(f"{log}\n") == 2  # for the driver and for the executors
+    assert text.count(f"{log}\n") == 2  # applies to the driver and the executors
     path = folder / "spark-defaults.conf"
     path.write_text(text.replace(f"{log}\n", f"{LOG_CONFIGURATION} {' '.join(QUICK)}\n"))
     few = "spark.sql.shuffle.partitions=4"  # 400 records need no more tasks
@@ -154,8 +155,8 @@ def cluster(tmp_path_factory):
     master = f"spark://127.0.0.1:{port}"
     with running(scratch, "master", "127.0.0.1", str(port)):
         wait_for(port)
-        # The first has the resources of an executor in the recommended settings. Spark runs no task twice on
-        # one host: the second has another name.
+        # The first worker offers the resources of an executor in the recommended settings. Spark runs no task
+        # twice on one host, so the second worker has another name.
         with (
             running(scratch, "worker", master, "4", "9g") as first,
             running(scratch, "worker", master, "2", "2g", SPARK_LOCAL_HOSTNAME="localhost") as second,
@@ -195,7 +196,7 @@ def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(clus
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_executors_that_come_go_and_die_do_not_change_the_published_records(cluster, machine, tmp_path):
+def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(cluster, machine, tmp_path):
     events = tmp_path / "events"
     events.mkdir()
     over, killed = threading.Event(), list[str]()
@@ -221,7 +222,9 @@ def test_executors_that_come_go_and_die_do_not_change_the_published_records(clus
 
 
 def kill_executors(cluster: Cluster, events: Path, over: threading.Event, killed: list[str]) -> None:
-    """Kill the executor that completed a stage with shuffle files, as soon as the event log has the stage."""
+    """Kill the executor that completed a stage with shuffle files as soon as the event log contains the
+    stage.
+    """
     read, stages, ran_on = 0, 0, dict[int, str]()
     while not over.wait(0.02):
         for path in events.iterdir():

@@ -1,4 +1,6 @@
-"""Records can be protected and published with a session of Spark Connect, whose JVM is not accessible."""
+"""Tests that records can be protected and published with a session of Spark Connect, whose JVM is
+inaccessible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a run is killed at any stage, the last release is current, and the next run finishes."""
+"""Tests that after a kill at any stage the last release is current, and the next run finishes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def killed_at(sign: str, path: Path, work: Path) -> bool:
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_a_run_killed_at_any_stage_publishes_nothing_and_the_next_run_finishes(tmp_path):
+def test_run_killed_at_any_stage_publishes_nothing_and_the_next_run_finishes(tmp_path):
     path = specification(tmp_path, persons(1), VARIABLES)
     lake, work = tmp_path / "lake", tmp_path / "evidence" / ".work"
     signs = {

@@ -1,4 +1,4 @@
-"""No value of the original records leaks: canary values are searched in all files and outputs of a run.
+"""Tests that no original value leaks: canary values are searched in all files and outputs of a run.
 
 Files are decoded before the search: Parquet columns, dictionaries and metadata.
 """
@@ -37,14 +37,14 @@ def persons() -> pd.DataFrame:
         {
             "person": [f"CANARYUNIT{i:05d}" for i in range(N)],
             "name": [f"CANARYNAME{i:05d}é" for i in range(N)],
-            "household": np.arange(N) // 2
-            + 771_000_123,  # no multiple of the step to which means are rounded
+            "household": np.arange(N) // 2 + 771_000_123,  # no multiple of the rounding step of means
             "region": pd.Categorical(
                 np.where(np.arange(N) % 2, "north", "south"), categories=["north", "south", "CANARYEMPTY"]
             ),
             "sex": np.where(rng.random(N) < 0.5, "f", "m"),
             "income": 770_000_000 + rng.choice(10_000_000, N, replace=False),
-            "wealth": rng.normal(size=N),  # full precision, so that no mean equals a value by chance
+            # values have full precision, so that no mean equals a value by chance
+            "wealth": rng.normal(size=N),
             "diagnosis": np.where(rng.random(N) < 0.2, "ill", "well"),
             "note": [f"{i:05d}" for i in range(N)],
         }
@@ -98,10 +98,10 @@ def written(ending: str, folder: Path) -> Path:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(plain_runs, ending):
+def test_files_and_outputs_of_a_run_contain_no_value_of_a_record(plain_runs, ending):
     canaries, code = secrets(persons()), ENDINGS[ending][1]
     folder, ran = plain_runs[ending]
-    _, first = plain_runs["numeric"]  # Java writes to its streams
+    _, first = plain_runs["numeric"]  # Java writes to the streams of the first run
     assert ran.code == code, ran.err
     assert "Traceback" not in ran.err
     assert not leaks(ran.out + ran.err + first.out + first.err, canaries)
@@ -113,7 +113,7 @@ def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(plain_runs, end
 
 
 @pytest.mark.spark
-def test_a_release_reveals_neither_input_order_nor_unused_categories(plain_runs):
+def test_release_reveals_neither_input_order_nor_unused_categories(plain_runs):
     """Column `note` numbers the records, and the region CANARYEMPTY has no records."""
     _, ran = plain_runs["published"]
     release = Path(json.loads(ran.out.strip().splitlines()[-1])["release"])
@@ -129,7 +129,7 @@ def test_a_release_reveals_neither_input_order_nor_unused_categories(plain_runs)
 
 @pytest.mark.spark
 def test_scratch_files_of_spark_are_in_the_evidence_area(plain_runs):
-    """Scratch files contain spilled records, and remain on disk after a run is killed."""
+    """Scratch files contain spilled records and remain on disk after a run is killed."""
     folder, ran = plain_runs["published"]
     assert ran.code == 0, ran.err
     assert not (folder / "scratch").exists()

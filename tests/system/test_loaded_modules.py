@@ -1,4 +1,4 @@
-"""A run loads only the modules of microguard that its specification needs."""
+"""Tests that a run imports only the modules of microguard that its specification needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.system.command import specification
 
 pytestmark = pytest.mark.spark
 MOST = 300
-#: Rooms of tables, of series and of nominal methods.
+#: Packages of tables, of series and of nominal methods.
 OTHERS = ("pipelines.tables", "pipelines.series", "pipelines.audit", "sdc.cta", "sdc.nominal", "sdc.safe")
 
 
@@ -24,7 +24,7 @@ def persons(folder: Path) -> Path:
     return specification(folder, frame, variables)
 
 
-def test_a_numeric_protect_loads_nothing_of_tables_series_or_nominal_methods(plain_runs):
+def test_numeric_protect_imports_no_module_of_tables_series_or_nominal_methods(plain_runs):
     _, run = plain_runs["numeric"]
     assert run.code == 0, run.err
     loaded = [name for name in run.loaded if name.startswith("microguard.")]

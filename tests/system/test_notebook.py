@@ -1,4 +1,4 @@
-"""The notebook of the examples, executed by a kernel: a polars frame in, verdicts shown, published."""
+"""Tests of the example notebook: it protects a polars frame, shows verdicts and publishes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def test_notebook_publishes_a_polars_frame_and_shows_verdicts(tmp_path):
     kernels = pytest.importorskip("jupyter_client")
     pytest.importorskip("ipykernel")
     notebook = nbformat.read(EXAMPLE, as_version=4)
-    assert not [cell for cell in notebook.cells if cell.get("outputs")]  # the file has none that could be old
+    # the stored notebook has no outputs that could be outdated
+    assert not [cell for cell in notebook.cells if cell.get("outputs")]
     manager = kernels.AsyncKernelManager()
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     manager.kernel_spec.argv = command

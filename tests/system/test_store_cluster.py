@@ -1,4 +1,4 @@
-"""Two machines that share only an object store publish the same records as one machine with a folder."""
+"""Tests that two machines that share only an object store publish the same records as one machine."""
 
 from __future__ import annotations
 

@@ -38,6 +38,6 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
         """Return the limits of `[quality]` on these numbers."""
         for name in specification.published_as_it_is:
             if name not in specification.publish.accept_dependencies:
-                remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
+                remedy = "protect the column, omit it, or name it in publish.accept_dependencies"
                 line = f"[publish] accept_dependencies = [{quoted(name)}]"
                 yield Requirement(MetricKey("determined", name), remedy, at_most=0, line=line)

@@ -1,8 +1,8 @@
 """Attack on magnitudes in microdata: the second largest contributor of a class estimates the largest.
 
-The attacker knows the own value and class, how many records that has, their published weights and
-the published mean, and subtracts. The informed attacker also knows that means are moved, by one to three
-times 10 % of the largest value, and guesses the direction.
+The attacker knows the own value and class, the number of its records, their published weights and the
+published mean, and subtracts. The informed attacker also knows that means are moved by one to three times 10
+% of the largest value, and guesses the direction.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Known:
 def attack(
     values: np.ndarray, published: np.ndarray, groups: np.ndarray, weights: np.ndarray, seed: int = 0
 ) -> Known:
-    """Let the second largest contributor of each group estimate the largest.
+    """Estimate the largest contribution of each group from the view of its second largest contributor.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Attack on sensitive values by a reader who knows another sensitive number: savings, a wage, a fine.
 
-The attacker knows region and savings of a person, looks for the records that have both, and reads the other
-sensitive values where there is a single one.
+The attacker knows region and savings of a person and searches the records with both. If there is one such
+record, the attacker reads its other sensitive values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Read:
-    """Persons looked for, those found alone, and those whose other sensitive value was read."""
+    """Numbers of persons searched, of persons with one match, and of persons whose other sensitive value was
+    read.
+    """
 
     persons: int
     alone: int
@@ -21,7 +23,7 @@ class Read:
 
 
 def attack(original: pd.DataFrame, published: pd.DataFrame, known: list[str], looked_for: str) -> Read:
-    """Look for every person of the originals among published records that are in the same order.
+    """Search every original person among published records in the same order.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
-"""Attack on the means of microaggregation where the values come from a public list: a pay scale, a tariff.
+"""Attack on the means of microaggregation if the values come from a public list, such as a pay scale or
+tariff.
 
 The attacker knows the list, the size of each class, its published mean, the published weights, and the method
-with its rounding, and computes the published mean of every multiset (weighted: of every assignment) of list
-values. A multiset that alone has the mean is certain. Of several the most compact one is the best guess, as
-clusters hold records that are alike.
+with its rounding. The attacker computes the published mean of every multiset (weighted: of every assignment)
+of list values. A multiset is certain if no other one has the mean. Of several multisets, the most compact one
+is the best guess, because clusters contain similar records.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def attack(
 
 
 def pay_scale(random: np.random.Generator, steps: int = 60) -> np.ndarray:
-    """Return a pay scale in cents: steps of about 2.5 %, as agreed, not computed."""
+    """Return a pay scale in cents with steps of about 2.5 %, as negotiated and not computed."""
     return np.round(1800.0 * np.cumprod(1.0 + random.uniform(0.01, 0.04, steps)), 2)
 
 

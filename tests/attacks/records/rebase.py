@@ -1,8 +1,8 @@
-"""Attack on a register that was protected from scratch: two clusterings of the same units, read together.
+"""Attack on a register that was protected from scratch: two clusterings of the same units are combined.
 
-The attacker has both releases and knows which record of one is which of the other (an unmodified weight or
-date tells rows apart). They intersect the classes and their sensitive values, and estimate every value by the
-means of both releases: the values nearest to the means of the first release that have the class sums of both.
+The attacker has both releases and matches their records (an unmodified weight or date identifies rows). The
+attacker intersects the classes and their sensitive values. Every value is estimated by the means of both
+releases: the values nearest to the first means that satisfy the class sums of both releases.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def attack(
     means: tuple[np.ndarray, np.ndarray],
     k: int,
 ) -> Found:
-    """Read two releases of a source.
+    """Attack two releases of a source.
 
     Parameters
     ----------
@@ -85,5 +85,5 @@ def attack(
 
 
 def _members(of: np.ndarray) -> np.ndarray:
-    """Return which unit is in which class, (classes, n)."""
+    """Return the class membership matrix, (classes, n)."""
     return (of == np.unique(of[of >= 0])[:, np.newaxis]).astype(float)

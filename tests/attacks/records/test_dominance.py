@@ -1,4 +1,6 @@
-"""The second largest contributor of a class or region does not compute the largest from published means."""
+"""Tests that the second largest contributor of a class or region cannot compute the largest from published
+means.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ REGIONS, SIZE = 60, 15
 
 
 def businesses(seed: int) -> pa.Table:
-    """Blocks of a survey, a region each: turnover and production of businesses of very different sizes."""
+    """Return blocks of a survey, one region each: turnover and production of businesses of very different
+    sizes.
+    """
     random = np.random.default_rng(seed)
     n = REGIONS * SIZE
     turnover = np.round(random.lognormal(6.0, 2.5, n), 2)
@@ -29,7 +33,7 @@ def businesses(seed: int) -> pa.Table:
 
 
 def found(seed: int) -> tuple[Known, Known]:
-    """What the attack finds by class and by region, of the turnover of one file."""
+    """Return the result of the attack by class and by region, on the turnover of one file."""
     table = businesses(seed)
     scales = {}
     for name in ("turnover", "production"):
@@ -53,16 +57,16 @@ def found(seed: int) -> tuple[Known, Known]:
     classes = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
     ones = np.ones(len(values))
     by_class = attack(values, after, classes, ones, seed)
-    assert by_class.naive == known  # the run counts what the attack finds
+    assert by_class.naive == known  # the run counts the groups that the attack finds
     return by_class, attack(values, after, regions, ones, seed)
 
 
-def test_no_second_largest_contributor_computes_the_largest_from_a_published_mean() -> None:
+def test_second_largest_contributor_does_not_compute_the_largest_from_a_published_mean() -> None:
     each = [found(seed) for seed in range(5)]
     classes = [by_class for by_class, _ in each]
     assert min(one.forbidden for one in classes) > 30
     assert sum(one.naive for one in classes) == 0
-    # a random guess is right in half of the cases
+    # a random guess is correct in half of the cells
     assert max(one.informed / one.forbidden for one in classes) < 0.65
     assert max(one.within_one_percent / one.forbidden for one in classes) < 0.2
     regions = [by_region for _, by_region in each]
@@ -70,7 +74,7 @@ def test_no_second_largest_contributor_computes_the_largest_from_a_published_mea
     assert sum(one.naive for one in regions) / sum(one.forbidden for one in regions) < 0.1
 
 
-def test_control_means_that_are_not_moved_give_the_largest_contributor_to_the_second_largest(
+def test_control_unmoved_means_disclose_the_largest_contributor_to_the_second_largest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(block, "_mean_protection", lambda *_: None)
@@ -80,7 +84,7 @@ def test_control_means_that_are_not_moved_give_the_largest_contributor_to_the_se
 
 
 @pytest.mark.long
-def test_none_of_many_seeds_lets_the_second_largest_contributor_compute_the_largest() -> None:
+def test_many_seeds_do_not_disclose_the_largest_contributor_to_the_second_largest() -> None:
     each = [found(seed) for seed in range(20)]
     assert sum(by_class.naive for by_class, _ in each) == 0
     assert max(by_class.informed / by_class.forbidden for by_class, _ in each) < 0.65
@@ -89,6 +93,6 @@ def test_none_of_many_seeds_lets_the_second_largest_contributor_compute_the_larg
     assert sum(one.naive for one in regions) / sum(one.forbidden for one in regions) < 0.1
 
 
-if __name__ == "__main__":  # figures of docs/attacks.md
+if __name__ == "__main__":  # print the figures of docs/attacks.md
     for number in range(5):
         print(*found(number))

@@ -1,4 +1,4 @@
-"""The gate refuses to publish exact savings next to a diagnosis, and accepts bands."""
+"""Tests that the gate refuses exact savings published with a diagnosis, and accepts bands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROLES = {
 
 
 def persons() -> pd.DataFrame:
-    """Persons whose ages are protected already: of ten together, as a class has them."""
+    """Return persons whose ages are already protected: ten persons have one age, like a class."""
     random = np.random.default_rng(8)
     savings = np.round(random.lognormal(9.0, 1.2, PERSONS) * (random.random(PERSONS) < 0.8), 0)
     return pd.DataFrame(
@@ -42,12 +42,12 @@ def persons() -> pd.DataFrame:
 
 
 def in_bands(frame: pd.DataFrame) -> pd.DataFrame:
-    """Savings in bands of two hundred thousand."""
+    """Return savings in bands of two hundred thousand."""
     return frame.assign(savings=np.floor(frame["savings"] / 200_000) * 200_000)
 
 
 def specification(folder: Path, accept: dict[str, str] | None = None) -> Specification:
-    """A release of these persons with two sensitive columns."""
+    """Return a release of these persons with two sensitive columns."""
     return build_specification(
         {
             "release": {"name": "persons", "k": 3},
@@ -61,7 +61,7 @@ def specification(folder: Path, accept: dict[str, str] | None = None) -> Specifi
 
 
 def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[Failure, ...]:
-    """Reasons for which the gate refuses a release of these records."""
+    """Return the reasons for which the gate refuses a release of these records."""
     screened = SimpleNamespace(frame=None, remaining=len(frame), untouched=SimpleNamespace(ranges=None))
     comparison = Comparison(spec, screened, None, spark.createDataFrame(frame), len(frame), {}, {})
     section = UniquesMeasure().compute(comparison)
@@ -70,17 +70,17 @@ def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[Failure, 
     ).failures
 
 
-def test_control_exact_savings_give_the_diagnoses_of_most_persons() -> None:
+def test_control_exact_savings_disclose_the_diagnoses_of_most_persons() -> None:
     found = attack(persons(), persons(), ["region", "savings"], "diagnosis")
     assert found.read == found.alone > 0.6 * found.persons
 
 
-def test_savings_in_bands_give_hardly_any_diagnosis() -> None:
+def test_savings_in_bands_disclose_hardly_any_diagnosis() -> None:
     bands = in_bands(persons())
     assert attack(bands, bands, ["region", "savings"], "diagnosis").alone < 0.01 * PERSONS
 
 
-def test_the_gate_refuses_exact_savings_next_to_diagnoses_and_says_what_to_do(spark, tmp_path: Path) -> None:
+def test_gate_refuses_exact_savings_with_diagnoses_and_states_what_to_do(spark, tmp_path: Path) -> None:
     (failure,) = failures(spark, persons(), specification(tmp_path))
     reason = str(failure)
     assert reason.startswith("unique_with_number of savings is 0.")
@@ -89,7 +89,7 @@ def test_the_gate_refuses_exact_savings_next_to_diagnoses_and_says_what_to_do(sp
 
 
 @pytest.mark.parametrize("written", ["a mark among numbers", "dates", "texts of dates", "times"])
-def test_the_gate_refuses_a_nearly_unique_column_in_any_format(spark, tmp_path: Path, written: str) -> None:
+def test_gate_refuses_a_nearly_unique_column_in_any_format(spark, tmp_path: Path, written: str) -> None:
     frame = persons()
     savings = frame["savings"]
     days = pd.Timestamp("1990-01-01") + pd.to_timedelta(savings.rank(method="dense") * 3, unit="D")
@@ -103,13 +103,13 @@ def test_the_gate_refuses_a_nearly_unique_column_in_any_format(spark, tmp_path: 
     assert str(failure).startswith("unique_with_number of savings is 0.")
 
 
-def test_control_the_gate_counts_texts_with_letters_and_does_not_limit_them(spark, tmp_path: Path) -> None:
+def test_control_gate_counts_texts_with_letters_and_does_not_limit_them(spark, tmp_path: Path) -> None:
     frame = persons()
     frame["savings"] = "S" + frame["savings"].astype(str)
     assert failures(spark, frame, specification(tmp_path)) == ()
 
 
-def test_the_gate_accepts_bands_and_columns_that_a_steward_accepted_by_name(spark, tmp_path: Path) -> None:
+def test_gate_accepts_bands_and_columns_that_a_steward_accepted_by_name(spark, tmp_path: Path) -> None:
     assert failures(spark, in_bands(persons()), specification(tmp_path)) == ()
     accepted = specification(tmp_path, {"max_unique_published": "no other sensitive column, the steward"})
     assert failures(spark, persons(), accepted) == ()

@@ -1,4 +1,4 @@
-"""Published means of pay from a public scale name no class's values; with all their digits they do."""
+"""Tests that published means from a public pay scale determine no values; with all digits they do."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ AT_MOST = 0.05
 
 
 def plain(candidates: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Means with all their digits."""
+    """Return means with all their digits."""
     return (candidates * weights).sum(axis=1) / weights.sum(axis=1)
 
 
 def stepped(deviation: float, candidates: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Means as they are published: the attacker knows the method, and the deviation of the file."""
+    """Return the published means: the attacker knows the method and the deviation of the file."""
     rows = np.arange(len(candidates))
     steps = steps_of(candidates.ravel(), np.repeat(rows, candidates.shape[1]), deviation)
     return ExactValues(plain(candidates, weights)).rounded(steps, pa.float64()).values
 
 
 def persons(seed: int, records: int = RECORDS) -> tuple[np.ndarray, pa.Table]:
-    """A pay scale, and a block of persons on it with their age and sampling weight."""
+    """Return a pay scale, and a block of persons on the scale with their age and sampling weight."""
     random = np.random.default_rng(seed)
     listed = pay_scale(random, STEPS)
     grade = np.clip(np.round(random.normal(STEPS / 2, STEPS / 5, records)), 0, STEPS - 1).astype(int)
@@ -47,7 +47,7 @@ def persons(seed: int, records: int = RECORDS) -> tuple[np.ndarray, pa.Table]:
 
 
 def published(table: pa.Table, weighted: bool) -> pa.Table:
-    """The block as it is published."""
+    """Return the published block."""
     scales = {}
     for name in ("pay", "age"):
         values = table[name].to_numpy()
@@ -66,7 +66,7 @@ def published(table: pa.Table, weighted: bool) -> pa.Table:
 
 
 def found(seed: int, weighted: bool, publish: Publish | None = None) -> Found:
-    """What the attack finds of one file."""
+    """Return the result of the attack on one file."""
     listed, table = persons(seed, 120 if weighted else RECORDS)
     pay = table["pay"].to_numpy()
     protected = published(table, weighted)
@@ -86,14 +86,14 @@ def test_published_means_of_a_pay_scale_determine_hardly_any_class(weighted: boo
 
 
 @pytest.mark.long
-def test_none_of_many_seeds_determines_more_classes_of_a_pay_scale() -> None:
+def test_many_seeds_determine_no_more_classes_of_a_pay_scale() -> None:
     each = [found(seed, weighted=False) for seed in range(20)]
     assert max(one.determined / one.records for one in each) <= AT_MOST
     assert max(one.compact_right_mixed / one.mixed for one in each) < 0.5
 
 
 @pytest.mark.parametrize(("weighted", "least"), [(False, 0.9), (True, 0.25)])
-def test_control_means_with_all_their_digits_determine_classes_of_a_pay_scale(
+def test_control_means_with_all_digits_determine_classes_of_a_pay_scale(
     weighted: bool, least: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block, "_mean_protection", lambda *_: None)

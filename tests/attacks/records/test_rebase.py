@@ -1,6 +1,6 @@
-"""Two clusterings of the same units expose them, so the joint audit counts them and a rebase is refused.
+"""Tests of two clusterings of the same units: they expose units, so the joint audit refuses a rebase.
 
-That a whole run refuses it is tested in `tests/pipelines/series/test_accepted.py`.
+`tests/pipelines/series/test_accepted.py` tests that a whole run refuses it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ K, LEAST, PERSONS, CHANGED = 3, 2, 200, 10
 
 
 def persons(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and diagnoses of persons in either release: the last ones have entered, the first ones left."""
+    """Return numbers and diagnoses of persons in each release: the last ones entered, the first ones left."""
     frame = next(generate_persons(PERSONS + CHANGED, 2026 + seed))
     numbers = [frame[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
     values = np.nan_to_num(np.column_stack(numbers).astype(float))
@@ -29,7 +29,7 @@ def persons(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def released(values: np.ndarray, hidden: np.ndarray, units: np.ndarray, seed: int) -> np.ndarray:
-    """Return the class of every unit of a release, -1 of the others."""
+    """Return the class of every unit of a release, and -1 for other units."""
     chosen = values[units]
     points = (chosen - chosen.mean(axis=0)) / chosen.std(axis=0, ddof=1)
     diversity = Diversity.of(hidden[units][:, np.newaxis], LEAST)
@@ -48,7 +48,7 @@ def means(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def audited(classes: tuple[np.ndarray, ...], hidden: np.ndarray) -> JointExposure:
-    """Return what the joint audit counts of these releases."""
+    """Return the counts of the joint audit for these releases."""
     releases = []
     for number, of in enumerate(classes):
         units = np.flatnonzero(of >= 0)
@@ -60,7 +60,7 @@ def audited(classes: tuple[np.ndarray, ...], hidden: np.ndarray) -> JointExposur
 
 
 def both(seed: int) -> tuple[Found, JointExposure]:
-    """Attack and audit a release and one that was protected from scratch after some persons changed."""
+    """Attack and audit a release, and another protected from scratch after some persons changed."""
     values, hidden = persons(seed)
     first = released(values, hidden, np.arange(PERSONS), seed)
     second = released(values, hidden, np.arange(CHANGED, PERSONS + CHANGED), 100 + seed)
@@ -68,7 +68,7 @@ def both(seed: int) -> tuple[Found, JointExposure]:
     return told, audited((first, second), hidden)
 
 
-def test_control_two_clusterings_expose_most_units_and_the_audit_counts_them_all() -> None:
+def test_control_two_clusterings_expose_most_units_and_the_joint_audit_counts_them_all() -> None:
     for seed in range(2):
         told, exposure = both(seed)
         assert told.below_k > 0.5 * told.units
@@ -79,7 +79,7 @@ def test_control_two_clusterings_expose_most_units_and_the_audit_counts_them_all
         assert not exposure.safe
 
 
-def test_a_second_release_of_the_same_classes_discloses_nothing() -> None:
+def test_second_release_of_the_same_classes_discloses_nothing() -> None:
     values, hidden = persons(0)
     units = np.arange(PERSONS)
     one, again = (released(values, hidden, units, 0) for _ in range(2))
@@ -90,7 +90,7 @@ def test_a_second_release_of_the_same_classes_discloses_nothing() -> None:
 
 
 @pytest.mark.long
-def test_the_audit_counts_the_exposure_by_two_clusterings_for_every_seed() -> None:
+def test_joint_audit_counts_the_exposure_by_two_clusterings_for_every_seed() -> None:
     for seed in range(10):
         told, exposure = both(seed)
         assert exposure.below_k >= told.below_k

@@ -1,4 +1,4 @@
-"""Waiting units and withheld values of a register disclose hardly more than the register itself."""
+"""Tests that waiting units and withheld values disclose little more than the register itself."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MOST_ODDS = 2.3
 
 
 def waiting_for_values(values: np.ndarray, random: np.random.Generator) -> tuple[bool, bool]:
-    """Control: the rule of microguard 0.5, which lets a stratum wait until it has several values."""
+    """Control: the rule of microguard 0.5, by which a stratum waits until it has several values."""
     return len(values) >= POOL and len(np.unique(values)) >= LEAST, False
 
 
 def by_counts(shares: np.ndarray, values: np.ndarray, random: np.random.Generator) -> tuple[bool, bool]:
-    """Decide as the register does: by counts; values are withheld where there are too few, and by draw."""
+    """Decide as the register does: by counts; withhold values if too few are distinct, or at random."""
     if len(values) < POOL:
         return False, False
     probability = too_few_values_probability(shares, len(values), LEAST)
@@ -31,7 +31,7 @@ def by_counts(shares: np.ndarray, values: np.ndarray, random: np.random.Generato
 
 
 def without_draws(values: np.ndarray, random: np.random.Generator) -> tuple[bool, bool]:
-    """Control: values are withheld only where there are too few."""
+    """Control: withhold values only if there are too few."""
     return len(values) >= POOL, len(np.unique(values)) < LEAST
 
 
@@ -55,7 +55,9 @@ def test_control_waiting_for_values_discloses_the_values_of_waiting_and_last_uni
 
 @pytest.mark.parametrize("entrants", [1, 3])
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_no_unit_waits_for_values_and_the_last_unit_has_the_odds_of_its_class(shares, entrants) -> None:
+def test_units_are_not_pending_because_of_values_and_the_last_unit_has_the_odds_of_its_class(
+    shares, entrants
+) -> None:
     for seed in range(3):
         told = found(seed, shares, entrants, partial(by_counts, shares))
         assert told.waited.claims == told.ended.claims == 0
@@ -64,14 +66,14 @@ def test_no_unit_waits_for_values_and_the_last_unit_has_the_odds_of_its_class(sh
 
 
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_control_without_draws_withheld_values_are_shared_by_the_whole_batch(shares) -> None:
+def test_control_without_random_draws_withheld_values_are_shared_by_the_whole_batch(shares) -> None:
     told = found(1, shares, 1, without_draws)
     assert told.alike.right == told.alike.claims > 100
     assert told.withheld.odds > 10
 
 
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_withheld_values_are_guessed_with_at_most_twice_the_odds(shares) -> None:
+def test_withheld_values_are_guessed_with_at_most_twice_the_prior_odds(shares) -> None:
     for seed in range(3):
         told = found(seed, shares, 1, partial(by_counts, shares))
         assert told.withheld.claims > 100
@@ -81,14 +83,12 @@ def test_withheld_values_are_guessed_with_at_most_twice_the_odds(shares) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("entrants", [1, 2, 3, 5])
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
-def test_none_of_many_seeds_raises_the_odds_of_withheld_values_or_of_the_last_one_much(
-    shares, entrants
-) -> None:
+def test_many_seeds_do_not_raise_the_odds_of_withheld_values_or_of_the_last_value(shares, entrants) -> None:
     everything = [found(seed, shares, entrants, partial(by_counts, shares)) for seed in range(20)]
     assert not any(told.waited.claims or told.ended.claims for told in everything)
     assert max(told.withheld.odds for told in everything) < MOST_ODDS
     last = Claims()
-    for told in everything:  # of skewed values few batches are published with them: a seed has 35 claims
+    for told in everything:  # with skewed values, few batches are published with values: a seed has 35 claims
         last.claims, last.right = last.claims + told.last.claims, last.right + told.last.right
         last.expected += told.last.expected
     assert last.claims > 200

@@ -39,13 +39,13 @@ class Batch:
     withheld: bool
 
 
-#: Decide whether the pending units of a stratum are published, and whether without their values.
+#: Decide whether the pending units of a stratum are published, and whether their values are withheld.
 Rule = Callable[[np.ndarray, np.random.Generator], tuple[bool, bool]]
 
 
 @dataclass
 class Claims:
-    """Claims of one kind: how many are right, and the sum of their probabilities without the attack."""
+    """Claims of one kind: the number of correct claims, and the sum of their prior probabilities."""
 
     claims: int = 0
     right: int = 0
@@ -59,7 +59,7 @@ class Claims:
 
     @property
     def odds(self) -> float:
-        """Ratio of the odds of being right with and without the attack."""
+        """Return the ratio of the odds of a correct claim with and without the attack."""
         if self.right == self.claims:
             return float("inf")
         return self.right / (self.claims - self.right) * (self.claims - self.expected) / self.expected
@@ -109,7 +109,7 @@ def stream(
 
 
 def attack(batches: Sequence[Batch], shares: np.ndarray, pool: int) -> Found:
-    """Claim values of the units of all batches; see the module.
+    """Claim values of the units of all batches, as the module docstring lists.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Attack program: narrow suppressed cells of a published two-way table by linear programs.
 
-The attacker has the rows of the public file and knows that no value is negative and none more than twice the
-true one (the bounds that the rule grants him), and perhaps the values of some cells: of those that are his.
+The attacker has the rows of the public file. The attacker knows that no value is negative and none exceeds
+twice the original value (the bounds that the rule assumes). The attacker may also know the values of own
+cells.
 """
 
 from __future__ import annotations

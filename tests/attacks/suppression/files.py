@@ -1,8 +1,8 @@
-"""Attack program: the interval of every sensitive cell, recomputed from the rows of the published files.
+"""Attack program: recompute the interval of every sensitive cell from the rows of the published files.
 
-Lines are built from codes and parents, and the programs are its own: nothing is shared with the product. For
-each sensitive cell and side a table that reaches the level is looked for; each attacker who can exclude that
-table gets a program of his own. Levels are relative to the level of the cell, so that tolerances are as well.
+Constraints are built from codes and parents; no code is shared with the product. For each sensitive cell and
+side, the program searches a table that reaches the level. Each attacker who can exclude that table gets a
+separate program. Levels are relative to the level of the cell, and so are tolerances.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Cell = frozenset[tuple[str, str]]
 """Codes of a cell by column, without those that are the total."""
 Parents = Mapping[str, Mapping[str, str]]
 TOLERANCE = 1e-5
-# cost of a cell whose value an attacker may know, in tables from which few cells should be excluded
+# cost of a cell whose value an attacker may know; few such cells should be excluded from tables
 _WATCHED = 5.0
 
 
@@ -68,7 +68,7 @@ def covers(cell: Cell, parents: Parents) -> Iterator[Cell]:
 
 
 class PublishedRows:
-    """The cells of the files of one or more tables, and the lines that they form."""
+    """Cells of the files of one or more tables, and the constraints that they satisfy."""
 
     def __init__(self, tables: Iterable[pd.DataFrame], parents: Parents, total: str = "Total") -> None:
         self.value: dict[Cell, float] = {}
@@ -104,7 +104,7 @@ class PublishedRows:
 
 
 class Attack:
-    """Programs over the suppressed cells of published rows."""
+    """Linear programs over the suppressed cells of published rows."""
 
     def __init__(
         self, rows: PublishedRows, secrets: Mapping[Cell, Secret], attackers: Iterable[Contributor] = ()
@@ -163,7 +163,7 @@ class Attack:
         return found
 
     def _narrowing(self, cell: Cell, side: float, level: float, numbers: list[int]) -> Iterator[int]:
-        """Return which of some attackers narrow a cell: none, if they could not with all their knowledge."""
+        """Return which attackers narrow a cell; none if all their knowledge together does not narrow it."""
         if len(numbers) == 1:
             if self._narrowed(cell, side, level, numbers):
                 yield numbers[0]
@@ -186,12 +186,14 @@ class Attack:
                     yield shrunk
 
     def _able(self, cell: Cell, table: np.ndarray, level: float) -> list[int]:
-        """Return the attackers who do not know a cell anyway, and that a table is not the true one."""
+        """Return the attackers who do not already know a cell, and who know that a table is not the original
+        one.
+        """
         numbers = self._excluding(table, level).tolist()
         return [number for number in numbers if cell not in self._attackers[number].alone]
 
     def _known(self, attacker: Contributor, cell: Cell) -> tuple[float, float]:
-        """Return the decrease and increase that an attacker considers possible of his own cell."""
+        """Return the decrease and increase of an own cell that an attacker considers possible."""
         place = self._rows.place[cell]
         fall, rise = self._fall[place], self._rise[place]
         if cell in attacker.alone:
@@ -201,13 +203,13 @@ class Attack:
         return min(fall, max(self._values[place] - attacker.amounts[cell], 0.0)), rise
 
     def _over(self, free: np.ndarray) -> tuple[np.ndarray, IntervalPrograms]:
-        """Return the positions of some cells, and the programs over them."""
+        """Return the positions of some cells, and the linear programs over them."""
         cells = np.flatnonzero(free)
         lines = self._rows.lines[:, cells]
         return cells, IntervalPrograms(lines[np.diff(lines.indptr) > 0], self._weight[cells])
 
     def _witness(self, cell: Cell, side: float, level: float) -> np.ndarray | None:
-        """Return a table of deviations, in levels, of which the cell has one; None if there is none."""
+        """Return a table of deviations in levels in which the cell deviates by one level, or None."""
         cells, programs = self._programs[True]
         fall, rise = self._fall[cells] / level, self._rise[cells] / level
         own = int(np.searchsorted(cells, self._rows.place[cell]))
@@ -222,13 +224,13 @@ class Attack:
         return table
 
     def _excluding(self, table: np.ndarray, level: float) -> np.ndarray:
-        """Return the attackers who know that a table is not the true one."""
+        """Return the attackers who know that a table is not the original one."""
         moved = table[self._where]
         bad = (moved < -self._least / level - TOLERANCE / 10) | (moved > self._most / level + TOLERANCE / 10)
         return np.unique(self._who[bad])
 
     def _narrowed(self, cell: Cell, side: float, level: float, number: list[int]) -> bool:
-        """Whether a contributor's interval is narrower than the level and than the prior knowledge."""
+        """Return whether a contributor's interval is narrower than the level and than the prior knowledge."""
         reached = self._furthest(cell, side, level, number, published=True)
         if reached >= 1 - TOLERANCE:
             return False

@@ -1,7 +1,7 @@
-"""A statistical office that suppresses cells as `microguard adjust` does, without Spark.
+"""Simulate a statistical office that suppresses cells as `microguard adjust` does, without Spark.
 
-It runs the product of the method on cells that pandas counted: the problem with all earlier tables, the
-method, the files, the count of the guarantee on them, and the evidence that later tables are joined with.
+The office runs the product code on cells counted by pandas: the problem with all earlier tables, the method,
+the files, the count of the guarantee, and the evidence that later tables are joined with.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ class Published:
 
     @property
     def suppressed(self) -> np.ndarray:
-        """Which cells have no value."""
+        """Return the cells without a value."""
         return np.isnan(self.protected.comparison.values)
 
     def frame(self) -> pd.DataFrame:
-        """The rows of all files."""
+        """Return the rows of all files."""
         paths = sorted((self.files / FOLDER).glob("*.parquet"))
         return pd.concat([pq.read_table(path).to_pandas() for path in paths], ignore_index=True)
 
 
 class SuppressingOffice:
-    """An office with a key and a ledger of the cells of all its tables."""
+    """Office with a key and a ledger of the cells of all its tables."""
 
     def __init__(self, folder: Path, key: bytes = bytes(range(32))) -> None:
         self.folder, self.key = folder, key

@@ -1,4 +1,4 @@
-"""Reference tables as offices publish them with suppressed cells, and what the office knows of them."""
+"""Reference tables that offices publish with suppressed cells, and the knowledge of the office about them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.attacks.suppression.office import Published, SuppressingOffice, cells
 from tests.reference import reference_file
 
 RULES = {"dominance": {"n": 1, "k": 85.0}}
-#: The sensitive cells of the table of pizzas by its own column.
+#: Sensitive cells of the table of pizzas, by its own column.
 OWN = {"status": "is_secret_prim", "statuses": {"TRUE": "sensitive", "FALSE": "safe"}}
 
 
 def parents(name: str, *columns: str, codes: pd.Series) -> dict[str, str]:
-    """Return the parent of each code that a table has, by a file of nested codes."""
+    """Return the parent of each code of a table from a file of nested codes."""
     nested = pd.read_csv(reference_file(name), dtype=str)
     pairs = {
         lower: upper
@@ -37,7 +37,7 @@ def published(folder: Path, frame: pd.DataFrame, table: dict[str, Any]) -> Publi
 
 
 def secrets_of(tables: Iterable[Published]) -> dict[Cell, Secret]:
-    """What the office knows of the cells of some tables, by their codes."""
+    """Return the knowledge of the office about the cells of some tables, by their codes."""
     found: dict[Cell, Secret] = {}
     for table in tables:
         rule = table.protected.comparison.by_rule
@@ -56,7 +56,7 @@ def secrets_of(tables: Iterable[Published]) -> dict[Cell, Secret]:
 
 
 def regional(**table: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table of turnover by activity, region and size, and its keys."""
+    """Return the table of turnover by activity, region and size, and its keys."""
     names = {"ACTIVITY": str, "NUTS": str, "SIZE": str}
     frame = pd.read_csv(reference_file("tables/turnover_act_nuts_size.csv"), dtype=names)
     frame["NUTS"] = frame["NUTS"].replace("Total_EAST", "Total")
@@ -75,7 +75,7 @@ def regional(**table: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def pizzas(**table: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table of pizzas in four dimensions, and its keys."""
+    """Return the table of pizzas in four dimensions, and its keys."""
     frame = pd.read_csv(reference_file("tables/datatest1.csv"), dtype=str)
     for name in ("pizzas_tot", "pizzas_max", "nb_obs_rnd"):
         frame[name] = frame[name].astype(float)

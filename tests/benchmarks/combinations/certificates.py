@@ -136,7 +136,7 @@ _KINDS = ("weighted", "ordinal", "hierarchical", "cost matrix")
 
 
 def _distance(kind: str, rng: np.random.Generator) -> tuple[Distance, np.ndarray]:
-    """Return a distance of the values 0 to 3, and its matrix, which is written independently."""
+    """Return a distance of the values 0 to 3, and its independently written matrix."""
     weight = int(rng.integers(1, 5))
     values = np.arange(4)
     unlike = (values[:, None] != values).astype(int)

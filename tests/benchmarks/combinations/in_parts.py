@@ -29,8 +29,8 @@ from tests.sdc.nominal.partitions.in_memory import protected_in_parts
 
 K = 3
 NAMES = tuple(QUASI_IDENTIFIERS["nominal"])
-#: Records, regions, combinations per part, and whether the parts try as many moves as one process. The small
-#: file is cut as finely as a large one would be; otherwise it would not be searched in parts.
+#: Records, regions, key combinations per partition, and whether the partitions try as many moves as one
+#: process. The small file is cut as finely as a large one would be; otherwise it would not be partitioned.
 TOWNS = ((100_000, 400, 10_000, True), (1_000_000, 2_000, PART, False))
 
 
@@ -51,7 +51,7 @@ def table(quick: bool = False) -> Table:
         begin = time.process_time()
         searched = protect_frequencies(ProtectionTask(file, K, control, effort=request.effort))
         one, middle = searched.counts, time.process_time()
-        if as_many:  # a tenth of the proposals is accepted
+        if as_many:  # the search accepts a tenth of the proposals
             request = replace(request, moves=round(searched.work / 1.1 / file.at_risk(K).sum()))
         counts, parts, errors = protected_in_parts(file, request, most)
         seconds = time.process_time() - middle
@@ -61,7 +61,7 @@ def table(quick: bool = False) -> Table:
         rows.append((*here, "one process", searched.work, *_figures(control, one), middle - begin))
         rows.append((*here, f"{len(parts)} parts", parts.work, *_figures(control, counts), seconds))
         of_one, of_parts = _objective(control, one), _objective(control, counts)
-        assert of_parts <= 1.1 * of_one, f"{of_parts} beside {of_one}"
+        assert of_parts <= 1.1 * of_one, f"{of_parts} in partitions, {of_one} in one process"
     return Table(
         f"Combinations in parts, k = {K}, 8 nominal quasi-identifiers, tables to dimension 2, region by one",
         (

@@ -36,7 +36,7 @@ def instance(scenario: str, number: int, *, records: int = 200, k: int = 3) -> p
 def synthetic(
     records: int, share: float, k: int, rng: np.random.Generator, further: tuple[int, ...] = ()
 ) -> pd.DataFrame:
-    """Synthetic data in which the share of confidentiality problems is prescribed.
+    """Generate synthetic data in which the share of confidentiality problems is prescribed.
 
     `further` are the numbers of values of more variables than Table 6.4 has.
 
@@ -49,7 +49,8 @@ def synthetic(
     safe = int((1 - share) * records)
     while (left := safe - sum(counts)) > 0:
         drawn = int(rng.integers(k, int(0.15 * records) + 2))
-        counts.append(left if left - drawn < k else drawn)  # avoid a remainder below k
+        # the last draw must not leave fewer than k records
+        counts.append(left if left - drawn < k else drawn)
     while (left := records - sum(counts)) > 0:
         counts.append(min(left, int(rng.integers(1, k))))
     chosen = np.repeat(cells[: len(counts)], counts)

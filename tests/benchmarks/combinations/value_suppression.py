@@ -1,4 +1,4 @@
-"""Measure local suppression of Adult with eight variables: values lost next to the proved bound."""
+"""Measure local suppression of Adult with eight variables: suppressed values and the proved bound."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ TABLE_6_8 = {
     ("200m5_100percent", "own-h*"): (6.22, 16.80, 942.55),
     ("200m5_100percent", "own-e*"): (5.56, 14.46, 492.82),
 }
-#: An instance next to what each method made of it.
+#: An instance with the results of each method.
 Solved = dict[str, list[tuple[Instance, Protected]]]
 
 
@@ -77,7 +77,7 @@ def by_aggregation(solved: Solved) -> Measured:
 
 
 def greedy_against_clique(solved: Solved) -> Measured:
-    """Return Figures 6.6 and B.6: which of both heuristics is better."""
+    """Return Figures 6.6 and B.6: which of the two heuristics is better."""
     rows: list[tuple[object, ...]] = []
     for scenario in SCENARIOS:
         for steps in ("ee", "hh"):
@@ -95,7 +95,7 @@ def greedy_against_clique(solved: Solved) -> Measured:
 
 
 def by_partition(solved: Solved) -> Measured:
-    """Return Figures 6.7 and 6.8: the gap by partition, for each aggregation, with a random one."""
+    """Return Figures 6.7 and 6.8: the gap by partition, for each aggregation, with a random partition."""
     rows: list[tuple[object, ...]] = []
     panels = {}
     for scenario in SCENARIOS:

@@ -32,7 +32,7 @@ from tests.sdc.nominal.brute_force import chi2
 T = TypeVar("T")
 #: Instances of each scenario, as in the thesis.
 INSTANCES = 10
-#: Of these, so many are protected by every method, which takes most of the time.
+#: Number of these instances that every method protects, which takes most of the time.
 PROTECTED = 3
 
 
@@ -92,7 +92,9 @@ class Chapter:
         return found
 
     def _solved(self, scenario: str, number: int) -> tuple[Instance, Protected]:
-        """Return every method on one instance, checked by counting; chi-square of Chi-ex by other code."""
+        """Return every method on one instance, checked by counting; other code computes the chi-square of
+        Chi-ex.
+        """
         one = Instance(instance(scenario, number))
         limit = (0.1 if self.quick else 1.0) * CHI_EXACT_SECONDS.get(scenario, CHI_EXACT_OTHERWISE)
         found = self.partitioned[scenario][number]
@@ -167,7 +169,7 @@ def _last(chapter: Chapter) -> Measured:
 def _by_control_dimension(
     parts: Parts, found: dict[str, dict[int, Partitions]]
 ) -> list[tuple[Instance, Protected, Protected]]:
-    """Return own-hee with control tables to dimension 2 and to 3, of 200m5_20percent."""
+    """Return own-hee with control tables up to dimension 2 and up to 3, for 200m5_20percent."""
     scenario = "200m5_20percent"
     pairs = []
     for number, partition in found[scenario].items():
@@ -184,7 +186,7 @@ def _by_control_dimension(
 def check_targets(
     solved: dict[str, list[tuple[Instance, Protected]]], found: dict[str, list[Partitions]], misses: Misses
 ) -> None:
-    """Record a miss for each figure that the methods reached before and do not reach now."""
+    """Record a miss for each figure that the methods reached earlier and miss now."""
     for scenario in SCENARIOS:
         gaps = [done.gaps["Chi-ex"] for _, done in solved[scenario]]
         ratios = [one.weights["optimal"] / one.values["exact"] for one in found[scenario]]

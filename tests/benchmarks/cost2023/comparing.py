@@ -1,4 +1,4 @@
-"""Figures 6.11 to 6.19 and B.7 to B.9 and tables 6.9 and 6.10 of Cost 2023: methods against each other."""
+"""Figures 6.11 to 6.19 and B.7 to B.9 and tables 6.9 and 6.10 of Cost 2023: comparison of methods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.benchmarks.table import Table
 #: The methods of the thesis, and two of ours.
 THESIS = ("Chi-ex", "own-hee", "own-hhe", "own-hhg", "SAFE", "SAFE-ex", "mSAFE-ex")
 OURS = ("local search", "two optimal steps")
-#: Table 6.10: seconds in this order; of 100percent Chi-ex reached 5,000 s with a mean gap of 0.51.
+#: Table 6.10: seconds in this order; for 100percent, Chi-ex reached 5,000 s with a mean gap of 0.51.
 TABLE_6_10: dict[str, tuple[float | None, ...]] = {
     "adult200m5": (1330.17, 61.87, 20.54, 23.37, 8.65, 2.25, 2.62),
     "200m5_2percent": (1.07, 42.78, 11.34, 12.55, 1.27, 0.99, 1.00),
@@ -57,7 +57,7 @@ def chi_square(solved: Solved) -> Measured:
             panels[f"{scenario}, {tables} tables"] = theirs
     columns = ("figure", "scenario", "tables", *THESIS, *(f"{name} over Chi-ex" for name in OURS))
     note = (
-        "Median of the gap (6.1.1) among the methods of the thesis; our two are beside as mean ratios. "
+        "Median of the gap (6.1.1) among the methods of the thesis; our two methods have mean ratios. "
         + " ".join(f"{scenario}: {says}" for scenario, says in SAYS.items())
     )
     return Measured(
@@ -138,7 +138,7 @@ def seconds(solved: Solved, found: dict[str, list[Partitions]]) -> Measured:
 
 
 def _before(parts: Partitions, name: str) -> float:
-    """Return the seconds of the partition below a method."""
+    """Return the seconds of the partition that a method uses."""
     if name == "two optimal steps":
         return parts.seconds["optimal"]
     if not name.startswith("own-"):

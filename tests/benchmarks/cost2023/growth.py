@@ -26,7 +26,8 @@ SHARE = 0.2
 RECORDS = (100, 200, 400, 800, 1_600)
 KS = (2, 3, 4, 5, 6)
 INSTANCES = 10
-#: Values of the three attributes that 200m8_20percent has beyond Table 6.4, which the thesis does not state.
+#: Numbers of values of the three attributes of 200m8_20percent that Table 6.4 lacks; the thesis does not
+#: state them.
 FURTHER = (7, 7, 7)
 
 

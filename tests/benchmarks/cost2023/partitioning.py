@@ -37,8 +37,8 @@ TABLE_6_7 = {
     "200m5_20percent": (64.48, 13.91, 54.66, 0.44),
     "200m5_100percent": (368.02, 23.55, 117.06, 0.55),
 }
-#: Figure 6.2 (200m5_20percent, exact): of 90, rising with gamma, falling, least at 0.5, others.
-#: Two with equal weights are in both of the first.
+#: Figure 6.2 (200m5_20percent, exact): of 90 rows, increasing with gamma, decreasing, least at 0.5, others.
+#: Rows with two equal weights are counted in both of the first.
 FIGURE_6_2 = (32, 22, 18, 20)
 Found = dict[str, list[Partitions]]
 
@@ -112,7 +112,9 @@ def _swept(found: Found, title: str, labels: list[str], pick: object, letter: st
 
 
 def _gaps(group: list[Partitions], fractional: str) -> np.ndarray:
-    """Return the gap of each instance, gamma and lambda to the best of that instance, (instances, 5, 9)."""
+    """Return the gap of each instance, gamma and lambda to the best result of that instance, (instances, 5,
+    9).
+    """
     weights = np.array([one.swept[fractional] for one in group], dtype=float)
     least = weights.min(axis=(1, 2), keepdims=True)
     return (weights - least) / least
@@ -123,7 +125,7 @@ def _median_and_quartile(values: np.ndarray) -> str:
 
 
 def inner_gamma(found: Found) -> Measured:
-    """Return Figures 6.2 and B.2: which of gamma = 0.25, 0.5 and 0.75 is best, by instance and lambda."""
+    """Return Figures 6.2 and B.2: the best of gamma = 0.25, 0.5 and 0.75, by instance and lambda."""
     rows: list[tuple[object, ...]] = []
     for scenario in SCENARIOS:
         for fractional in SOLUTIONS:
@@ -186,7 +188,7 @@ def best_pairs(found: Found) -> Measured:
 
 
 def weights(found: Found) -> Measured:
-    """Return Table 6.6, next to the optimum of our set-partitioning program."""
+    """Return Table 6.6, compared with the optimum of our set-partitioning program."""
     rows: list[tuple[object, ...]] = []
     for scenario in SCENARIOS:
         group = found[scenario]

@@ -37,13 +37,13 @@ PSEUDO_R2 = {"sex": 0.438, "race": 0.042, "relationship": 0.602, "marital_status
 #: Average frequency of the values in the samples of the thesis, most frequent first.
 FREQUENCIES = {"sex": (134.7, 65.3), "relationship": (82.0, 52.0, 29.4, 22.0, 9.3, 5.5)}
 METHODS = ("SAFE", "own-hhe", "Chi-ex", "local search")
-#: Weight of the ridge that keeps coefficients finite where 200 records separate a value perfectly.
+#: Weight of the ridge that keeps coefficients finite if 200 records separate a value perfectly.
 RIDGE = 0.1
 #: Branch-and-bound nodes and seconds of Chi-ex on one of the samples; its start is near the optimum.
 CHI_EXACT_NODES, CHI_EXACT_SECONDS = 20, 3.0
-#: Samples; the thesis has 100.
+#: Number of samples; the thesis has 100.
 SAMPLES = 10
-#: Distance of each value of each dependent variable, by method; and its frequency in the sample.
+#: Distance of each value of each dependent variable, by method, and its frequency in the sample.
 Sample = tuple[dict[str, dict[str, dict[str, float]]], dict[str, dict[str, int]]]
 
 
@@ -121,7 +121,8 @@ def _sample(number: int, quick: bool) -> Sample:
         "SAFE": safe_frequencies(frequencies, 3, controls).counts,
     }
     protected = {
-        name: coded.carriers().take(np.repeat(np.arange(len(frequencies)), frequency))  # SAFE may change n
+        # SAFE may change the number of records
+        name: coded.carriers().take(np.repeat(np.arange(len(frequencies)), frequency))
         for name, frequency in counts.items()
     }
     distances: dict[str, dict[str, dict[str, float]]] = {}
@@ -136,7 +137,7 @@ def _sample(number: int, quick: bool) -> Sample:
 
 
 def pseudo_r2(frame: pd.DataFrame, dependent: str) -> float:
-    """Return McFadden's pseudo-R2 of the model of one variable by all others, of a whole file."""
+    """Return McFadden's pseudo-R2 of the model of one variable by all others, for a whole file."""
     predicted = _probabilities(frame, frame, dependent)
     observed = frame[dependent].astype(str).to_numpy()
     chosen = predicted.to_numpy()[np.arange(len(frame)), predicted.columns.get_indexer(observed)]

@@ -35,12 +35,12 @@ from microguard.sdc.stop import Deadline
 T = TypeVar("T")
 K = 3
 DIMENSION = 3
-#: Section 6.2.3: the parameters gamma and lambda that the thesis tries.
+#: Section 6.2.3: the parameters gamma and lambda that the thesis examines.
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LAMBDAS = (0.001, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 SOLUTIONS = ("exact", "heuristic")
 AGGREGATIONS = {"e": "exact", "g": "greedy", "c": "clique"}
-#: The exact aggregation stops after these seconds; that of a random partition does not finish.
+#: The exact aggregation stops after these seconds; for a random partition it does not finish.
 AGGREGATION_SECONDS = 1.0
 #: Wall-clock limit of Chi-ex in seconds, as a safeguard; its work is bounded by nodes.
 CHI_EXACT_SECONDS = {"200m5_100percent": 5.0}
@@ -97,7 +97,7 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Protected:
-    """Frequencies by method, CPU seconds of the step that gave them, and gaps that remained (0: proved)."""
+    """Frequencies by method, CPU seconds of the step that computed them, and remaining gaps (0: proved)."""
 
     counts: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def partitions(frame: pd.DataFrame, sweep: bool) -> Partitions:
 
 
 def aggregate(frame: pd.DataFrame, found: Partitions, dimension: int = DIMENSION) -> Protected:
-    """Choose representatives for each partition by each of the three methods; names as own-eee, rand-e."""
+    """Choose representatives for each partition by each of the three methods (own-eee, rand-e, ...)."""
     tables, done = ControlTables.of(Instance(frame).frequencies, dimension), Protected()
     for name, columns in found.columns.items():
         for letter, algorithm in AGGREGATIONS.items():
@@ -180,7 +180,8 @@ def _representatives(columns: np.ndarray, tables: ControlTables, algorithm: str)
 
 
 def compare(frame: pd.DataFrame, seconds: float) -> Protected:
-    """Protect by Chi-ex (from our local search, which is a row of its own) and by SAFE with its variants.
+    """Protect by Chi-ex (starting from our local search, which is a separate row) and by SAFE with its
+    variants.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def assert_protected(frame: pd.DataFrame, protected: Protected) -> None:
     """Check by counting that every frequency is 0 or at least k; only SAFE may change the number of "
     "records."""
     for name, counts in protected.counts.items():
-        assert ((counts == 0) | (counts >= K)).all(), f"{name} left a frequency below k"
+        assert ((counts == 0) | (counts >= K)).all(), f"{name} returned a frequency between 1 and k - 1"
         assert name == "SAFE" or counts.sum() == len(frame), f"{name} changed the number of records"
 
 

@@ -29,11 +29,11 @@ class Axis:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, coarse to fine."""
+        """Return the names of the columns, coarse to fine."""
         return [f"g{self.name}", self.name] if self.levels else [self.name]
 
     def above(self, code: str, total: str) -> list[dict[str, str]]:
-        """Values of the columns for a code, for each of its ancestors, and for the total."""
+        """Return the values of the columns for a code, for each of its ancestors, and for the total."""
         if self.levels:
             coarse = self.parents[code]
             return [dict(zip(self.columns, each, strict=True)) for each in
@@ -57,7 +57,7 @@ def drawn_axis(random: np.random.Generator, name: str) -> Axis:
     parents = {code: f"{name}G{group}" for code, group in zip(codes, groups, strict=True)}
     if kind == "levels":
         return Axis(name, codes, parents, levels=True)
-    if random.random() < 0.5:  # a leaf next to groups, and a group of groups
+    if random.random() < 0.5:  # the dimension has a leaf next to groups, and a group of groups
         parents |= {group: f"{name}T{int(group[-1]) // 2}" for group in sorted(set(parents.values()))}
         if number > 2:
             del parents[codes[0]]

@@ -95,7 +95,7 @@ class CellsJob:
             }
 
     def publish(self, spark: SparkSession, folder: Path) -> dict[str, Any]:
-        """Run the job, and return its result."""
+        """Run the job and return its result."""
         folder.mkdir(parents=True)
         for name, text in self._extra.items():
             (folder / name).write_text(text, encoding="utf-8")
@@ -160,7 +160,7 @@ class CellsJob:
         few = (
             both["firms"].between(1, self.k - 1) & ("contributors" in table) & ~known.isin(["safe", "fixed"])
         )
-        if not {"largest", "lower_protection"} & set(table):  # other rules keep their levels
+        if not {"largest", "lower_protection"} & set(table):  # other rules do not change their levels
             few |= known == "sensitive"
         if (change[few] + 1e-6 < 0.2 * original[few].abs()).any():
             return "a cell of few contributors, or one named sensitive, has moved too little"
@@ -349,7 +349,7 @@ class CellsJob:
             del self.content["table"]["costs"]
 
     def _keywords(self, table: dict[str, Any]) -> dict[str, str]:
-        """Keywords of tau-ARGUS by column."""
+        """Return the keywords of tau-ARGUS by column."""
         names = {"contributors": "<FREQUENCY>", "lower_protection": "<NUMERIC> <LOWERPL>",
                  "upper_protection": "<NUMERIC> <UPPERPL>", "status": "<STATUS>"}  # fmt: skip
         words = {"value": "<NUMERIC>" if self.kind == "magnitude" else "<FREQUENCY>"}

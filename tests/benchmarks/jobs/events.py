@@ -124,7 +124,7 @@ def _nights(frame: pd.DataFrame, k: int, random: np.random.Generator) -> list[pd
     """Distribute the records over three to five updates, with some repeated records."""
     frame, number = frame.sample(frac=1, random_state=1), int(random.integers(3, 6))
     ends = np.sort(random.integers(0, len(frame) + 1, number - 1))
-    if random.random() < 0.3:  # an update with fewer than k records, or none
+    if random.random() < 0.3:  # this update has fewer than k records, or none
         ends[0] = int(random.integers(0, k))
     parts = np.split(np.arange(len(frame)), np.sort(ends))
     nights = []

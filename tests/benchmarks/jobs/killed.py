@@ -1,4 +1,4 @@
-"""Stop a verb at one of its file-system operations, and refuse all later ones, like a killed process."""
+"""Stop a verb at one of its file-system operations, and refuse all later ones, like a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a public area and the ledgers next to it without code of microguard."""
+"""Read a public area and its ledgers without code of microguard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CURRENT = "current.json"
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below a folder."""
+    """Return the SHA-256 of every file below a folder."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -34,7 +34,7 @@ def served(public: Path) -> str | None:
 
 
 def releases(public: Path) -> set[str]:
-    """Return the ids of everything in the area that looks like a release to readers."""
+    """Return the ids of everything in the area that readers may take for a release."""
     names = {path.name for path in public.glob("[!.]*")} if public.exists() else set()
     return names - {CURRENT, *TABLES}
 

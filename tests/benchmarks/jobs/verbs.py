@@ -53,12 +53,12 @@ CHANGING, KILLS = ("protect", "rebase", "approve", "reject", "withdraw"), 1 / 3
 #: Event by the beginning of a result text.
 HAPPENED = {
     "Published": "published",
-    "This job has published": "already",
+    "This job has already published": "already",
     "Nothing changes": "nothing new",
     "Verified": "waits",
-    "This release is verified": "waits already",
+    "This release is already verified": "waits already",
 }
-#: Events without a change that readers can see.
+#: Events without a change that is visible to readers.
 UNCHANGED = ("already", "nothing new", "waits", "waits already")
 
 
@@ -255,7 +255,7 @@ class VerbsJob:
                 if (line["name"], line["public"]) == (office.name, str(office.public)):
                     office.now(release_id, words.get(line["event"], line["event"]))
 
-    # ---- what must hold
+    # ---- invariants after each verb
 
     def _look(self) -> None:
         for office in self.offices:

@@ -50,7 +50,9 @@ def diverse(quick: bool = False) -> Table:
                 if "diagnoses" in name:
                     found = microaggregate(values, k, seed=seed, diversity=hidden)
                     concealed.append(100 * found.information_loss)
-                assert searched[-1] < merged[-1], f"{name}, k={k}, seed {seed}: a search lost to mergers"
+                assert searched[-1] < merged[-1], (
+                    f"{name}, k={k}, seed {seed}: the search has a larger loss than mergers"
+                )
             worst = max(concealed, default=None)
             rows.append((k, name, max(free), min(merged), max(searched), worst, seconds))
     return Table(

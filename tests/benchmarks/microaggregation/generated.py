@@ -38,7 +38,7 @@ class GeneratedFile:
     k: int
 
     def records(self, seed: int) -> np.ndarray:
-        """The records, (n, p)."""
+        """Return the records, (n, p)."""
         return KINDS[self.kind](np.random.default_rng(seed), self.n, self.p)
 
 

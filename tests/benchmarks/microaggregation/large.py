@@ -1,4 +1,4 @@
-"""Efforts fast and standard on files of 100,000 records, against MDAV in blocks and a longer search."""
+"""Compare efforts fast and standard on files of 100,000 records with MDAV in blocks and a longer search."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.benchmarks.parts import say
 from tests.benchmarks.table import Table, line
 from tests.reference import reference_file
 
-#: Sweeps of the longer search, and the largest share of loss by which standard may exceed it.
+#: Sweeps of the longer search, and the largest relative excess of standard's loss over this search.
 SWEEPS, EXCESS = 120, 0.02
-#: Largest share of MDAV's loss that fast may lose: of files with heavy tails, and of others.
+#: Largest loss of fast as a share of MDAV's: for files with heavy tails, and for others.
 HEAVY_TAILS, OTHERS = 0.5, 0.95
 
 
 def large_files(misses: Misses, quick: bool = False, k: int = 3) -> Table:
-    """Return loss and CPU seconds by search, for three generated kinds of files and one of an office."""
+    """Return loss and CPU seconds by search, for three kinds of generated files and one office file."""
     n = 5_000 if quick else 100_000
     rows = []
     for name, values in _files(n).items():

@@ -24,7 +24,7 @@ SIZES = (30, 40, 50, 100, 200)
 KS = (3, 4, 5)
 CRITERIA = ("cons", "rand", "L2n", "L2d")
 SUBSETS = 5
-#: Of larger files one subset per row is measured, and so many seconds bound a certified solution.
+#: Larger files are measured on one subset per row, and certified solving has this limit in seconds.
 MANY_RECORDS = 50
 CERTIFIED_SECONDS = 10.0
 FILES = {"Census": "casc_census.csv", "Tarragona": "tarragona.csv"}
@@ -139,7 +139,7 @@ class Solved:
 
 
 def tables(parts: Parts, misses: Misses, quick: bool = False) -> list[Section]:
-    """Return both tables; quick: one subset of 30 to 50 records each."""
+    """Return both tables; quick: one subset each of 30 to 50 records."""
     sizes, count = (SIZES[:3], 1) if quick else (SIZES, SUBSETS)
     return [
         Section(f"Table {number}", partial(_table, parts, number, file, sizes, count, misses))
@@ -185,7 +185,7 @@ def measure(values: np.ndarray, k: int) -> Solved:
     assert outcome.lower_bound is not None
     assert proof.lower_bound is not None
     least = min(outcome.sse.values())
-    # The paper's bound is the plain linear program: no clustering is below it, nor below the certified one.
+    # The paper's bound is the plain linear program: no clustering is below this or the certified bound.
     valid = (
         min(proof.sse, least) >= outcome.lower_bound * (1 - 1e-6)
         and least >= proof.lower_bound * (1 - 1e-6)
@@ -249,7 +249,7 @@ def _row(measurements: list[Solved], printed: list[float | None]) -> tuple[objec
 
 
 def _percent(gap: float) -> float:
-    """Round to four decimals, because further ones are tolerances of the solver."""
+    """Round to four decimals, because further decimals are solver tolerances."""
     return round(gap, 4) + 0.0
 
 

@@ -1,4 +1,4 @@
-"""Effort standard on regions of a town and of other files: the share of the small blocks that is proved."""
+"""Measure the share of small blocks that effort standard proves, on regions of synthetic and other files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.benchmarks.misses import Misses
 from tests.benchmarks.table import Table
 from tests.reference import reference_file
 
-#: Number of regions, half of them of the town, and the limits of their size.
+#: Number of regions, half of them of the synthetic file, and the limits of their size.
 REGIONS, SMALLEST, LARGEST = 400, 20, 150
 #: Share of the regions that must be proved optimal.
 PROVED = 0.95
@@ -24,7 +24,9 @@ REFERENCE = ("tarragona", "casc_census", "adult", "business_survey")
 
 
 def regions(misses: Misses, quick: bool = False) -> Table:
-    """Return the share of regions that standard proves at k = 3, of a town and of thirteen kinds of files."""
+    """Return the share of regions that standard proves at k = 3, for a synthetic file and thirteen kinds of
+    files.
+    """
     count = (REGIONS // 16 if quick else REGIONS) // 2
     town = _town()
     sources = {"town of the demo": [town], "thirteen files": [town, *_other_files()]}

@@ -19,16 +19,16 @@ import pandas as pd
 from tests.benchmarks.registers.copies import Copy, MatchedRows, match_rows
 from tests.benchmarks.registers.equations import same_history, solve
 
-#: Copies that follow each other and are solved together: with more of them more values were corrected in
-#: between, with fewer there are more unknowns than means.
+#: Number of consecutive copies solved together: more copies contain more corrections, fewer copies leave more
+#: unknowns than means.
 WINDOW = 5
-#: If a smaller share of the rows of a region stays in their class, the region was protected from scratch.
+#: If a smaller share of the rows of a region remains in its class, the region was protected from scratch.
 STAYS = 0.5
 
 
 @dataclass(frozen=True)
 class Disclosures:
-    """The disclosures that the attacker found.
+    """Disclosures that the attacker found.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Disclosures:
 
     @property
     def nothing(self) -> bool:
-        """Whether the attack found nothing."""
+        """Return whether the attack found nothing."""
         counts = (self.below_k, self.close_totals, self.one_value, self.sums)
         return not (any(counts) or len(self.values) or len(self.removed))
 

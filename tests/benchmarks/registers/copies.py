@@ -1,4 +1,4 @@
-"""Copies of the public folders of a series, with rows matched from copy to copy, as an attacker can do.
+"""Copies of the public folders of a series, with rows matched between copies, as an attacker can do.
 
 The code uses nothing of microguard. Files are read as any reader would, and rows are matched by published
 values.
@@ -80,7 +80,7 @@ class MatchedRows:
 
     @property
     def k(self) -> int:
-        """Largest k of the copies."""
+        """Return the largest k of the copies."""
         return max(copy.k for copy in self.copies)
 
     def among(self, first: int, last: int) -> MatchedRows:

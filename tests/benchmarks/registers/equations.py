@@ -52,7 +52,7 @@ def solve(followed: MatchedRows) -> Claims:
     of, sizes = same_history(followed)
     classes = followed.classes()
     first = np.unique(of, return_index=True)[1]
-    columns = classes[first]  # classes of each history
+    columns = classes[first]  # the classes of each history
     means = _means(followed)
     history, copy = np.nonzero(columns >= 0)
     cell = pd.Series(columns[history, copy]) + copy * (classes.max() + 1)

@@ -1,4 +1,4 @@
-"""Kill updates of a register at random times: the series continues, and equals the undisturbed one."""
+"""Kill updates of a register at random times: the series continues and equals the undisturbed one."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Series:
         manifest = json.loads((lake / release_id / "manifest.json").read_text())
         for name, entry in manifest["files"].items():
             content = (lake / release_id / name).read_bytes()
-            assert hashlib.sha256(content).hexdigest() == entry["sha256"], "a reader met half a release"
+            assert hashlib.sha256(content).hexdigest() == entry["sha256"], "a reader found a partial release"
         return release_id
 
     def published(self) -> dict[str, dict[str, str]]:
@@ -130,7 +130,7 @@ def kills(folder: Path, number: int, nights: int = 10) -> Table:
         progress |= {"night": night, "kills": done}
         write_json(path, progress)
         say(f"killed: night {night} of {nights}, {done} of {number} kills")
-    assert killed.published() == undisturbed.published(), "the series is not the undisturbed one"
+    assert killed.published() == undisturbed.published(), "the series differs from the undisturbed series"
     assert killed.generations() == undisturbed.generations(), "the series forked"
     releases = len(undisturbed.published())
     columns = ("nights", "releases", "kills", "releases identical", "forks")
@@ -150,5 +150,5 @@ def _killed(killed: Series, undisturbed: Series, night: int, most: int, seconds:
         os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
         done += run.returncode == -signal.SIGKILL
-        assert killed.current() in (before, *undisturbed.published()), "a reader met another release"
+        assert killed.current() in (before, *undisturbed.published()), "a reader found another release"
     return done

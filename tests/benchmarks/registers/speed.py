@@ -45,7 +45,7 @@ def cpu_seconds() -> float:
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:  # the process ended during the sampling
+        except OSError:  # the process ended while it was sampled
             continue
         parents[int(entry.parent.name)] = int(fields[1])
         ticks[int(entry.parent.name)] = sum(int(each) for each in fields[11:15])

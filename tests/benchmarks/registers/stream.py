@@ -98,7 +98,8 @@ def register_updates(
     everybody = people(kind, units, 2 * units, random)
     original = everybody.copy()
     there = np.arange(len(everybody)) < units
-    never = np.arange(units, len(everybody))  # units that were never in the register, next one first
+    # units that were never in the register; the next entrant is first
+    never = np.arange(units, len(everybody))
     regions = everybody["region"].to_numpy()
     for night in range(1, number + 1):
         event = "" if calm else EVENTS.get(night, "")

@@ -1,4 +1,4 @@
-"""The attack on a series finds disclosures that were constructed by hand, and none with permanent classes."""
+"""Tests that the attack on a series finds constructed disclosures, and none with permanent classes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def copies(folder, nights, *, k=2, roles=TRACED, income=None):
     return files
 
 
-def test_the_attack_imports_no_code_of_microguard():
+def test_attack_imports_no_code_of_microguard():
     for module in (program, public_copies, equations):
         tree = ast.parse(Path(module.__file__).read_text())
         names = [each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
@@ -71,7 +71,7 @@ def test_attack_solves_three_partitions_of_four_rows(tmp_path):
     assert told == {1 + unit / 8: pytest.approx(INCOME[unit], rel=0.01) for unit in (1, 2, 3, 4)}
 
 
-def test_attack_claims_nothing_of_an_inconsistent_system(tmp_path):
+def test_attack_claims_nothing_for_an_inconsistent_system(tmp_path):
     nights = [[[1, 2], [3, 4]], [[1, 3], [2, 4]], [[1, 4], [2, 3]]]
     disclosures = attack(copies(tmp_path, nights, income={2: {4: 7700.0}}))
     assert len(disclosures.values) == 0

@@ -1,4 +1,4 @@
-"""The updates of the synthetic register have the events of their names, and depend only on the seed."""
+"""Tests of the synthetic register: updates have the events of their names, and depend only on the seed."""
 
 from __future__ import annotations
 

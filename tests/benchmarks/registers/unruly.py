@@ -72,16 +72,16 @@ class Unruly:
         yield everybody[there].reset_index(drop=True)
         for _ in range(1, NIGHTS):
             event = random.random()
-            if event < 0.25:  # mass departure
+            if event < 0.25:  # this update is a mass departure
                 there &= random.random(number) < random.random()
-            elif event < 0.5:  # burst of entrants and returning units
+            elif event < 0.5:  # this update is a burst of entrants and returning units
                 there |= random.random(number) < 0.6 * random.random()
             else:
                 there ^= random.random(number) < 0.1
             there[:LEAST] |= there.sum() < LEAST
             share = 0.3 if random.random() < 0.2 else 0.05
             correct(everybody, np.flatnonzero(random.random(number) < share), self.kind, random)
-            if random.random() < 0.15:  # revert all corrections
+            if random.random() < 0.15:  # this update reverts all corrections
                 everybody = original.copy()
             frame = everybody[there]
             yield frame.iloc[random.permutation(len(frame))].reset_index(drop=True)

@@ -51,7 +51,7 @@ class PublishedRegister:
     done: tuple[UpdateResult, ...]
 
     def releases(self) -> dict[Path, int]:
-        """Public folders in order, each with the number of its first update, from 0."""
+        """Return the public folders in order, each with the number of its first update, from 0."""
         first_night: dict[Path, int] = {}
         for night, done in enumerate(self.done):
             first_night.setdefault(done.release, night)
@@ -124,8 +124,8 @@ def disclosures_in(all_series: Sequence[PublishedRegister]) -> Table:
             assert disclosures.nothing, f"{who}: the attack succeeded"
             assert disclosures.smallest >= series.k
         else:
-            assert disclosures.below_k, f"{who}: the attack failed, so it is none"
-            assert series.kind == "nominal" or values, f"{who}: the attack knows no value, so it is none"
+            assert disclosures.below_k, f"{who}: the attack on the control failed"
+            assert series.kind == "nominal" or values, f"{who}: the attack on the control claims no value"
         removed = f"{len(disclosures.removed)} ({totals})"
         rows.append(
             (

@@ -1,7 +1,7 @@
 """Reproduce figures 1 to 4 of Cox 2005: the percent error of its heuristics by size of table.
 
 The paper prints its figures as curves without numbers, so we compare them with its text. As in the paper, an
-error is relative to the optimum if that is known, and otherwise to the best known solution, which is rarely
+error is relative to the optimum if it is known, and otherwise to the best known solution, which is rarely
 that of a heuristic here. Every heuristic ends by its own count of programs, nodes and solver steps, so that
 the errors do not depend on the machine. Finished tables are kept for the next call.
 """
@@ -159,7 +159,9 @@ def series(
 
 @dataclass(frozen=True)
 class Errors:
-    """Percent by which each heuristic is above the best solution, and this one above the lower bound."""
+    """Return the percentage by which each heuristic exceeds the best solution, and this solution the lower
+    bound.
+    """
 
     above: dict[str, float]
     gap: float
@@ -190,7 +192,7 @@ def _errors(names: tuple[str, ...], shape: tuple[int, ...], seed: int, ours: Adj
     objectives = {name: heuristic(table, name, seed) for name in names}
     found = {name: objective for name, objective in objectives.items() if objective is not None}
     best = min([ours.objective, *found.values()])
-    assert best >= ours.lower_bound * (1 - 1e-9), "a heuristic went below a proved bound"
+    assert best >= ours.lower_bound * (1 - 1e-9), "a heuristic has an objective below a proved bound"
     above = {name: _percent_above(objective, best) for name, objective in found.items()}
     return Errors(above, _percent_above(best, ours.lower_bound), ours.optimal)
 
@@ -200,7 +202,7 @@ def _name(shape: tuple[int, ...]) -> str:
 
 
 def _percent_above(objective: float, reference: float) -> float:
-    """Round to four decimals, because further ones are solver tolerances."""
+    """Round to four decimals, because further decimals are solver tolerances."""
     return round(100 * (objective / reference - 1), 4) + 0.0
 
 
@@ -213,5 +215,5 @@ def heuristic(table: CellTable, name: str, seed: int) -> float | None:
         return None
     summation = Summation.from_relations(table.relations)
     deviations, _ = round_deviations(table, summation, search.best.deviations * problem.unit, "exact")
-    assert check(table, table.values + deviations, "exact").sound, "an answer failed the independent check"
+    assert check(table, table.values + deviations, "exact").sound, "a solution failed the independent check"
     return float(table.costs @ np.abs(deviations))

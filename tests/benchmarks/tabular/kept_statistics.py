@@ -25,7 +25,7 @@ TOLERANCES = (1e-3, 1e-5)
 
 @dataclass(frozen=True)
 class Kept:
-    """Cost and gap of an adjustment, and what became of the statistics of its internal cells."""
+    """Cost and gap of an adjustment, and the statistics of its internal cells."""
 
     objective: float
     gap: float
@@ -92,7 +92,7 @@ def adjust_table(shape: tuple[int, ...], seed: int, what: str, tolerance: float)
 
 
 def _rounded(value: float) -> float:
-    """Round to six decimals, because further ones are tolerances of the solver."""
+    """Round to six decimals, because further decimals are solver tolerances."""
     return round(value, 6) + 0.0
 
 

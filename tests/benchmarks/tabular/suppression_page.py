@@ -1,4 +1,4 @@
-"""The page of the manual on cell suppression: tables whose rows are written as soon as they are measured."""
+"""Write the page of the manual on cell suppression: each table row is written once it is measured."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Plan:
     note: str = ""
 
     def table(self, measured: Mapping[str, tuple[object, ...]]) -> Table:
-        """Return the rows measured so far, and name the others."""
+        """Return the rows measured so far, and name the missing rows."""
         left = [name for name in self.rows if name not in measured]
         notes = [self.note, f"Not measured to the end: {'; '.join(left)}." if left else ""]
         rows = [measured[name] for name in self.rows if name in measured]
@@ -65,7 +65,7 @@ def measure_rows(
 
 
 def page(tables: list[Table], before: str = "", command: str = "suppression") -> str:
-    """Return the page of the manual; tables of the page before that were not measured again stay."""
+    """Return the page of the manual; tables of the previous page that were not measured again are kept."""
     where = (
         f"*Command:* `microguard benchmark {command}`. *Machine:* {os.cpu_count()} cores, "
         f"{platform.machine()}, shared, one thread used. *Version:* {microguard_version()}, "

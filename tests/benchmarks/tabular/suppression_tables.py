@@ -1,4 +1,4 @@
-"""Problems of cell suppression from the reference files and from generated units."""
+"""Cell suppression problems from the reference files and from generated units."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _survey(name: str) -> tuple[pd.DataFrame, list[Dimension], list[np.ndarray]]
 
 
 def turnover_problem(costs: Costs = "number") -> SuppressionProblem:
-    """Return turnover by activity (three levels) and size: 414 cells, 75 primaries, no units."""
+    """Return turnover by activity (three levels) and size: 414 cells, 75 primary cells, no units."""
     cells = pd.read_csv(REFERENCE_FOLDER / "turnover_activity_size.csv", dtype={"activity": str, "size": str})
     activity = _activity(cells["activity"])
     cells = cells[cells["activity"].isin(activity.codes)].reset_index(drop=True)
@@ -74,7 +74,7 @@ def turnover_problem(costs: Costs = "number") -> SuppressionProblem:
 
 
 def regional_problem(costs: Costs = "number") -> SuppressionProblem:
-    """Return turnover by activity, region and size: 3,168 cells, 1,220 primaries, no units."""
+    """Return turnover by activity, region and size: 3,168 cells, 1,220 primary cells, no units."""
     cells = pd.read_csv(
         REFERENCE_FOLDER / "tables" / "turnover_act_nuts_size.csv", dtype={"ACTIVITY": str, "SIZE": str}
     )
@@ -120,7 +120,7 @@ def from_units(
     *,
     percent: float,
 ) -> SuppressionProblem:
-    """Return the table of some units, each a contributor of its own."""
+    """Return the table of some units, each a separate contributor."""
     tabulation = tabulate(dimensions, codes)
     totals = tabulation.totals(codes, amounts)
     largest, number = largest_contributions(tabulation, codes, amounts, 1)

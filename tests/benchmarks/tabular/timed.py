@@ -16,13 +16,13 @@ def timed(
     start = time.process_time()
     answer = adjust(table, mode=mode, algorithm=algorithm, effort=effort, time_limit=limit)
     seconds = time.process_time() - start
-    assert check(table, answer.values, mode).sound, "an answer failed the independent check"
+    assert check(table, answer.values, mode).sound, "a solution failed the independent check"
     assert answer.lower_bound <= answer.objective * (1 + 1e-9)
     return answer, seconds
 
 
 def attempt(table: CellTable, method: str) -> tuple[Adjustment, float] | tuple[()]:
-    """Return a solution and its seconds; None if the method found none in a minute."""
+    """Return a solution and its seconds; None if the method found no solution within a minute."""
     try:
         return timed(table, "exact", method, "standard", 60)
     except NoSolutionFound:

@@ -1,4 +1,4 @@
-"""The counts of all guarantees once more, in plain Python: the product's counts must agree with them."""
+"""Count all guarantees again in plain Python, as an oracle for the counts of the product."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Row = dict[str, Any]
 
 
 def _key(value: Any) -> Any:
-    """A value as it is grouped: NaN is one value, -0.0 is 0.0, None is a value."""
+    """Return a value as it is grouped: NaN is one value, -0.0 is 0.0, None is a value."""
     if isinstance(value, float):
         return "NaN" if value != value else value + 0.0
     return value
 
 
 def class_sizes(records: Sequence[Row], names: Sequence[str]) -> list[int]:
-    """Sizes of the equivalence classes, in ascending order."""
+    """Return the sizes of the equivalence classes, in ascending order."""
     return sorted(Counter(tuple(_key(row[name]) for name in names) for row in records).values())
 
 
 def fewest_showing(records: Sequence[Row], names: Sequence[str], region: Sequence[str]) -> int:
-    """Least number of records that show all values which one record shows, in its region."""
+    """Return the least number of records in a region that show all values which one record shows."""
 
     def shows(other: Row, one: Row) -> bool:
         same = all(one[name] is None or _key(one[name]) == _key(other[name]) for name in names)
@@ -40,7 +40,7 @@ def fewest_showing(records: Sequence[Row], names: Sequence[str], region: Sequenc
 def fewest_values(
     records: Sequence[Row], names: Sequence[str], sensitive: str, *, withholds: bool = False
 ) -> int:
-    """Least number of distinct values of a sensitive variable in a class, or in one with any value.
+    """Return the least number of distinct values of a sensitive variable in a class with any value.
 
     NaN is no value.
     """
@@ -51,7 +51,7 @@ def fewest_values(
 
 
 class Tables:
-    """Published tables, line by line."""
+    """Published tables, row by row."""
 
     def __init__(self, folder: Path, layout: Mapping[str, Any]) -> None:
         self.layout, self.total, self.counts = layout, layout["total"], layout["kind"] == "frequency"
@@ -63,11 +63,13 @@ class Tables:
 
     @property
     def values(self) -> list[Decimal | None]:
-        """Values of all cells."""
+        """Return the values of all cells."""
         return [value for cells in self.tables for _, value in cells]
 
     def repeated(self) -> int:
-        """Cells twice in a table, or with two values (or a value and none) in linked tables."""
+        """Return cells that occur twice in a table, or with two values (or a value and none) in linked
+        tables.
+        """
         columns = list(dict.fromkeys(name for table in self.layout["tables"] for name in table["columns"]))
         found: dict[Any, list[tuple[int, Decimal | None]]] = defaultdict(list)
         for position, cells in enumerate(self.tables):
@@ -79,7 +81,7 @@ class Tables:
         )
 
     def lines(self) -> Iterator[tuple[Decimal | None, list[Decimal | None]]]:
-        """Each total (None if it has no value or is absent; an absent count is 0) with its parts."""
+        """Return each total (None if it has no value or is absent; an absent count is 0) with its parts."""
         for table, cells in zip(self.layout["tables"], self.tables, strict=True):
             columns = table["columns"]
             listed: dict[Any, list[Decimal | None]] = defaultdict(list)
@@ -92,7 +94,9 @@ class Tables:
                             yield total, values
 
     def follow(self) -> int:
-        """Suppressed cells whose value follows from the lines: by elimination in whole fractions."""
+        """Return suppressed cells whose value follows from the constraints, by elimination in exact
+        fractions.
+        """
         columns = list(dict.fromkeys(name for table in self.layout["tables"] for name in table["columns"]))
         values: dict[Any, Decimal | None] = {}
         rows: list[dict[Any, Fraction]] = []
@@ -104,7 +108,7 @@ class Tables:
             own = table["columns"]
             named = {
                 tuple(codes.get(name, self.total) for name in columns): codes for codes, _ in cells
-            }  # a cell that a table has twice is one
+            }  # a cell that occurs twice in a table counts once
             for dimension in table["dimensions"]:
                 for parts in self._parts(own, [(codes, key) for key, codes in named.items()], dimension):
                     for total, keys in parts.items():
@@ -139,7 +143,7 @@ class Tables:
 
 
 def _eliminated(rows: list[dict[Any, Fraction]]) -> list[dict[Any, Fraction]]:
-    """The reduced row echelon form, without empty rows."""
+    """Return the reduced row echelon form without empty rows."""
     left, done = [row for row in rows if row], []
     while left:
         pivot = left.pop()
@@ -158,26 +162,26 @@ def _eliminated(rows: list[dict[Any, Fraction]]) -> list[dict[Any, Fraction]]:
 
 
 def additive(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
-    """Whether a total has a value that is the sum of its parts, all of which have one."""
+    """Return whether a total has a value that is the sum of its parts, all of which have a value."""
     return (
         total is not None and None not in parts and total == sum(each for each in parts if each is not None)
     )
 
 
 def within_noise(total: Decimal | None, parts: Sequence[Decimal | None], largest: int) -> bool:
-    """Whether a total is as near to the sum of its parts as the noise of all of them allows."""
+    """Return whether a total is within the combined noise limits of the sum of its parts."""
     if total is None or None in parts:
         return False
     return abs(total - sum(each for each in parts if each is not None)) <= largest * (len(parts) + 1)
 
 
 def adds_up_if_shown(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
-    """Whether a line without suppressed cells adds up."""
+    """Return whether a constraint without suppressed cells is satisfied."""
     return total is None or None in parts or additive(total, parts)
 
 
 def cube(records: Sequence[Row], columns: Sequence[str], value: str, total: str) -> list[Row]:
-    """All cells of the table of some columns: sums of a value over every subset of them."""
+    """Return all cells of the table of some columns: sums of a value over every subset of them."""
     sums: Counter[tuple[str, ...]] = Counter()
     subsets = [each for size in range(len(columns) + 1) for each in combinations(columns, size)]
     for row in records:

@@ -1,4 +1,4 @@
-"""Derived columns of published files: DuckDB counts what Python computes, on whole and on broken files."""
+"""Tests of derived columns of published files: DuckDB equals Python, on whole and on broken files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TYPES = {"whole": pa.int64(), "single": pa.float32(), "cents": pa.decimal128(12,
 
 
 def computed(num, pay):
-    """The expressions by Python; None where there is no finite number."""
+    """Evaluate the expressions in Python; return None without a finite number."""
     return {
         "lnum": math.log(num) if num > 0 else None,
         "ten": math.log10(num) if num > 0 else None,

@@ -1,4 +1,4 @@
-"""Guarantees of records: both engines count what plain Python counts, on whole and on broken files."""
+"""Tests of guarantees of records: both engines equal plain Python, on whole and on broken files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def expected(records):
 
 
 @given(RECORDS)
-def test_duckdb_counts_classes_and_diversity_as_plain_python_does(tmp_path_factory, records):
+def test_duckdb_counts_classes_and_diversity_like_plain_python(tmp_path_factory, records):
     counts = counted_by_duckdb(records, tmp_path_factory.mktemp("count"), ANONYMOUS, DIVERSE)
     assert tuple(each.metrics for each in counts) == expected(records)
     for group in GROUPS:
@@ -79,9 +79,7 @@ def test_duckdb_counts_classes_and_diversity_as_plain_python_does(tmp_path_facto
 
 
 @given(RECORDS)
-def test_classes_whose_values_are_withheld_have_no_part_in_the_diversity_of_a_register(
-    tmp_path_factory, records
-):
+def test_withheld_classes_are_excluded_from_the_diversity_of_a_register(tmp_path_factory, records):
     (count,) = counted_by_duckdb(records, tmp_path_factory.mktemp("count"), WITHHOLDING)
     fewest = [
         oracle.fewest_values(records, (*group.variables, *group.region), "illness", withholds=True)
@@ -91,7 +89,7 @@ def test_classes_whose_values_are_withheld_have_no_part_in_the_diversity_of_a_re
 
 
 def expected_showing(records):
-    """Up to k, as larger counts are not told apart."""
+    """Limit counts to k, because larger counts are not distinguished."""
     metrics = {}
     for group in GROUPS:
         fewest = oracle.fewest_showing(records, group.variables, group.region)
@@ -103,7 +101,7 @@ def expected_showing(records):
 
 
 @given(RECORDS)
-def test_duckdb_counts_records_that_show_the_same_values_as_plain_python_does(tmp_path_factory, records):
+def test_duckdb_counts_records_with_the_same_values_like_plain_python(tmp_path_factory, records):
     (count,) = counted_by_duckdb(records, tmp_path_factory.mktemp("count"), SHOWING)
     assert count.metrics == expected_showing(records)
     for group in GROUPS:
@@ -114,7 +112,7 @@ def test_duckdb_counts_records_that_show_the_same_values_as_plain_python_does(tm
         assert f"every record is compatible with at least {shown:g} records" in count.detail
 
 
-def test_the_smallest_class_is_stated_also_if_a_missing_value_matches_any_value(tmp_path):
+def test_smallest_class_is_also_stated_if_a_missing_value_matches_any_value(tmp_path):
     records = [{"region": "n", "sex": "f", "income": 1.5}] * 3 + [{"region": "n", "sex": "f"}]
     (count,) = counted_by_duckdb(records, tmp_path, SHOWING)
     assert count.facts["all"]["smallest_class"] == 1
@@ -126,14 +124,14 @@ def test_the_smallest_class_is_stated_also_if_a_missing_value_matches_any_value(
     assert broken == {MetricKey("fewest_showing", name) for name in ("all", "income")}
 
 
-def test_the_manifest_states_that_a_missing_value_matches_any_value():
+def test_manifest_states_that_a_missing_value_matches_any_value():
     for guarantee in (ANONYMOUS, SHOWING):
         facts = {group.name: {"smallest_class": 3, "median_class": 3.0, "classes": 1} for group in GROUPS}
         assert KAnonymity.from_manifest(guarantee.manifest(Count({}, facts))) == guarantee
 
 
 @pytest.mark.spark
-def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path):
+def test_spark_counts_classes_and_diversity_like_plain_python(spark, tmp_path):
     from microguard.pipelines.publication.read_back import StagedRecords
 
     samples = [
@@ -148,7 +146,8 @@ def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path
         path = tmp_path / str(number)
         path.mkdir()
         pq.write_table(pa.Table.from_pylist(records, SCHEMA), path / "part-00000.parquet")
-        for sensitive in ((), ("illness",)):  # in separate passes, and in passes that count classes
+        # Spark counts in separate passes, and in passes that count classes.
+        for sensitive in ((), ("illness",)):
             files = StagedRecords(spark.read.parquet(str(path)), ["sex"], ["income"], sensitive=sensitive)
             counts = [each.count(files) for each in (ANONYMOUS, DIVERSE)]
             assert tuple(each.metrics for each in counts) == expected(records)
@@ -160,7 +159,7 @@ def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path
 
 
 @given(st.lists(st.integers(1, 9), min_size=1))
-def test_the_median_of_classes_by_size_is_that_of_the_classes(sizes):
+def test_median_of_class_counts_by_size_equals_that_of_the_classes(sizes):
     import numpy as np
 
     by_size = np.unique(sizes, return_counts=True)
@@ -168,7 +167,7 @@ def test_the_median_of_classes_by_size_is_that_of_the_classes(sizes):
     assert median_size(np.empty(0, np.int64), np.empty(0, np.int64)) == 0.0
 
 
-def test_a_class_below_k_and_a_class_with_one_value_break_the_guarantees(tmp_path: Path):
+def test_class_below_k_and_class_with_one_value_violate_the_guarantees(tmp_path: Path):
     whole = [
         {"region": "n", "sex": sex, "income": 1.5, "illness": illness} for sex in "fm" for illness in "aba"
     ]

@@ -1,4 +1,4 @@
-"""No promise without a count: what the registry refuses, and that manifests state what was counted."""
+"""Tests that each guarantee is counted in code: refusals of the registry, and statements of manifests."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def stated(guarantee: Guarantee, rest: dict) -> dict:
 
 
 @pytest.mark.parametrize(("guarantee", "rest"), EXAMPLES, ids=lambda each: getattr(each, "name", ""))
-def test_verify_reads_the_promise_from_the_manifest_that_states_it(guarantee, rest):
+def test_verify_reads_the_guarantee_from_the_manifest_that_states_it(guarantee, rest):
     manifest = stated(guarantee, rest)
     (read,) = guarantees_in(manifest)
     assert (read.name, read.statement) == (guarantee.name, guarantee.statement)
@@ -67,7 +67,7 @@ def test_diversity_is_read_from_the_method_and_the_sensitive_columns():
         require_stated(manifest, [anonymous])
 
 
-def test_every_guarantee_is_registered_requires_something_and_states_its_promise():
+def test_every_guarantee_is_registered_requires_a_metric_and_states_its_promise():
     examples = [guarantee for guarantee, _ in EXAMPLES] + [LDiversity(2, ("illness",), GROUPS)]
     assert {each.name for each in examples} == set(GUARANTEES)
     for each in examples:
@@ -86,14 +86,14 @@ def test_every_guarantee_is_registered_requires_something_and_states_its_promise
         {},
     ],
 )
-def test_a_promise_that_no_code_counts_is_refused(manifest):
+def test_guarantee_that_no_code_counts_is_refused(manifest):
     with pytest.raises(UnknownGuarantee):
         guarantees_in(manifest)
     with pytest.raises(ProtectionFailed, match="could not be verified"):
         require_stated(manifest, [AdditiveTable()])
 
 
-def test_a_method_under_the_promise_of_another_is_refused():
+def test_method_with_the_guarantee_of_another_method_is_refused():
     suppressed = stated(AdditiveTable(), TABLE)
     with pytest.raises(ProtectionFailed, match="promises in the manifest differ"):
         require_stated(suppressed, [SuppressedTable()])
@@ -104,7 +104,7 @@ def test_a_method_under_the_promise_of_another_is_refused():
 
 
 class NothingRequired(AdditiveTable):
-    """A broken plug-in: it states a promise, and requires nothing."""
+    """A broken plug-in that states a guarantee and requires no metric."""
 
     def requirements(self):
         return ()
@@ -114,20 +114,20 @@ class NothingRequired(AdditiveTable):
 
 
 class NothingCounted(AdditiveTable):
-    """A broken plug-in: it requires, and counts nothing."""
+    """A broken plug-in that requires a metric and counts nothing."""
 
     def count(self, files):
         return Count({})
 
 
 class CountedByItself(AdditiveTable):
-    """A broken plug-in: its counts do not depend on the files."""
+    """A broken plug-in whose counts do not depend on the files."""
 
     def count(self, files):
         return Count({each.key: 0.0 for each in (*self.requirements(), *self.private_requirements())})
 
 
-def test_a_plug_in_that_requires_or_counts_nothing_cannot_publish():
+def test_plug_in_that_requires_or_counts_nothing_cannot_publish():
     broken = (
         [NothingRequired()],
         [AdditiveTable(), NothingRequired()],

@@ -1,4 +1,6 @@
-"""Guarantees of tables: counts agree with plain Python, on whole tables and on tables broken in every way."""
+"""Tests of guarantees of tables: counts equal plain Python, on whole tables and on all kinds of broken
+tables.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ DESIGNS = {
 
 
 def written(folder, records, breaks, kind, design, *, suppressed=False):
-    """Write the tables of some records, broken in places; return their layout."""
+    """Write the tables of some records, with errors in places; return their layout."""
     records = [each | {"coarse": each["fine"][0]} for each in records]
     tables = []
     for number, (columns, levels) in enumerate(DESIGNS[design]):
@@ -85,7 +87,7 @@ def counted(guarantee, folder, layout, original=None):
 
 @pytest.mark.parametrize("design", DESIGNS)
 @given(records=RECORDS, breaks=BREAKS, kind=KINDS)
-def test_counts_on_tables_are_those_of_plain_python(tmp_path_factory, design, records, breaks, kind):
+def test_counts_on_tables_equal_plain_python(tmp_path_factory, design, records, breaks, kind):
     folder = tmp_path_factory.mktemp("table")
     layout = written(folder, records, breaks, kind, design)
     tables = oracle.Tables(folder, layout)
@@ -110,7 +112,7 @@ def test_counts_on_tables_are_those_of_plain_python(tmp_path_factory, design, re
 
 @pytest.mark.parametrize("design", DESIGNS)
 @given(records=RECORDS, breaks=BREAKS)
-def test_counts_on_suppressed_tables_are_those_of_plain_python(tmp_path_factory, design, records, breaks):
+def test_counts_on_suppressed_tables_equal_plain_python(tmp_path_factory, design, records, breaks):
     folder = tmp_path_factory.mktemp("table")
     layout = written(folder, records, breaks, "magnitude", design, suppressed=True)
     tables = oracle.Tables(folder, layout)
@@ -122,7 +124,7 @@ def test_counts_on_suppressed_tables_are_those_of_plain_python(tmp_path_factory,
     assert count.metrics[MetricKey("status_wrong")] == 0
 
 
-def test_a_suppressed_cell_is_never_a_number(tmp_path):
+def test_suppressed_cell_with_a_number_violates_the_guarantee(tmp_path):
     records = [
         {"coarse": "", "fine": fine, "region": region, "v": 5} for fine in ("a1", "a2") for region in "ns"
     ]
@@ -139,7 +141,7 @@ def test_a_suppressed_cell_is_never_a_number(tmp_path):
 
 
 def beside(tmp_path, shown, **changes):
-    """Count an additive table of three cells (Total = a + b) next to its original of 30 = 10 + 20."""
+    """Count an additive table of three cells (Total = a + b) against its original of 30 = 10 + 20."""
     codes = pd.DataFrame({"coarse": [TOTAL, "a", "b"]})
     cells = [
         {"coarse": code, "v": v} for code, v in zip(codes["coarse"], shown, strict=True) if v != "absent"
@@ -208,7 +210,7 @@ def test_folders_named_like_columns_do_not_change_the_counts(tmp_path, named):
 
 
 @pytest.mark.parametrize("name", ["code", "parent"])
-def test_a_dimension_with_parents_may_have_the_name_of_a_column_of_the_count(tmp_path, name):
+def test_dimension_with_parents_may_have_the_name_of_a_column_of_the_count(tmp_path, name):
     rows = [{name: code, "amount": amount} for code, amount in (("1", 1), ("2", 2), ("A", 3), ("Total", 4))]
     (tmp_path / "table").mkdir()
     schema = pa.schema([(name, pa.string()), ("amount", pa.int64())])
@@ -228,7 +230,7 @@ def test_a_dimension_with_parents_may_have_the_name_of_a_column_of_the_count(tmp
     ("guarantee", "true", "stated"),
     [(SmallCounts(5), 1, 6), (RoundedTable(3), 4, 3), (BoundedNoise(0, 1.0, 3), 2, 7)],
 )
-def test_values_are_counted_whatever_the_statistics_of_a_file_say_of_them(tmp_path, guarantee, true, stated):
+def test_values_are_counted_independently_of_the_statistics_of_a_file(tmp_path, guarantee, true, stated):
     rows = [{"coarse": code, "v": v} for code, v in (("a", true), ("b", 12), (TOTAL, true + 12))]
     (tmp_path / "table").mkdir()
     path = tmp_path / "table/0.parquet"
@@ -248,7 +250,7 @@ def test_values_are_counted_whatever_the_statistics_of_a_file_say_of_them(tmp_pa
 
 
 def forge_statistics(path, changes):
-    """Replace whole numbers in the footer of a Parquet file, where its statistics are."""
+    """Replace whole numbers in the footer of a Parquet file, which contains its statistics."""
     content = path.read_bytes()
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     footer = content[start:-8]

@@ -1,6 +1,7 @@
 """A fixed set of small calls of public functions that together call every kernel.
 
-A new kernel needs a call here, unless one of these reaches it already: `test_kernels` names it otherwise.
+A new kernel needs a call here unless an existing call already reaches the kernel; otherwise `test_kernels`
+names it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tests.benchmarks.tabular.hierarchies import hierarchical_table
 
 
 def minimality_mitigation() -> None:
-    """Clusters that lack hidden values, merged by a draw."""
+    """Return clusters that lack hidden values, merged with a randomly drawn partner."""
     random = np.random.default_rng(0)
     diversity = Diversity.of(random.integers(0, 3, (24, 1)), 2)
     records, _ = Records.of(random.normal(size=(24, 2)), 2, diversity=diversity)
@@ -43,20 +44,20 @@ def minimality_mitigation() -> None:
 
 
 def enumeration() -> None:
-    """The cluster of least reduced cost among all."""
+    """Return the cluster of least reduced cost among all."""
     distances = np.random.default_rng(0).random((6, 6))
     enumerate_completely(distances, np.ones(6), 3, 0.0)
 
 
 def far_moves() -> None:
-    """More records that move than are assigned exactly."""
+    """Move more records than an exact assignment allows."""
     frame = pd.DataFrame({"x": [0, 1] * 1500, "y": [0, 1] * 1500})
     frequencies = from_frame(frame).frequencies
     transport.transport(frequencies, frequencies.counts[::-1] + np.array([-1200, 1200]))
 
 
 def margins() -> None:
-    """Directions annealed, and the best of several descents, where a table's totals are sums."""
+    """Anneal directions, and return the best of several descents for tables whose totals are sums."""
     table = hierarchical_table(((2, 2), (3,)), 0, occupied=0.8, sensitive=0.2)
     problem = Problem.from_table(table, "at-least")
     found = InternalCellSearch(problem)
@@ -71,7 +72,7 @@ def margins() -> None:
 
 
 def cuts() -> None:
-    """Cuts on three, five and seven records, and pricing that pays for them."""
+    """Separate cuts on three, five and seven records, and price columns with their duals."""
     rng = np.random.default_rng(0)
     clusters = {tuple(sorted(rng.choice(12, rng.integers(3, 6), replace=False))) for _ in range(30)}
     members = as_members(sorted(clusters), 3)
@@ -81,7 +82,7 @@ def cuts() -> None:
 
 
 def more_records() -> None:
-    """More records than one leaf, with weights, with diversity and with many repeated."""
+    """Build trees of more than one leaf, with weights, with diversity and with many repeated records."""
     random = np.random.default_rng(0)
     points, codes = random.normal(size=(48, 2)), random.integers(0, 4, (48, 1))
     diversity = Diversity.of(codes, 2)
@@ -99,7 +100,7 @@ def more_records() -> None:
 
 
 def exchanges() -> None:
-    """Partners of ranks."""
+    """Return the partners of ranks."""
     partners(24, 0.2, 0)
 
 
@@ -107,5 +108,5 @@ CALLS: dict[str, Callable[[], None]] = {
     **PARTS,
     **{call.__name__: call for call in (minimality_mitigation, enumeration, far_moves, margins, exchanges)},
 }
-#: Calls that reach what is called between kernels alone.
+#: Calls that reach kernels called only by other kernels.
 INSIDE: dict[str, Callable[[], None]] = {"more_records": more_records, "cuts": cuts, **CALLS}

@@ -1,4 +1,4 @@
-"""Find every kernel of the package, what it calls, and which kernels plain Python calls."""
+"""Find every kernel of the package, the kernels that it calls, and the kernels that plain Python calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 
 
 def name_of(kernel: Any) -> str:
-    """Return the module below `sdc` and the function's name."""
+    """Return the module below `sdc` and the name of the function."""
     return f"{kernel.py_func.__module__.removeprefix('microguard.sdc.')}.{kernel.py_func.__name__}"
 
 
@@ -33,12 +33,12 @@ def all_kernels() -> dict[str, Any]:
 
 
 def called_by(kernel: Any) -> list[Any]:
-    """Return the kernels and intrinsics that a kernel's source names."""
+    """Return the kernels and intrinsics whose names occur in the source of a kernel."""
     return _named(kernel.py_func.__code__, kernel.py_func.__globals__)
 
 
 def called_from_python() -> set[str]:
-    """Return the names of the kernels that functions which are not compiled name."""
+    """Return the kernels whose names occur in functions that are not compiled."""
     found = [
         each
         for module in all_modules()
@@ -49,7 +49,7 @@ def called_from_python() -> set[str]:
 
 
 def reachable_from(kernel: Any) -> dict[str, Any]:
-    """Return a kernel and all kernels that it calls, directly or not, by name."""
+    """Return by name a kernel and all kernels that it calls, directly or indirectly."""
     reached, waiting = {}, [kernel]
     while waiting:
         at = waiting.pop()
@@ -67,7 +67,7 @@ def _named(code: CodeType, names: dict[str, Any]) -> list[Any]:
 
 
 def _functions(module: ModuleType) -> Iterator[FunctionType]:
-    """Functions, methods and properties that a module defines."""
+    """Return functions, methods and properties that a module defines."""
     for each in vars(module).values():
         members = vars(each).values() if isinstance(each, type) else [each]
         for member in members:

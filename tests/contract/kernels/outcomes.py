@@ -7,8 +7,7 @@ import numpy as np
 
 from tests.contract.kernels.variations import varied
 
-#: Kernels that return a work array, whose content is arbitrary until it is written: only types and shapes are
-#: compared.
+#: Kernels that return a work array with arbitrary initial content: only types and shapes are compared.
 UNINITIALISED = {
     "microaggregation.exact_pricing.candidate_lists.new_lists",
     "microaggregation.heuristics.mdav.new_free",
@@ -22,12 +21,12 @@ UNINITIALISED = {
 
 @numba.njit
 def _seed_all():
-    """Some kernels draw from numba's own generator, which belongs to the process."""
+    """Seed numba's generator, which belongs to the process and from which some kernels draw."""
     np.random.seed(0)
 
 
 def outcome(name, kernel, arguments):
-    """Result of a call and contents of its arguments, or the type of its error."""
+    """Return the result of a call and the contents of its arguments, or the type of its error."""
     _seed_all()
     try:
         result = kernel(*arguments)

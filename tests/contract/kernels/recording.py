@@ -1,4 +1,4 @@
-"""Record what kernels are called with while public functions run."""
+"""Record the arguments of kernels while public functions run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numba.core.registry import CPUDispatcher
 from tests.contract.kernels.discovery import name_of, reachable_from
 from tests.contract.kernels.intrinsics import MEANINGS
 
-#: Number of calls of each kernel that are recorded, and maximum number of its uncompiled calls.
+#: Number of recorded calls per kernel, and maximum number of its uncompiled calls.
 CALLS, UNCOMPILED = 2, 300
 
 
@@ -50,7 +50,7 @@ class Recording:
     _depth: int = 0
 
     def call(self, kernel: Any, *arguments: Any) -> Any:
-        """Record a call, and run it."""
+        """Record a call and run it."""
         name = name_of(kernel)
         if self._depth == 0:
             self.entries[name] += 1
@@ -73,7 +73,7 @@ class Recording:
 
 @contextmanager
 def recorded(inside: bool = False) -> Iterator[Recording]:
-    """Record the calls of all kernels meanwhile."""
+    """Record the calls of all kernels inside the context."""
     recording = Recording(inside)
     with _called_by(recording.call):
         yield recording
@@ -81,7 +81,7 @@ def recorded(inside: bool = False) -> Iterator[Recording]:
 
 @contextmanager
 def uncompiled() -> Iterator[None]:
-    """Run all kernels as Python meanwhile."""
+    """Run all kernels as Python functions inside the context."""
     with _called_by(lambda kernel, *arguments: kernel.py_func(*arguments)):
         yield
 

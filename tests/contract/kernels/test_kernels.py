@@ -1,4 +1,4 @@
-"""Every kernel returns the same bits for arrays in any memory layout, or names the array that it refuses."""
+"""Tests that kernels return the same bits for any memory layout of arrays, or name the refused array."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.contract.kernels.variations import LAYOUTS, arrays_of, content, in_tu
 
 _SEARCH = "the search makes this array as int64 and sorts or subtracts in it"
 _STATE = "the state of the search, which the module makes as int64"
-#: Kernels that do not take integers of another width, and why no caller can pass them.
+#: Kernels that do not take integers of another width, with the reason why no caller can pass them.
 WIDTHS_REFUSED = {
     "int32": {"microaggregation.local_search.annealing._cool": _SEARCH},
     "uint8": {
@@ -29,13 +29,13 @@ WIDTHS_REFUSED = {
         "nominal.frequency_search.greedy._restore_totals": _STATE,
     },
 }
-#: Kernels that give other values for unsigned integers, because a difference wraps; their callers make int64.
+#: Kernels with other values for unsigned integers because a difference wraps; their callers pass int64.
 UNSIGNED_WRAPS = {"nominal.aggregation.heuristics._anneal", "nominal.frequency_search.local_search.anneal"}
 
 
 @pytest.fixture(scope="module")
 def recording():
-    """Arguments of every kernel that Python calls, while all calls run."""
+    """Return the arguments of every kernel that Python calls, while all calls run."""
     with recorded() as found:
         for call in CALLS.values():
             call()
@@ -44,7 +44,7 @@ def recording():
 
 @pytest.fixture(scope="module")
 def reference(recording):
-    """Result of each recorded call on plain arrays, and its arguments after it; by kernel."""
+    """Return by kernel the result of each recorded call on plain arrays, and its arguments after the call."""
     found = {
         name: [outcome(name, kernel, copied(each)) for each in recording.arguments[name]]
         for name, kernel in called()
@@ -56,7 +56,7 @@ def reference(recording):
 
 
 def called():
-    """Kernels that Python calls, by name."""
+    """Return by name the kernels that Python calls."""
     entries = called_from_python()
     return [(name, kernel) for name, kernel in all_kernels().items() if name in entries]
 
@@ -69,7 +69,7 @@ def test_every_kernel_is_recorded_or_called_by_a_recorded_kernel(recording):
 
 
 def test_every_compiled_function_is_a_kernel():
-    """A function compiled in another way would take arrays of any layout past the checks of a kernel."""
+    """Kernels check the layout of arrays; a function compiled in another way would not."""
     jits = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit"}
     root = Path(sdc.__path__[0])
     found = [
@@ -87,17 +87,17 @@ def test_every_compiled_function_is_a_kernel():
 
 
 def test_no_kernel_has_a_default_argument():
-    """Numba passes a default as a type of its own, for which everything would be compiled once more."""
+    """Numba treats a default as a separate type, for which it would compile everything again."""
     assert [name for name, kernel in all_kernels().items() if kernel.py_func.__defaults__] == []
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_kernel_gives_the_same_bits_for_arrays_in_other_memory(recording, reference, layout):
+def test_kernel_returns_the_same_bits_for_arrays_in_other_memory(recording, reference, layout):
     wrong = {}
     for name, kernel in called():
         for arguments, expected in zip(recording.arguments[name], reference[name], strict=True):
             if layout == "other-bytes" and in_tuple(arguments):
-                continue  # numba overlooks the byte order there; the package makes what is in a tuple
+                continue  # numba ignores the byte order of arrays in tuples
             found = outcome(name, kernel, varied(arguments, LAYOUTS[layout]))
             writes = content(arrays_of(expected[1])) != content(arrays_of(arguments))
             if content(found) != content(
@@ -107,8 +107,8 @@ def test_a_kernel_gives_the_same_bits_for_arrays_in_other_memory(recording, refe
     assert wrong == {}
 
 
-def test_kernels_that_python_calls_are_compiled_for_plain_arrays_alone(recording, reference):
-    """What a kernel is compiled for must not depend on who called it first in which memory order."""
+def test_kernels_that_python_calls_are_compiled_only_for_plain_arrays(recording, reference):
+    """The compiled signatures must not depend on the memory order of the first caller's arrays."""
     inner = {each for name, kernel in all_kernels().items() for each in set(reachable_from(kernel)) - {name}}
     other = {
         name: str(signature)
@@ -123,7 +123,7 @@ def test_kernels_that_python_calls_are_compiled_for_plain_arrays_alone(recording
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["int32", "uint8"])
-def test_a_kernel_gives_the_same_values_for_integers_of_another_width(recording, reference, kind):
+def test_kernel_returns_the_same_values_for_integers_of_another_width(recording, reference, kind):
     wrong = {}
     for name, kernel in called():
         for arguments, expected in zip(recording.arguments[name], reference[name], strict=True):

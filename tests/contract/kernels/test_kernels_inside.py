@@ -1,4 +1,4 @@
-"""Kernels that other kernels call: as their Python, and in any memory, too."""
+"""Tests of kernels that other kernels call: equal to their Python function, in any memory layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.contract.kernels.outcomes import outcome
 from tests.contract.kernels.recording import copied, recorded, uncompiled
 from tests.contract.kernels.variations import LAYOUTS, arrays_of, content, in_tuple, varied
 
-#: Kernels that no call records, and why. Their callers are recorded, and run compiled.
+#: Kernels whose calls are not recorded, and the reason. Their callers are recorded, and run compiled.
 NOT_RECORDED = {
     "microaggregation.exact_pricing.cut_penalties._shift": "a cut that two records of a cluster pay for",
     "microaggregation.exact_pricing.cut_penalties.correct": "a cut that two records of a cluster pay for",
@@ -26,7 +26,7 @@ NOT_RECORDED = {
 
 @pytest.fixture(scope="module")
 def recording():
-    """Arguments of every kernel, those that kernels call, too."""
+    """Return the arguments of every kernel, also of those that kernels call."""
     with recorded(inside=True) as found:
         for call in INSIDE.values():
             call()
@@ -34,7 +34,7 @@ def recording():
 
 
 def as_close(one, other):
-    """Equal, but for the rounding of sums, whose order numpy chooses."""
+    """Return whether results are equal except for the rounding of sums, whose order numpy chooses."""
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(as_close, one, other))
     if isinstance(one, np.ndarray | float | int | np.generic):

@@ -1,4 +1,4 @@
-"""Public functions above the kernels: any memory order and integer width, no record, one record."""
+"""Tests of public functions that call kernels: any memory order and integer width, no record, one record."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def diversified(points, labels, codes):
     return diversify(points, labels, Diversity.of(codes, 2))
 
 
-#: What other rooms call with arrays of their own, and the arrays, one row per record.
+#: Functions that other packages call with arrays of their own, and the arrays, one row per record.
 FUNCTIONS = {
     "sum_of_squares": (sum_of_squares, POINTS, WEIGHTS, LABELS),
     "squares_by_cluster": (squares_by_cluster, POINTS, WEIGHTS, LABELS),
@@ -80,12 +80,12 @@ FUNCTIONS = {
     "partition": (lambda codes: partition(frame_of(codes), 3, effort="fast").labels, CODES),
     "safe": (lambda codes: safe(frame_of(codes), 3, 2, keep_records=True).protected.to_numpy(), CODES),
 }
-#: Functions of a pandas frame, which takes no foreign byte order.
+#: Functions of a pandas frame, which accepts no foreign byte order.
 OF_FRAMES = ("anonymise", "partition", "safe")
 
 
 def outcome(function, arrays):
-    """Result of a function, or the name of its error."""
+    """Return the result of a function, or the name of its error."""
     try:
         return content(function(*arrays))
     except SdcError as error:
@@ -94,7 +94,7 @@ def outcome(function, arrays):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_public_function_gives_the_same_result_for_arrays_in_other_memory(name, layout):
+def test_public_function_returns_the_same_result_for_arrays_in_other_memory(name, layout):
     if layout == "other-bytes" and name in OF_FRAMES:
         pytest.skip("pandas refuses it")
     function, *arrays = FUNCTIONS[name]
@@ -105,7 +105,7 @@ def test_a_public_function_gives_the_same_result_for_arrays_in_other_memory(name
 
 @pytest.mark.parametrize("kind", ["int32", "uint8"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_public_function_gives_the_same_result_for_integers_of_another_width(name, kind):
+def test_public_function_returns_the_same_result_for_integers_of_another_width(name, kind):
     function, *arrays = FUNCTIONS[name]
     if not any(array.dtype.kind == "i" for array in arrays):
         pytest.skip("no integers")
@@ -115,8 +115,8 @@ def test_a_public_function_gives_the_same_result_for_integers_of_another_width(n
 
 @pytest.mark.parametrize("records", [0, 1, 2])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_public_function_returns_a_result_or_a_named_error_for_very_few_records(name, records):
-    """Uncompiled, an index beyond the end is an error; compiled, it would read what lies there."""
+def test_public_function_returns_a_result_or_a_named_error_for_very_few_records(name, records):
+    """Uncompiled code raises an error for an index beyond the end; compiled code would read other memory."""
     function, *arrays = FUNCTIONS[name]
     few = [array[:records].copy() for array in arrays]
     found = outcome(function, few)

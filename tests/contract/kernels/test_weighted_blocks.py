@@ -1,4 +1,6 @@
-"""Blocks of several numbers with survey weights, whose clusters are merged: through the block itself."""
+"""Tests of blocks of several numbers with survey weights, whose clusters are merged, through the block
+function.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ NAMES = ("income", "age")
 
 
 def protected(numbers, weights, k, effort):
-    """Protected numbers (n, p), means as they are, and the report of a block; units are 1."""
+    """Return protected numbers (n, p), unrounded means, and the report of a block; units are 1."""
     n = len(numbers)
     columns = dict(zip(NAMES, numbers.T, strict=False))
     table = pa.table({**columns, "weight": weights, BLOCK: np.zeros(n, dtype=np.int64)})
@@ -50,7 +52,7 @@ def protected(numbers, weights, k, effort):
 
 
 def loss(numbers, weights, members):
-    """Weighted squares about the weighted mean of some records, exactly."""
+    """Return the exact weighted sum of squares about the weighted mean of some records."""
     mass = sum(Fraction(weights[i]) for i in members)
     total = Fraction(0)
     for column in numbers.T:
@@ -64,7 +66,7 @@ def too_large(weights, members, k):
 
 
 @pytest.mark.parametrize(("effort", "n"), [("fast", 900), ("standard", 150), ("thorough", 60)])
-def test_a_block_of_two_numbers_with_survey_weights_is_protected_and_its_loss_is_the_weighted_one(effort, n):
+def test_block_of_two_numbers_with_survey_weights_is_protected_and_reports_its_weighted_loss(effort, n):
     random = np.random.default_rng(n)
     numbers, weights = random.normal(size=(n, 2)), random.lognormal(size=n)
     after, report = protected(numbers, weights, 3, effort)
@@ -80,7 +82,9 @@ def test_a_block_of_two_numbers_with_survey_weights_is_protected_and_its_loss_is
 
 
 def least_loss(numbers, weights, k):
-    """Least weighted loss of all partitions in which nobody has too large a share: each is tried."""
+    """Return the least weighted loss of all partitions in which no record has too large a share, by
+    enumeration.
+    """
 
     @cache
     def least(left):
@@ -99,8 +103,8 @@ def least_loss(numbers, weights, k):
 
 
 @pytest.mark.parametrize("effort", ["fast", "standard", "thorough"])
-def test_weighted_clusters_of_a_tiny_block_are_the_best_of_all_that_hide_the_heaviest_record(effort):
-    """Three pairs far apart; the heavy record of one makes it merge with the nearer of the other two."""
+def test_weighted_clusters_of_a_tiny_block_are_the_best_that_hide_the_record_with_the_largest_weight(effort):
+    """Three pairs are far apart; the pair with the heavy record merges with the nearer of the other two."""
     numbers = np.array([[0.0, 0.0], [1.0, 0.0], [10.0, 1.0], [11.0, 0.0], [40.0, 0.0], [41.0, 2.0]])
     weights = np.array([1.0, 1.0, 4.0, 1.0, 5.0, 5.0])
     assert too_large(weights, (2, 3), 2)

@@ -1,4 +1,4 @@
-"""The same arguments in other memory, and whether two outcomes are the same to the last bit."""
+"""Vary the memory layout of arguments, and compare two outcomes bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _fortran_order(array: np.ndarray) -> np.ndarray:
 
 
 def _every_second(array: np.ndarray) -> np.ndarray:
-    """A view of every second number; those between are what a kernel must not read."""
+    """Return a view of every second number; a kernel must not read the numbers between."""
     between = np.full((*array.shape, 2), 113).astype(array.dtype)
     between[..., 0] = array
     return between[..., 0]
@@ -34,7 +34,7 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-#: How an array may lie in memory.
+#: Memory layouts of an array.
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "fortran-order": _fortran_order,
     "every-second": _every_second,
@@ -53,7 +53,7 @@ def varied(argument: Any, vary: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:
-    """Return all arrays of a value, those in tuples, too."""
+    """Return all arrays of a value, also those in tuples."""
     if isinstance(value, tuple):
         return [array for item in value for array in arrays_of(item)]
     return [value] if isinstance(value, np.ndarray) else []
@@ -65,7 +65,7 @@ def in_tuple(arguments: tuple[Any, ...]) -> bool:
 
 
 def narrowed(argument: Any, after: Any, kind: str) -> Any:
-    """Return an argument with its integers of 64 bits in another type if they fit and a call left them alone.
+    """Return an argument with its 64-bit integers in another type if they fit and a call left them unchanged.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def widened(value: Any) -> Any:
 
 
 def content(value: Any) -> Any:
-    """Return what a value holds, in a form of which equality means the same bits."""
+    """Return the content of a value in a form in which equality means equal bits."""
     if isinstance(value, tuple | list):
         return [content(item) for item in value]
     if isinstance(value, np.ndarray):

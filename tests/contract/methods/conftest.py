@@ -12,7 +12,7 @@ from microguard.pipelines.engine.progress import Progress
 
 @pytest.fixture
 def adjusting(spark, monkeypatch):
-    """The verb `adjust` on the shared session."""
+    """Return the verb `adjust` on the shared session."""
 
     @contextmanager
     def shared(private, master, input_path, *, clustering):

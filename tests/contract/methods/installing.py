@@ -1,4 +1,4 @@
-"""Install a method of a third party for one test: its folder on the path, its entry point as metadata."""
+"""Install a third-party method for one test: its folder on the path, its entry point as metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of methods: built-in rows load what they name; rows of third parties are refused by name."""
+"""Tests of the registry of methods: built-in rows load their adapters; invalid third-party rows fail."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_every_named_guarantee_is_counted_by_microguard():
 
 
 @pytest.mark.parametrize("row", BUILT_IN.values(), ids=lambda row: row.name)
-def test_a_built_in_row_names_an_adapter_with_all_methods_of_its_kind(row):
+def test_built_in_row_names_an_adapter_with_all_methods_of_its_kind(row):
     module, _, name = row.adapter.partition(":")
     adapter = getattr(import_module(module), name)
     assert issubclass(adapter, KINDS[row.content])
     assert not inspect.isabstract(adapter)
 
 
-def test_a_built_in_method_states_the_guarantees_of_its_row(tmp_path):
+def test_built_in_method_states_the_guarantees_of_its_row(tmp_path):
     for options, names in (
         ({}, ["k-anonymity"]),
         ({"min_diversity": 2}, ["k-anonymity", "l-diversity"]),
@@ -68,7 +68,7 @@ def test_a_built_in_method_states_the_guarantees_of_its_row(tmp_path):
         assert table_method(chosen).guarantee().name == name
 
 
-def test_a_method_that_is_not_installed_is_refused_with_the_names_there_are(tmp_path):
+def test_method_that_is_not_installed_is_refused_with_the_available_names(tmp_path):
     with pytest.raises(
         SpecificationError, match=r'name: found "replacement", allowed: microaggregation, safe'
     ):
@@ -77,7 +77,7 @@ def test_a_method_that_is_not_installed_is_refused_with_the_names_there_are(tmp_
         method_row("records", "replacement")
 
 
-def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path, monkeypatch):
+def test_parameters_of_a_third_party_method_are_validated_like_built_in_parameters(tmp_path, monkeypatch):
     install("replacement", tmp_path, monkeypatch)
     assert "replacement" in method_names("records")
     assert record_method(replacement(tmp_path, parameters={"stay": 0.5})).parameters.stay == 0.5
@@ -127,7 +127,7 @@ def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path
         ({"adapter": ("(MeasuredOnly(self", OWN)}, "that microguard defines, found Own"),
     ],
 )
-def test_the_refusal_of_a_third_party_without_a_counted_guarantee_names_it(
+def test_refusal_of_a_third_party_method_names_its_guarantee_that_microguard_does_not_count(
     tmp_path, monkeypatch, replaced, refused
 ):
     install("replacement", tmp_path, monkeypatch, **replaced)
@@ -148,7 +148,7 @@ def test_the_refusal_of_a_third_party_without_a_counted_guarantee_names_it(
         (4, "record", ("sex", "age"), "category", None),
     ],
 )
-def test_a_third_party_may_not_promise_less_than_the_specification_asks_for(
+def test_third_party_method_with_a_weaker_guarantee_than_specified_is_refused(
     tmp_path, monkeypatch, k, unit, variables, missing, refused
 ):
     promise = (
@@ -170,7 +170,7 @@ def test_a_third_party_may_not_promise_less_than_the_specification_asks_for(
         record_method(replacement(tmp_path))
 
 
-def test_a_third_party_may_not_promise_noise_whose_disclosure_nobody_limits(tmp_path, monkeypatch):
+def test_third_party_method_with_noise_of_unlimited_disclosure_is_refused(tmp_path, monkeypatch):
     install(
         "suppression",
         tmp_path,
@@ -189,7 +189,7 @@ def test_a_third_party_may_not_promise_noise_whose_disclosure_nobody_limits(tmp_
         table_method(chosen)
 
 
-def test_the_version_of_a_third_party_is_known_and_a_method_of_two_packages_is_refused(tmp_path, monkeypatch):
+def test_third_party_method_has_a_version_and_is_refused_if_two_packages_register_it(tmp_path, monkeypatch):
     install("replacement", tmp_path, monkeypatch)
     assert third_party_version("records", "replacement") == {"replacement": "1.0"}
     assert third_party_version("records", "safe") == {}

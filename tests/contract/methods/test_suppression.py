@@ -1,4 +1,4 @@
-"""Cell suppression end to end: published and verified, refused next to adjusted tables and if broken."""
+"""Tests of cell suppression end to end: published and verified, refused with adjusted tables or if broken."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("outsider", "single", "pair", "unit")
 
 
 def suppressing(folder, name="turnover", **table):
-    """The specification of a suppressed table of the records in a folder."""
+    """Return the specification of a suppressed table of the records in a folder."""
     keys = {"method": "suppression", "effort": None, **table}
     release = {"name": name, "source": "turnover"}
     spec = turnover.specification(folder, turnover.records(), UNIT, release, **keys)
@@ -27,7 +27,7 @@ def suppressing(folder, name="turnover", **table):
     return spec.model_copy(update={"publish": places})
 
 
-def test_a_suppressed_table_is_published_verified_and_not_published_again_by_another_method(
+def test_suppressed_table_is_published_verified_and_not_published_again_by_another_method(
     adjusting, tmp_path
 ):
     released = adjusting(suppressing(tmp_path))
@@ -54,7 +54,7 @@ def test_a_suppressed_table_is_published_verified_and_not_published_again_by_ano
 
 
 def sensitive_alone(self, problem, key):
-    """Suppress sensitive cells and nothing else."""
+    """Suppress only sensitive cells."""
     return np.where(problem.table.sensitive, np.nan, problem.table.values)
 
 
@@ -67,7 +67,7 @@ def sensitive_published(self, problem, key):
     ("broken", "metric"),
     [(sensitive_alone, "whose interval is too narrow"), (sensitive_published, "without their protection")],
 )
-def test_a_broken_suppression_publishes_nothing(adjusting, tmp_path, monkeypatch, broken, metric):
+def test_broken_suppression_publishes_nothing(adjusting, tmp_path, monkeypatch, broken, metric):
     monkeypatch.setattr(CellSuppression, "protect", broken)
     with pytest.raises(ProtectionFailed, match=metric):
         adjusting(suppressing(tmp_path))

@@ -1,4 +1,6 @@
-"""Methods of third parties end to end: published under their guarantee, verified, and refused if broken."""
+"""Tests of third-party methods end to end: published with their guarantee, verified, refused if it is
+violated.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ ROLES = {name: role for name, role in NOMINAL.items() if name != "income"}
 
 
 def perturbing(folder, **parameters):
-    """The specification of a perturbation; its input is in the folder."""
+    """Return the specification of a perturbation; its input is in the folder."""
     persons().drop(columns="income").to_parquet(folder / "data", index=False)
     given = content(ROLES)
     given["method"] = {"name": "replacement", "parameters": parameters}
@@ -33,11 +35,11 @@ def suppressing(folder, **given):
 
 
 @pytest.mark.parametrize("name", ["replacement", "suppression"])
-def test_a_third_party_needs_at_most_five_source_files(name):
+def test_third_party_method_needs_at_most_five_source_files(name):
     assert 1 <= len(list((PLUGINS / name).rglob("*.py"))) <= 5
 
 
-def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_path, monkeypatch):
+def test_third_party_perturbation_is_published_without_a_guarantee_and_verified(spark, tmp_path, monkeypatch):
     install("replacement", tmp_path, monkeypatch)
     (tmp_path / "key").write_text("5a" * KEY_BYTES)
     (tmp_path / "key").chmod(0o600)
@@ -64,7 +66,7 @@ def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_pa
 
 
 def claim_k_anonymity(k, unit, tmp_path, monkeypatch):
-    """Install the perturbation of the example with a k-anonymity in place of its guarantee."""
+    """Install the perturbation of the example with k-anonymity in place of its guarantee."""
     install(
         "replacement",
         tmp_path,
@@ -79,7 +81,7 @@ def claim_k_anonymity(k, unit, tmp_path, monkeypatch):
     )
 
 
-def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path, monkeypatch):
+def test_third_party_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path, monkeypatch):
     claim_k_anonymity(30, "record", tmp_path, monkeypatch)
     with pytest.raises(ProtectionFailed, match=r"records that hold any combination of all .*at least 30"):
         run(spark, perturbing(tmp_path), ())
@@ -87,8 +89,10 @@ def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path
 
 
 @pytest.mark.parametrize("changed", [True, False])
-def test_a_method_that_changes_the_households_that_k_counts_is_refused(spark, tmp_path, monkeypatch, changed):
-    """Every record a household of its own: k households would be counted in each class."""
+def test_third_party_method_that_changes_the_households_that_k_counts_is_refused(
+    spark, tmp_path, monkeypatch, changed
+):
+    """With one household per record, each class would appear to have k households."""
     other = 'f.xxhash64(*frame.columns).alias("person") if name == "person" else '
     claim_k_anonymity(3, "household", tmp_path, monkeypatch)
     adapter = tmp_path / "project-replacement" / "replacement" / "adapter.py"
@@ -107,7 +111,9 @@ def test_a_method_that_changes_the_households_that_k_counts_is_refused(spark, tm
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusting, tmp_path, monkeypatch):
+def test_third_party_cell_suppression_is_published_with_null_and_status_and_verified(
+    adjusting, tmp_path, monkeypatch
+):
     install("suppression", tmp_path, monkeypatch)
     released = adjusting(suppressing(tmp_path))
     release = Path(released["release"])
@@ -140,7 +146,7 @@ def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusti
         ),
     ],
 )
-def test_a_suppression_that_discloses_a_cell_is_not_published(
+def test_third_party_suppression_that_discloses_a_cell_is_not_published(
     adjusting, tmp_path, monkeypatch, broken, metric
 ):
     install("suppression", tmp_path, monkeypatch, **broken)
@@ -149,7 +155,7 @@ def test_a_suppression_that_discloses_a_cell_is_not_published(
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_suppressed_table_after_another_of_its_source_is_refused(adjusting, tmp_path, monkeypatch):
+def test_suppressed_table_after_another_table_of_its_source_is_refused(adjusting, tmp_path, monkeypatch):
     install("suppression", tmp_path, monkeypatch)
     adjusting(turnover.specification(tmp_path, turnover.records()))
     chosen = suppressing(tmp_path, release={"name": "again", "source": "turnover"})

@@ -1,4 +1,4 @@
-"""No algorithm of the table depends on the unit, the origin or the order of the records."""
+"""Tests that no algorithm depends on the unit of measurement, the origin or the order of the records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from microguard.sdc.algorithms.microaggregation import MICROAGGREGATION, ColumnGenerationParameters
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
 
-#: Factors and origins of a change of unit; the values are whole numbers and tenths.
+#: Factors and origins of a change of the unit of measurement; the values are whole numbers and tenths.
 FACTORS, ORIGINS = (2.0**-7, 2.0**40, 10.0, 1e-3, 1e6), (0.0, 100.0, -1e4)
 CASES = [(name, effort) for name, row in MICROAGGREGATION.items() for effort in row.efforts] + [
     ("auto", effort) for effort in ("fast", "standard", "thorough", "exact")
@@ -21,7 +21,7 @@ def tied_records(p: int, seed: int = 0, n: int = 26) -> np.ndarray:
 
 
 def changed(values: np.ndarray, number: int) -> np.ndarray:
-    """Return the values in other units and from other origins, by column."""
+    """Return the values in other units of measurement and from other origins, by column."""
     columns = np.arange(values.shape[1])
     factors = np.array(FACTORS)[(number + columns) % len(FACTORS)]
     origins = np.array(ORIGINS)[(number + 2 * columns) % len(ORIGINS)]
@@ -29,12 +29,12 @@ def changed(values: np.ndarray, number: int) -> np.ndarray:
 
 
 def contents(values: np.ndarray, labels: np.ndarray) -> list[list[tuple[float, ...]]]:
-    """Return the records of each cluster, sorted: equal records may swap their places."""
+    """Return the records of each cluster, sorted: equal records may be exchanged."""
     return sorted(sorted(map(tuple, values[labels == label].tolist())) for label in np.unique(labels))
 
 
 @pytest.mark.parametrize(("algorithm", "effort"), CASES, ids=lambda case: str(case))
-def test_clusters_do_not_depend_on_units_origins_or_order(algorithm: str, effort: str) -> None:
+def test_clusters_do_not_depend_on_units_of_measurement_origins_or_order(algorithm: str, effort: str) -> None:
     row = MICROAGGREGATION.get(algorithm)
     values = tied_records(1 if row is not None and row.one_variable else 3)
     options = {"effort": effort, "algorithm": algorithm, "seed": 5}
@@ -49,7 +49,9 @@ def test_clusters_do_not_depend_on_units_origins_or_order(algorithm: str, effort
     ("effort", "k"),
     [("fast", 3), ("standard", 3), ("standard", 6), pytest.param("thorough", 6, marks=pytest.mark.long)],
 )
-def test_local_search_without_a_proof_does_not_depend_on_units_origins_or_order(effort: str, k: int) -> None:
+def test_local_search_without_a_proof_does_not_depend_on_units_of_measurement_origins_or_order(
+    effort: str, k: int
+) -> None:
     values = tied_records(3, n=180)
     options = {"effort": effort, "seed": 5, "share_of_run": 0.02}
     clusters = contents(values, microaggregate(values, k, **options).labels)
@@ -60,7 +62,7 @@ def test_local_search_without_a_proof_does_not_depend_on_units_origins_or_order(
 
 
 @pytest.mark.parametrize("rounding", ["simple", "spanning-tree"])
-def test_a_block_of_a_run_has_the_clusters_of_the_array(rounding: str) -> None:
+def test_block_of_a_run_has_the_same_clusters_as_the_array(rounding: str) -> None:
     random = np.random.default_rng(8)
     values = np.round(random.lognormal(size=(90, 3)), 1)
     parameters = ColumnGenerationParameters(rounding=rounding)
@@ -68,13 +70,14 @@ def test_a_block_of_a_run_has_the_clusters_of_the_array(rounding: str) -> None:
     clusters = contents(values, microaggregate(values, 3, **options).labels)
     for number in range(3):
         other = changed(values, number)
-        standardised = (other - other.mean(axis=0)) / other.std(axis=0, ddof=1)  # as blocks receive them
+        # blocks receive standardised values
+        standardised = (other - other.mean(axis=0)) / other.std(axis=0, ddof=1)
         labels = microaggregate(standardised, 3, standardise=False, **options).labels
         assert contents(values, labels) == clusters
 
 
 @pytest.mark.parametrize("algorithm", ["optimal", "fixed-size", "k-ward", "genetic-average"])
-def test_individual_ranking_does_not_depend_on_units_or_origins(algorithm: str) -> None:
+def test_individual_ranking_does_not_depend_on_units_of_measurement_or_origins(algorithm: str) -> None:
     values = tied_records(3)
     labels = individual_ranking(values, 3, algorithm=algorithm).labels
     for number in range(len(FACTORS)):
@@ -82,8 +85,8 @@ def test_individual_ranking_does_not_depend_on_units_or_origins(algorithm: str) 
         assert np.array_equal(other, labels)
 
 
-def test_a_hash_of_bits_would_depend_on_the_unit() -> None:
-    """The control: with the grid left out, last bits decide between equal distances."""
+def test_control_hash_of_bits_depends_on_the_unit_of_measurement() -> None:
+    """Without the coordinate grid, last bits decide between equal distances."""
     values = tied_records(3, seed=3)
     standardised = [each / each.std(axis=0, ddof=1) for each in (values, changed(values, 2))]
     differences = [each - each[:, np.newaxis] for each in standardised]

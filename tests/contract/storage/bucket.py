@@ -1,7 +1,7 @@
-"""An object store of tests: each object is a file of a folder, so that a test can look at it as readers do.
+"""Simulate an object store: each object is a file of a folder, so that a test can inspect it like a reader.
 
-Puts are conditional as in S3: on the absence of an object, or on its entity tag. A request is whole: no other
-thread sees an object between its condition and its last byte.
+Puts are conditional as in S3: on the absence of an object, or on its entity tag. A request is atomic: no
+other thread sees an object between its condition and its last byte.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def _whole(request):
 
 @dataclass(frozen=True)
 class Bucket:
-    """The objects below a folder, which exists as long as it has any."""
+    """Objects below a folder, which exists as long as it contains objects."""
 
     root: Path
 
 
 class Answer:
-    """What a request for an object returns."""
+    """Response to a request for an object."""
 
     def __init__(self, content: bytes) -> None:
         self._content, self.meta = content, {"e_tag": _tag(content)}
@@ -73,7 +73,7 @@ def get(bucket, name):
 
 
 def head(bucket, name):
-    """Return what is known of an object."""
+    """Return the metadata of an object."""
     return get(bucket, name).meta
 
 
@@ -88,7 +88,7 @@ def delete(bucket, name):
 
 
 @_whole
-def list(bucket, prefix=None):  # the name of the library's function
+def list(bucket, prefix=None):  # the store library defines this name
     """Return one batch of all objects below a prefix."""
     folder = bucket.root / (prefix or "")
     files = [Path(each) / name for each, _, names in os.walk(folder) for name in names]

@@ -1,4 +1,4 @@
-"""Storages at empty places, in memory where the system has a file system in memory."""
+"""Storages at empty places, in memory if the system has a file system in memory."""
 
 import os
 import tempfile
@@ -8,13 +8,13 @@ import pytest
 
 from tests.contract.storage.places import KINDS, Place, buckets
 
-#: No state is on a disk.
+#: The tests leave no state on a disk.
 MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """An empty folder, in which the addresses of object stores are folders, too."""
+    """Return an empty folder, in which the addresses of object stores are also folders."""
     with (
         tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else tmp_path) as path,
         buckets(Path(path)),
@@ -24,5 +24,5 @@ def folder(tmp_path):
 
 @pytest.fixture(params=KINDS)
 def place(request, folder):
-    """A place of each kind of storage."""
+    """Return a place of each kind of storage."""
     return Place(request.param, folder / "lake")

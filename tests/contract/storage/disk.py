@@ -1,7 +1,7 @@
-"""A file system, an object store, a clock and signals that fail at a chosen operation of a call.
+"""Simulate a file system, an object store, a clock and signals that fail at a chosen operation of a call.
 
-An operation is what the code under test asks of the system below one folder (to open, create, rename, remove
-or sync a file), or a request to an object store. One of `FAULTS` happens at operation `at` of a call.
+An operation is a system call of the code under test below one folder (open, create, rename, remove or sync a
+file), or a request to an object store. One of `FAULTS` occurs at operation `at` of a call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from obstore.exceptions import GenericError
 from tests.contract.storage.bucket import REQUESTS
 from tests.pipelines.releases import Killed
 
-#: A full or read-only disk stays so until the call ends. An answer is lost after the operation succeeded. A
+#: A full or read-only disk remains so until the call ends. An answer is lost after the operation succeeded. A
 #: torn file loses the end that was not yet durable, as in a crash of the machine.
 FAULTS = (
     "killed", "killed after", "torn", "ENOSPC", "EROFS", "EIO", "answer lost",
@@ -65,7 +65,7 @@ class Disk:
         self._turn = threading.Lock()
 
     def wrapped(self, function: Callable, name: str) -> Callable:
-        """Return a function of the system that counts its calls, and fails at its turn."""
+        """Return a system function that counts its calls and fails at the chosen one."""
 
         def asked(*arguments, **options):
             if self._quiet or not self._is_ours(name, arguments, options):
@@ -78,13 +78,13 @@ class Disk:
         return asked
 
     def requested(self, function: Callable, name: str) -> Callable:
-        """Return a function of the store's library that counts its requests, and fails at its turn."""
+        """Return a function of the store's library that counts its requests and fails at the chosen one."""
 
         def request(*arguments, **options):
             if self._quiet:
                 return function(*arguments, **options)
             number = self._before(name, arguments)
-            quiet, self._quiet = self._quiet, True  # what the bucket of a test asks of the system
+            quiet, self._quiet = self._quiet, True  # calls of the simulated bucket itself do not count
             try:
                 answer = function(*arguments, **options)
             finally:
@@ -192,7 +192,7 @@ def failing(disk: Disk, at_once: int = 1) -> Iterator[Disk]:
 
 
 class Clock(datetime):
-    """A clock that jumps forwards and backwards."""
+    """Clock that jumps forwards and backwards."""
 
     chance = random.Random(0)
 

@@ -1,4 +1,4 @@
-"""Inspect areas as an outsider: with json and hashlib only, and no code of microguard."""
+"""Inspect areas independently, with json and hashlib only and no code of microguard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GONE = ("withdrawn", "abandoned", "rejected", "waiting")
 
 
 def lines(evidence: Path) -> list[dict]:
-    """Return the lines of a ledger, except one that was cut off at the end."""
+    """Return the lines of a ledger, except a truncated last line."""
     path = evidence / "ledger.jsonl"
     found = []
     for line in path.read_bytes().split(b"\n") if path.is_file() else []:
@@ -27,7 +27,7 @@ def status(evidence: Path) -> dict[str, str]:
 
 
 def is_known(area: Path, evidence: Path) -> bool:
-    """Return whether a ledger names the area at a place; in an earlier version, whether it names any area."""
+    """Return whether a ledger names the area at a place; an earlier version named no place."""
     public = [line for line in lines(evidence) if line["event"] not in ("waiting", "rejected")]
     identity = area / ".area.json"
     if all("area" not in line for line in public):
@@ -37,7 +37,7 @@ def is_known(area: Path, evidence: Path) -> bool:
     except FileNotFoundError:
         return False
     except (ValueError, KeyError, TypeError):
-        return True  # torn
+        return True  # the file is torn
 
 
 def visible(area: Path) -> set[str]:
@@ -50,7 +50,7 @@ def visible(area: Path) -> set[str]:
 
 
 def current(area: Path) -> str | None:
-    """Return the release to which readers are led."""
+    """Return the current release for readers."""
     path = area / "current.json"
     return json.loads(path.read_text())["release_id"] if path.is_file() else None
 

@@ -1,4 +1,4 @@
-"""The storages that the contract holds, each at an empty place; a new storage adds its name to `KINDS`."""
+"""Storages that the contract tests, each at an empty place; a new storage adds its name to `KINDS`."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Place:
         self.address = str(folder) if kind == "folder" else f"s3://{folder.name}"
 
     def storage(self, key="path") -> Storage:
-        """Return the storage as another process would."""
+        """Return the storage from the view of another process."""
         return storage_at(self.address, key)
 
     @contextmanager
     def dead_holder(self):
-        """Return after a process that held the lock died."""
+        """Simulate the death of a process that held the lock."""
         if self.kind == "folder":
             holder = subprocess.Popen([sys.executable, "-c", _HOLDER, self.address], stdout=subprocess.PIPE)
             assert holder.stdout.readline() == b"held\n"
@@ -58,13 +58,13 @@ class Place:
             yield
         else:
             lock = self.storage().lock()
-            lock.__enter__()  # and shows no activity for longer than any run waits
+            lock.__enter__()  # The lease shows no activity for longer than any run waits.
             yield
 
 
 @contextmanager
 def buckets(folder: Path):
-    """Map every object store address to a folder, and shorten the silence after which a lease is dead."""
+    """Map every object store address to a folder, and shorten the time after which a lease expires."""
     with (
         patch.object(
             object_store, "connected", lambda address, *_: Bucket(folder / address.partition("://")[2])

@@ -1,4 +1,4 @@
-"""Files of a release of two small files, and an answer of a call in one line."""
+"""Files of a small release, and the result of a call in one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from microguard.pipelines.engine.command_result import CommandResult
 
 
 def write_quality(record: Path, place: str) -> None:
-    """Write what the evidence of a verified release says about its public area."""
+    """Write the entry of the evidence of a verified release about its public area."""
     record.mkdir(parents=True)
     quality = {"release": {"public_area": place, "content": "records"}}
     (record / "quality.json").write_text(json.dumps(quality))
@@ -23,7 +23,7 @@ def write_staged(folder: Path, release_id: str) -> None:
 
 
 def in_words(answer: object) -> str:
-    """Return the answer of a call in one line; None is a killed call."""
+    """Return the result of a call in one line; None means a killed call."""
     if answer is None:
         return "killed"
     if isinstance(answer, CommandResult):

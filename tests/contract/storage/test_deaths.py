@@ -1,4 +1,6 @@
-"""A publication or a withdrawal that stops at any operation is finished by the next run, in every storage."""
+"""Tests that the next run finishes a publication or withdrawal that stopped at any operation, in every
+storage.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from tests.pipelines.releases import ID, Killed, entry, manifest, staged
 
 SECOND = "f" * 32
 KINDS_OF_FAULT = ("killed", "answer lost")
-#: Each with the number of operations between two at which it is tried: all of them in the long lane.
+#: Each fault with the distance between tested operations: every operation in the long lane.
 FAULTS = [
     pytest.param(("killed", 2), id="killed"),
     pytest.param(("answer lost", 5), id="answer lost"),
@@ -44,7 +46,7 @@ def stopped(folder, at, fault):
 
 
 def stops(folder, fault, act, least):
-    """Perform an action that a fault meets at its first operation, then at a later one, until it ends."""
+    """Repeat an action with a fault at its first operation, then at later ones, until it succeeds."""
     (kind, step), at, met = fault, 0, True
     while met:
         with stopped(folder, at, kind) as disk:
@@ -56,7 +58,7 @@ def stops(folder, fault, act, least):
 
 
 def published(areas, release_id=ID, **options):
-    """Publish a release that was staged, as a run does."""
+    """Publish a staged release, as a run does."""
     publish.publish(staged(areas, release_id), manifest(release_id), areas, entry(release_id), **options)
 
 
@@ -67,7 +69,7 @@ def withdrawn(areas):
 
 
 def forget_all_but_the_first_release(areas):
-    """Cut the ledger off after the two lines of the first release, as if nothing else had been published."""
+    """Truncate the ledger after the two lines of the first release, as if no later release were published."""
     areas.ledger.write_bytes(b"".join(areas.ledger.read_bytes().splitlines(keepends=True)[:2]))
 
 
@@ -77,7 +79,7 @@ def evidence(folder):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_next_run_finishes_it(
+def test_publication_that_stops_at_any_operation_leaves_one_whole_release_and_the_next_run_finishes_it(
     place, folder, evidence, fault
 ):
     published(Areas.from_places(place.address, evidence))
@@ -102,27 +104,28 @@ def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_nex
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_wherever_a_withdrawal_stops_the_next_run_finishes_it(place, folder, evidence, fault):
+def test_withdrawal_that_stops_at_any_operation_is_finished_by_the_next_run(place, folder, evidence, fault):
     published(Areas.from_places(place.address, evidence))
     published(Areas.from_places(place.address, evidence), SECOND, accepted=True)
     for _ in stops(folder, fault, lambda: withdrawn(Areas.from_places(place.address, evidence)), least=10):
         areas = Areas.from_places(place.address, evidence)
         publish.finish_what_died(areas)
-        if SECOND in [each.release_id for each in Ledger(areas).published()]:  # it stopped before the ledger
+        # the withdrawal stopped before its ledger entry
+        if SECOND in [each.release_id for each in Ledger(areas).published()]:
             withdrawn(areas)
         assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
         forget_all_but_the_first_release(areas)
         published(areas, SECOND, accepted=True)
 
 
-#: Operations at which runs that follow each other stop, and how.
+#: Operations at which successive runs stop, and the fault.
 STOPS = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(KINDS_OF_FAULT)), min_size=2, max_size=3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stops=STOPS)
-def test_a_run_that_stops_while_it_finishes_another_one_leaves_one_whole_release(folder, kind, stops):
+def test_run_that_stops_while_it_finishes_another_run_leaves_one_whole_release(folder, kind, stops):
     root = folder / uuid4().hex
     root.mkdir()
     with buckets(root):
@@ -141,7 +144,7 @@ def test_a_run_that_stops_while_it_finishes_another_one_leaves_one_whole_release
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_wherever_a_publication_stops_no_other_area_misses_what_readers_may_have_seen(
+def test_publication_that_stops_at_any_operation_is_visible_to_other_areas_if_readers_may_have_seen_it(
     place, folder, fault, monkeypatch
 ):
     monkeypatch.setenv(KEY_VARIABLE, str(folder / "key"))
@@ -157,7 +160,7 @@ def test_wherever_a_publication_stops_no_other_area_misses_what_readers_may_have
         assert not entered or ledger.fingerprint(A) is not None
         publish.finish_what_died(north.areas())
         if at % 5 == 0:
-            assert north.found(B, LESS) == []  # another input goes on in the place of a run that died
+            assert north.found(B, LESS) == []  # a run with another input continues in place of the killed run
             if not publish.published_already(north.areas(), A):
                 run()
             assert [each.release_id for each in ledger.entries()] == [A]
@@ -171,7 +174,7 @@ def test_wherever_a_publication_stops_no_other_area_misses_what_readers_may_have
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_wherever_a_run_stops_a_mirrored_folder_has_one_whole_state_and_the_next_run_goes_on(
+def test_mirrored_folder_of_a_run_that_stops_at_any_operation_has_one_whole_state_and_the_next_run_continues(
     place, folder, fault
 ):
     def machine(name):
@@ -217,7 +220,7 @@ def test_wherever_a_run_stops_a_mirrored_folder_has_one_whole_state_and_the_next
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_wherever_a_publication_with_stored_evidence_stops_the_next_machine_finishes_it(
+def test_publication_with_stored_evidence_that_stops_at_any_operation_is_finished_by_the_next_machine(
     folder, fault, monkeypatch
 ):
     monkeypatch.setenv(KEY_VARIABLE, str(folder / "key"))

@@ -1,4 +1,4 @@
-"""Every storage keeps the laws of `pipelines.publication.storage.storage`."""
+"""Tests that every storage satisfies the laws of `pipelines.publication.storage.storage`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.pipelines.releases import Killed
 
 FILES = {"microdata/part-00000.parquet": b"records", "tables/001.parquet": b"cells"}
 MANY = {f"microdata/part-{number:05d}.parquet": b"records of %d" % number for number in range(12)}
-#: Lease whose holder is waited for.
+#: Lease that another run waits for.
 PATIENT = partial(Lease, beat=0.01, silence=10.0, look=0.01)
 
 
@@ -45,7 +45,7 @@ def storage(place):
 
 @pytest.fixture
 def staged(folder):
-    """A local folder with the files of a tree."""
+    """Return a local folder with the files of a tree."""
     return written(folder / "staging")
 
 
@@ -58,7 +58,7 @@ def written(folder, files=FILES):
 
 
 def dying(folder, at, act, fault="killed", at_once=1):
-    """Perform an action that a fault meets at one of its operations; return whether it was met."""
+    """Perform an action with a fault at one of its operations; return whether the fault occurred."""
     disk = Disk(folder, at, fault, lambda: None, random.Random(at))
     with failing(disk, at_once), suppress(Killed, KeyboardInterrupt, OSError, StoreFailed, ContentChanged):
         act()
@@ -66,7 +66,7 @@ def dying(folder, at, act, fault="killed", at_once=1):
 
 
 def every_death(folder, act, fault="killed", step=1, at_once=1):
-    """Perform an action, killed at its first operation, then at a later one, and so on until it ends."""
+    """Perform an action that is killed at its first operation, then at later ones, until it succeeds."""
     at = 0
     while dying(folder, at, act, fault, at_once):
         yield at
@@ -74,7 +74,7 @@ def every_death(folder, act, fault="killed", step=1, at_once=1):
     assert at > 0
 
 
-def test_files_that_were_put_are_read_listed_and_deleted(storage, staged):
+def test_storage_reads_lists_and_deletes_files_that_were_put(storage, staged):
     storage.put("a.json", b"1")
     storage.put("b/c.json", memoryview(b"2"))
     storage.put("b/.hidden/d.json", staged / "tables/001.parquet")
@@ -96,7 +96,7 @@ def test_files_that_were_put_are_read_listed_and_deleted(storage, staged):
     assert storage.list_files() == ["a.json"]
 
 
-def test_a_place_that_does_not_exist_has_no_files(place, folder):
+def test_storage_at_a_missing_place_has_no_files(place, folder):
     storage = place.storage()
     assert (storage.get("a"), storage.exists("a"), storage.list_files(), storage.prefixes()) == (
         None,
@@ -134,7 +134,7 @@ def test_replace_refuses_a_version_that_is_not_current(storage):
 
 
 def together(act, threads=4):
-    """Perform an action in threads that start at once, each with its own number."""
+    """Perform an action in concurrent threads, each with its own number."""
     start, results = threading.Barrier(threads), {}
 
     def one(number):
@@ -189,7 +189,7 @@ def one_at_a_time(monkeypatch):
 
 
 @pytest.mark.parametrize("fault", ["killed", "torn"])
-def test_readers_never_read_or_list_a_half_written_file(place, storage, folder, fault):
+def test_readers_never_read_or_list_a_partially_written_file(place, storage, folder, fault):
     storage.put("a", b"before" * 100)
     for _ in every_death(folder, lambda: place.storage().put("a", b"after" * 100), fault):
         assert storage.get("a").content in (b"before" * 100, b"after" * 100)
@@ -212,7 +212,7 @@ def is_whole(storage, files=FILES):
     return all(storage.checksum(f"tree/{file}")[0] == each for file, each in checksums(files).items())
 
 
-def test_a_stored_tree_has_its_files_until_it_is_removed(place, storage, staged):
+def test_stored_tree_has_its_files_until_it_is_removed(place, storage, staged):
     put_tree(place, staged)
     assert storage.list_files("tree") == sorted(f"tree/{name}" for name in (*FILES, "last"))
     assert storage.prefixes() == ["tree"]
@@ -223,17 +223,17 @@ def test_a_stored_tree_has_its_files_until_it_is_removed(place, storage, staged)
     assert (storage.list_files("tree"), storage.prefixes()) == ([], [])
 
 
-def test_the_last_file_of_a_tree_is_visible_only_if_all_its_files_are(place, storage, staged, folder):
+def test_last_file_of_a_tree_is_visible_only_if_all_its_files_are_visible(place, storage, staged, folder):
     deaths = every_death(folder, lambda: put_tree(place, staged))
     for at in deaths:
         assert not storage.exists("tree/last") or is_whole(storage)
-        if at % 2:  # half of the time the next run begins with what is left
+        if at % 2:  # in half of the cases the next run begins with the remaining files
             storage.remove_tree("tree", "last")
     assert is_whole(storage)
 
 
 @pytest.mark.parametrize("fault", ["killed", "torn", "EIO", "interrupted"])
-def test_a_tree_stored_in_parallel_appears_completely_or_not_at_all(place, storage, folder, fault):
+def test_tree_stored_in_parallel_appears_completely_or_not_at_all(place, storage, folder, fault):
     many = written(folder / "many", MANY)
     for _ in every_death(folder, lambda: put_tree(place, many, MANY), fault, step=7, at_once=4):
         assert not storage.exists("tree/last") or is_whole(storage, MANY)
@@ -242,7 +242,7 @@ def test_a_tree_stored_in_parallel_appears_completely_or_not_at_all(place, stora
     assert storage.list_files("tree") == sorted(f"tree/{name}" for name in (*MANY, "last"))
 
 
-def test_a_changed_file_is_found_when_files_are_stored_in_parallel(place, storage, folder):
+def test_storage_detects_a_changed_file_when_files_are_stored_in_parallel(place, storage, folder):
     many = written(folder / "many", MANY)
     (many / "microdata/part-00007.parquet").write_bytes(b"records of 8")
     with pytest.raises(ContentChanged, match="part-00007"):
@@ -250,7 +250,7 @@ def test_a_changed_file_is_found_when_files_are_stored_in_parallel(place, storag
     assert not storage.exists("tree/last")
 
 
-def test_a_tree_is_hidden_before_its_first_file_is_removed(place, storage, staged, folder):
+def test_tree_is_hidden_before_its_first_file_is_removed(place, storage, staged, folder):
     put_tree(place, staged)
     for _ in every_death(folder, lambda: place.storage().remove_tree("tree", "last")):
         assert not storage.exists("tree/last") or is_whole(storage)
@@ -259,7 +259,7 @@ def test_a_tree_is_hidden_before_its_first_file_is_removed(place, storage, stage
 
 
 @pytest.mark.parametrize("change", ["altered", "gone"])
-def test_a_tree_with_a_file_that_changed_does_not_appear(place, storage, staged, change):
+def test_tree_with_a_changed_file_does_not_appear(place, storage, staged, change):
     if change == "gone":
         (staged / "tables/001.parquet").unlink()
     else:
@@ -269,7 +269,7 @@ def test_a_tree_with_a_file_that_changed_does_not_appear(place, storage, staged,
     assert not storage.exists("tree/last")
 
 
-def test_a_lock_has_one_holder_at_a_time_and_is_released_when_the_holder_ends(place, storage, monkeypatch):
+def test_lock_has_one_holder_at_a_time_and_is_released_when_the_holder_ends(place, storage, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(object_store, "Lease", PATIENT)
         holder, other = place.storage(), place.storage()
@@ -284,19 +284,19 @@ def test_a_lock_has_one_holder_at_a_time_and_is_released_when_the_holder_ends(pl
         other.require_lock()
 
 
-def test_the_lock_of_a_process_that_died_is_taken_over(place, storage):
+def test_lock_of_a_process_that_died_is_taken_over(place, storage):
     with place.dead_holder(), storage.lock():
         storage.require_lock()
 
 
-def test_a_storage_can_be_used_in_another_process(storage):
+def test_storage_can_be_used_in_another_process(storage):
     storage.put("a", b"1")
     object_store._of_process.cache_clear()
     assert pickle.loads(pickle.dumps(storage)).get("a").content == b"1"
 
 
 @pytest.mark.parametrize("key", PLACES)
-def test_the_error_of_a_storage_names_its_place(place, folder, key):
+def test_error_of_a_storage_names_its_place(place, folder, key):
     storage = place.storage(key)
     storage.make()
     storage.put("a", b"1")
@@ -314,7 +314,7 @@ def test_the_error_of_a_storage_names_its_place(place, folder, key):
 
 
 @pytest.mark.parametrize("key", PLACES)
-def test_an_unusable_place_is_refused_before_the_run(place, folder, key, monkeypatch):
+def test_unusable_place_is_refused_before_the_run(place, folder, key, monkeypatch):
     place.folder.write_text("a file")
     with monkeypatch.context() as patched:
         patched.setattr(object_store, "obstore", obstore)
@@ -323,12 +323,12 @@ def test_an_unusable_place_is_refused_before_the_run(place, folder, key, monkeyp
             place.storage(key).require_writable()
 
 
-def test_the_check_of_a_usable_place_changes_nothing(place, storage):
+def test_check_of_a_usable_place_changes_nothing(place, storage):
     before = storage.list_files()
     storage.require_writable()
     assert storage.list_files() == before
 
 
-def test_an_unknown_scheme_is_an_object_store(folder):
+def test_address_with_an_unknown_scheme_is_an_object_store(folder):
     assert storage_at("other://place").folder is None
     assert storage_at(folder).folder == folder

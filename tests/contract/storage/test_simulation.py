@@ -1,6 +1,7 @@
-"""Publish, decide, withdraw and recover, whatever fails at any operation and wherever the public area is.
+"""Tests of publication, decisions, withdrawal and recovery with failures at any operation.
 
-The message of a case that fails names its seed: ``python -m tests.contract.storage SEED [KIND]`` repeats it.
+The message of a failed case names its seed: ``python -m tests.contract.storage SEED [KIND]`` repeats the
+case.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def violations(folder, seeds, kind):
 
 
 def message(found, seeds):
-    """Return the cases that failed, the first with all that was done."""
+    """Return the failed cases, the first with all its actions."""
     cases = [f"\n--- seed {seed}: {story}" for seed, story in found.items()]
     others = [f"\n{each.splitlines()[1]}" for each in cases[1:30]]
     return f"{len(found)} of {len(seeds)} cases" + "".join([*cases[:1], *others])
@@ -40,8 +41,6 @@ def message(found, seeds):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seeds", [QUICK, pytest.param(LONG, marks=pytest.mark.long)], ids=["quick", "long"])
-def test_answers_of_publish_decide_and_withdraw_agree_with_the_areas_and_the_next_run_recovers(
-    folder, seeds, kind
-):
+def test_simulated_calls_report_the_state_of_the_areas_and_the_next_run_recovers(folder, seeds, kind):
     found = violations(folder, seeds, kind)
     assert not found, message(found, seeds)

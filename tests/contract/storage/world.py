@@ -1,4 +1,4 @@
-"""A simulated public area and evidence area: calls fail, and the public area disappears and returns."""
+"""Simulate a public area and an evidence area: calls fail, and the public area disappears and returns."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class World:
     # ------------------------------------------------------------------ actions
 
     def publish(self, approval: str = "none", again: str = "") -> None:
-        """Publish a verified release, or submit it; publishing one `again` meets no fault."""
+        """Publish a verified release, or submit it; publishing it `again` has no fault."""
         fresh = not again and (not self.verified or self.chance.random() < 0.7)
         release_id = again or (self._verify() if fresh else self.chance.choice(list(self.verified)))
         keep = self.chance.choice([None, None, 1, 2])
@@ -164,7 +164,7 @@ class World:
         self._call(self._recovery, "recover")
 
     def unmount(self) -> None:
-        """Unmount the public area: leave an empty folder, none, or another area at its place."""
+        """Unmount the public area: leave an empty folder, no folder, or another area in its place."""
         if not self._has_area():
             return
         self.lake.rename(self.away)
@@ -190,7 +190,7 @@ class World:
         self.story.append("mount")
 
     def tear(self) -> None:
-        """Cut off the end of a small file, as other software or a faulty disk may."""
+        """Truncate a small file, as other software or a faulty disk may."""
         place = self.chance.choice(["current.json", ".area.json", "ledger"])
         path = self.evidence / "ledger.jsonl" if place == "ledger" else self.lake / place
         if not self.mounted or not path.is_file():
@@ -206,7 +206,7 @@ class World:
             if standing and not self.lost and not isinstance(answer, CommandResult):
                 raise Violation(f"a torn {place} is not mended although a release proves which area it is")
             if place == "current.json" and not isinstance(answer, CommandResult):
-                path.unlink()  # what a person does, as the message says
+                path.unlink()  # the message tells a person to do this
 
     def damage(self) -> None:
         """Damage a file of a published release, and run its job again, with or without approval."""
@@ -227,10 +227,10 @@ class World:
                 ("   -> FileDamaged", "   -> AreaNotThere", "   -> GateRefused")
             ):
                 raise Violation(f"{release_id[:4]} is damaged, and was neither published again nor removed")
-            path.write_bytes(before)  # a refusal says why; a back-up restores the file
+            path.write_bytes(before)  # a refusal states the reason; a back-up restores the file
 
     def busy(self) -> None:
-        """Hold the evidence area as another process: a call must say so, and change nothing."""
+        """Lock the evidence area as another process: a call must report the lock and change nothing."""
         if not self.evidence.is_dir():
             return
         before, descriptor = look.snapshot(self.lake), os.open(self.evidence, os.O_RDONLY)
@@ -259,7 +259,8 @@ class World:
             self.story.append("the area is gone for good")
         else:
             self.lost |= look.visible(self.away)
-            shutil.rmtree(self.lake, ignore_errors=True)  # what a call wrote there while the area vanished
+            # remove the remains of the call that was interrupted while the area was absent
+            shutil.rmtree(self.lake, ignore_errors=True)
             self.point = None
 
     # ---------------------------------------------------------- how calls are executed
@@ -343,14 +344,15 @@ class World:
                 there = "there" if shown else "not there"
                 raise Violation(f"the answer is {answer.text!r}, and the release is {there}: {event}")
         elif f"{release_id} is {event}" in str(answer):
-            return  # why it ended, and that the release is published all the same
+            return  # the message states the reason, and that the release is nevertheless published
         elif event == "abandoned" or before == "withdrawing":
-            return  # the call finished what another left, and then failed
+            return  # the call finished the work of another call, and then failed
         elif event in wanted and event != before and event != "waiting" and (led or event != "published"):
             raise Violation(f"the answer is {in_words(answer)}, although the release is {event}")
 
     def _untouched(self) -> None:
-        in_bucket = self.place != str(self.lake)  # an empty bucket is none; a killed call leaves its probe
+        # an empty bucket does not exist; a killed call may leave its probe
+        in_bucket = self.place != str(self.lake)
         if look.changed(self.point, look.snapshot(self.lake), probes=in_bucket):
             raise Violation("something was written to the place of an area that is not there")
 
@@ -369,7 +371,8 @@ class World:
         answer = self._call(self._recovery, "the next run", fails=False)
         identity = self.lake / ".area.json"
         if isinstance(answer, MicroguardError) and identity.is_file() and len(identity.read_bytes()) < 44:
-            # torn, and no release proves which area this is: the refusal names it, and a person decides
+            # The identity is torn, and no release identifies this area. The refusal names the file; a person
+            # decides.
             return
         if not isinstance(answer, CommandResult):
             raise Violation(f"the next run does not recover: {in_words(answer)}")

@@ -1,4 +1,4 @@
-"""The audit counts the statistics in the descriptor of a release again."""
+"""Tests that the audit recomputes the statistics in the descriptor of a release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXTS = ["a", "b", "b", None, "", "c", "a"]
 
 
 def described(folder, values):
-    """Write records of one column, and return what a descriptor says of it."""
+    """Write records of one column and return the statistics of a descriptor."""
     path = folder / "microdata" / "part-00000.parquet"
     path.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"x": values}), path)
@@ -38,7 +38,7 @@ def is_wrong(folder, field):
 
 
 @pytest.mark.parametrize("key", ["values", "missing", "minimum", "maximum", "mean", "total", "deviation"])
-def test_another_statistic_than_that_of_the_records_is_wrong(tmp_path, key):
+def test_audit_refuses_a_statistic_that_differs_from_the_records(tmp_path, key):
     field = described(tmp_path, NUMBERS)
     assert not is_wrong(tmp_path, field)
     field["statistics"][key] += 1
@@ -47,7 +47,7 @@ def test_another_statistic_than_that_of_the_records_is_wrong(tmp_path, key):
 
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("moved", [-0.5, 0.75])
-def test_another_quartile_than_that_of_the_records_is_wrong(tmp_path, place, moved):
+def test_audit_refuses_a_quartile_that_differs_from_the_records(tmp_path, place, moved):
     field = described(tmp_path, NUMBERS)
     quartiles = list(field["statistics"]["quartiles"])
     quartiles[place] += moved
@@ -56,14 +56,14 @@ def test_another_quartile_than_that_of_the_records_is_wrong(tmp_path, place, mov
 
 
 @pytest.mark.parametrize("listed", [["", "a", "b"], ["", "a", "b", "c", "d"], ["a", "b", "c", "x"]])
-def test_another_list_of_values_than_that_of_the_records_is_wrong(tmp_path, listed):
+def test_audit_refuses_a_list_of_values_that_differs_from_the_records(tmp_path, listed):
     field = described(tmp_path, TEXTS)
     assert not is_wrong(tmp_path, field)
     field["constraints"]["enum"] = listed
     assert is_wrong(tmp_path, field)
 
 
-def test_quartiles_of_decimals_are_right_in_any_conversion(tmp_path):
+def test_audit_accepts_quartiles_of_decimals_in_any_conversion(tmp_path):
     rng = np.random.default_rng(5)
     for _ in range(20):
         cents = rng.integers(10**6, 10**8, 25)
@@ -78,7 +78,7 @@ def test_quartiles_of_decimals_are_right_in_any_conversion(tmp_path):
         st.lists(st.sampled_from(TEXTS), min_size=1),
     )
 )
-def test_statistics_of_any_records_are_right(tmp_path_factory, values):
+def test_audit_accepts_the_statistics_of_any_records(tmp_path_factory, values):
     folder = tmp_path_factory.mktemp("described")
     if all(value is None for value in values):
         return

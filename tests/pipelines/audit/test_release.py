@@ -1,4 +1,4 @@
-"""The audit of a release fails for tampered files, broken guarantees and damaged manifests."""
+"""Tests that the audit of a release fails for tampered files, broken guarantees and damaged manifests."""
 
 import json
 from decimal import Decimal
@@ -69,7 +69,7 @@ def test_audit_fails_for_a_release_without_its_guarantee(areas, records, changes
 
 
 def failed_checks(areas, records=RECORDS, further=(), **changes):
-    """Publish records, with copies of them in further listed files; return the checks that fail."""
+    """Publish records with copies of them in further listed files; return the checks that fail."""
     files = staged(areas, records=records)
     for name in further:
         (files.folder / name).parent.mkdir(exist_ok=True)
@@ -91,7 +91,7 @@ def test_audit_fails_for_a_table_that_the_manifest_describes_and_does_not_list(a
     assert "files" in failed_checks(areas, tables=tables)
 
 
-def test_a_release_that_is_put_again_has_the_manifest_that_was_counted(areas, released):
+def test_recreated_release_has_the_manifest_that_was_verified(areas, released):
     path = released.public.release(ID) / "manifest.json"
     kept = path.read_bytes()
     path.write_text(json.dumps(json.loads(kept) | {"guarantee": {"k": 9, "groups": []}}))
@@ -99,7 +99,7 @@ def test_a_release_that_is_put_again_has_the_manifest_that_was_counted(areas, re
     assert path.read_bytes() == kept
 
 
-def test_verify_refuses_another_manifest_than_the_published_one_and_the_next_run_restores_it(areas, released):
+def test_verify_refuses_a_manifest_that_differs_from_the_published_one_until_the_next_run(areas, released):
     path = released.public.release(ID) / "manifest.json"
     kept = path.read_bytes()
     assert "manifest: as it was published" in verify(str(path.parent)).text
@@ -131,7 +131,9 @@ COLUMNS = [
         ({"k": 3, "groups": [GROUP]}, [COLUMNS[0], COLUMNS[1] | {"role": "region"}]),
     ],
 )
-def test_audit_fails_for_a_k_anonymity_that_leaves_out_what_the_manifest_protects(areas, guarantee, columns):
+def test_audit_fails_for_a_k_anonymity_that_omits_a_protected_variable_of_the_manifest(
+    areas, guarantee, columns
+):
     assert failed_checks(areas, guarantee=guarantee, columns=columns) == ["guarantee"]
     areas.public.remove(ID)
     assert failed_checks(areas, guarantee={"k": 3, "groups": [GROUP]}, columns=COLUMNS) == []
@@ -156,14 +158,14 @@ def test_audit_fails_for_a_k_anonymity_that_leaves_out_what_the_manifest_protect
         (["under 18", "18 to under 65.5", "70", None, None, None], {"bands": [18, 65.5]}, True),
     ],
 )
-def test_audit_fails_for_values_that_the_stated_recodes_do_not_leave(areas, values, recode, wrong):
+def test_audit_fails_for_values_that_the_stated_recodes_cannot_produce(areas, values, recode, wrong):
     records = pa.table({"sex": RECORDS["sex"], "hours": values})
     columns = [COLUMNS[0], {"name": "hours", "type": str(records["hours"].type), "role": "other"}]
     recodes = [{"variable": "hours", **recode}]
     assert failed_checks(areas, records, columns=columns, recodes=recodes) == ["recodes"] * wrong
 
 
-def test_audit_counts_nan_as_no_value_of_a_sensitive_variable(areas):
+def test_audit_does_not_count_nan_as_a_value_of_a_sensitive_variable(areas):
     illness = {"name": "illness", "type": "double", "role": "sensitive"}
     nan = float("nan")
     for values, failed in (([1.0, nan, 1.0, 2.0, 1.0, nan], ["l-diversity"]), ([1.0, nan, 2.0] * 2, [])):

@@ -1,4 +1,4 @@
-"""The audit compares files for tau-ARGUS with the tables of their release."""
+"""Tests that the audit compares files for tau-ARGUS with the tables of their release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CODES = {"region": ["n", "s", "T"], "status": ["x", "y", "T"]}
 
 
 def described(tmp_path, totals=(), statuses=None):
-    """Write a table with its tau-ARGUS files; return how the manifest describes it."""
+    """Write a table with its tau-ARGUS files; return its description in the manifest."""
     table = Table(
         value="v",
         tables=(("region", "status"),),
@@ -35,7 +35,9 @@ def described(tmp_path, totals=(), statuses=None):
 
 @pytest.mark.parametrize("totals", [{}, {"region": "all"}])
 @pytest.mark.parametrize("statuses", [None, ["published", "suppressed", "published"]])
-def test_files_with_the_cells_of_their_table_agree_and_any_other_cell_differs(tmp_path, totals, statuses):
+def test_audit_accepts_tau_argus_files_equal_to_their_table_and_refuses_any_changed_cell(
+    tmp_path, totals, statuses
+):
     table = described(tmp_path, totals, statuses)
     path = tmp_path / "tau-argus/a.tab"
     whole = path.read_text()
@@ -50,7 +52,7 @@ def test_files_with_the_cells_of_their_table_agree_and_any_other_cell_differs(tm
     assert differs(tmp_path, table, "T")
 
 
-def test_other_codes_of_a_hierarchy_and_other_texts_of_a_description_differ(tmp_path):
+def test_audit_refuses_changed_codes_of_a_hierarchy_and_changed_texts_of_a_description(tmp_path):
     table = Table(
         value="v",
         tables=(("region",),),
@@ -74,7 +76,7 @@ def test_other_codes_of_a_hierarchy_and_other_texts_of_a_description_differ(tmp_
     assert not differs(tmp_path, stated, "T")
 
 
-def test_only_files_that_are_named_after_a_table_belong_to_it():
+def test_only_files_named_after_a_table_belong_to_the_table():
     stems = ["001_a.b"]
     for name in ("001_a.b.tab", "001_a.b.rda", "001_a.b-1.hrc"):
         assert is_named_after(f"tau-argus/{name}", stems)

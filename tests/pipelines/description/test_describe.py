@@ -1,4 +1,4 @@
-"""The description of a release agrees with its files and contains nothing else."""
+"""Tests that the description of a release agrees with its files and adds nothing."""
 
 import json
 import math
@@ -98,7 +98,7 @@ def test_public_page_shows_statistics_guarantee_and_limits(release):
 
 
 def test_descriptor_follows_the_data_package_specification(release):
-    """Check the rules of Data Package 1.0 and Table Schema 1.0 on which tools depend."""
+    """Check the rules of Data Package 1.0 and Table Schema 1.0 that tools rely on."""
     package = package_of(release)
     assert re.fullmatch(r"[a-z0-9._-]+", package["name"])
     names = [resource["name"] for resource in package["resources"]]
@@ -147,7 +147,7 @@ def test_column_statistics_cover_all_files(release):
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=30), st.integers(1, 4))
-def test_column_statistics_equal_those_of_pandas_for_any_split_into_files(tmp_path_factory, values, parts):
+def test_column_statistics_equal_pandas_for_any_split_into_files(tmp_path_factory, values, parts):
     folder = tmp_path_factory.mktemp("cut")
     for number, part in enumerate(np.array_split(np.arange(len(values)), parts)):
         table = pa.table({"x": pa.array([values[i] for i in part], pa.float64())})
@@ -163,7 +163,7 @@ def test_column_statistics_equal_those_of_pandas_for_any_split_into_files(tmp_pa
         assert statistics.numbers.quartiles == tuple(quartiles)
 
 
-def test_column_statistics_list_no_values_of_a_column_with_many(tmp_path):
+def test_column_statistics_list_no_values_of_a_column_with_many_distinct_values(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": [f"CANARY{i}" for i in range(MOST_VALUES + 1)]}), path)
     assert column_statistics([path], "text").frequencies is None
@@ -176,7 +176,7 @@ def test_describe_writes_identical_bytes_for_the_same_release(release):
     assert [(release / name).read_bytes() for name in names] == before
 
 
-def test_audit_finds_another_cell_in_the_sdmx_csv(release):
+def test_audit_detects_a_changed_cell_in_the_sdmx_csv(release):
     path = release / "sdmx" / "001_income.csv"
     path.write_text(path.read_text().replace(",3,A,F", ",4,A,F", 1))
     package = package_of(release)
@@ -188,7 +188,7 @@ def test_audit_finds_another_cell_in_the_sdmx_csv(release):
     assert "cells of an SDMX-CSV file differ" in failure
 
 
-def test_audit_accepts_a_sound_description_and_finds_every_fault(release):
+def test_audit_accepts_a_correct_description_and_detects_every_fault(release):
     assert audit(release).passed, audit(release).failures()
     assert {"description", "statistics"} <= {finding.check for finding in audit(release).findings}
     sound = package_of(release)

@@ -1,4 +1,6 @@
-"""Order statistics by counting bits are those of the sorted numbers, however few may be collected."""
+"""Tests of order statistics by counting bits: equal to those of sorted numbers at every limit of stored
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ NUMBERS = st.one_of(
 
 
 @given(st.lists(st.lists(NUMBERS), min_size=1).filter(any), st.sampled_from([0, 2, 500_000]))
-def test_order_statistics_equal_those_of_sorted_numbers(parts, collected):
+def test_order_statistics_equal_the_sorted_numbers(parts, collected):
     ordered = sorted(number for part in parts for number in part)
     places = sorted({0, len(ordered) // 4, len(ordered) // 2, len(ordered) - 1})
     with pytest.MonkeyPatch.context() as patch:
@@ -26,7 +28,7 @@ def test_order_statistics_equal_those_of_sorted_numbers(parts, collected):
 
 
 @given(st.lists(st.lists(NUMBERS), min_size=1).filter(any), st.integers(1, 5), st.sampled_from([2, 500_000]))
-def test_a_bracket_finds_the_number_at_its_place_or_nothing(parts, step, collected):
+def test_bracket_finds_the_number_at_its_rank_or_nothing(parts, step, collected):
     numbers = [number for part in parts for number in part]
     sample = np.sort(np.array(numbers[::step]))
     for place, expected in enumerate(sorted(numbers)):
@@ -38,7 +40,7 @@ def test_a_bracket_finds_the_number_at_its_place_or_nothing(parts, step, collect
         assert bracket.found() in (expected, None)
 
 
-def test_a_bracket_of_a_large_file_finds_the_order_statistic_and_stores_few_numbers():
+def test_bracket_of_a_large_file_finds_the_order_statistic_and_stores_few_numbers():
     numbers = np.round(np.random.default_rng(2).lognormal(7, 1, 400_000), 1)
     for place in (100_000, 200_000, 300_000):
         bracket = Bracket(np.sort(numbers[::20]), place, len(numbers))
@@ -47,7 +49,7 @@ def test_a_bracket_of_a_large_file_finds_the_order_statistic_and_stores_few_numb
         assert bracket._held < 0.05 * len(numbers)
 
 
-def test_no_pass_stores_more_than_its_part_and_the_collected_numbers(monkeypatch):
+def test_pass_stores_at_most_its_part_and_the_collected_numbers(monkeypatch):
     monkeypatch.setattr(selection, "COLLECTED", 1_000)
     largest = 0
 

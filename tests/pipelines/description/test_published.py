@@ -1,4 +1,4 @@
-"""The description of a release depends only on its files and its manifest, and not on original records."""
+"""Tests that the description of a release depends only on its public files and manifest."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def table_released(spark, tmp_path_factory):
     return folder / "lake" / content["release_id"], Path(content["report"]).parent
 
 
-def test_describe_of_records_depends_on_public_files_alone(records_released, tmp_path):
+def test_describe_of_records_depends_only_on_public_files(records_released, tmp_path):
     answer, areas, secret = records_released
     release = areas.public.release(areas.public.current())
     assert described_anew(release, tmp_path / "copy") == as_published(release)
@@ -99,12 +99,12 @@ def test_describe_of_records_depends_on_public_files_alone(records_released, tmp
     assert answer.as_json()["release_id"] in (release / "report.html").read_text()
 
 
-def test_describe_of_a_table_depends_on_public_files_alone(table_released, tmp_path):
+def test_describe_of_a_table_depends_only_on_public_files(table_released, tmp_path):
     release, _ = table_released
     assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
     page = (release / "report.html").read_text()
-    assert "Any value may differ from the true one" in page
+    assert "any value may differ from the true value" in page
     assert '<th scope="col" class=n>turnover</th>' in page
     package = json.loads((release / "datapackage.json").read_text())
     for resource in package["resources"]:

@@ -1,4 +1,4 @@
-"""Tables in SDMX: one dataflow and structure each, codes that can be read back, accepted by other readers."""
+"""Tests of tables in SDMX: one dataflow and structure each, reversible codes, readable by other software."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rows_of(folder, stem):
     return list(csv.reader(io.StringIO((folder / f"sdmx/{stem}.csv").read_text())))
 
 
-def test_a_table_is_a_dataflow_whose_lines_are_its_cells_with_both_statuses(written):
+def test_sdmx_table_is_a_dataflow_whose_lines_are_cells_with_both_statuses(written):
     folder, suppressed = written
     header, first, *_, last = rows_of(folder, "001_sex_region")
     dimensions = ["V1_SEX", "REGION", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS"]
@@ -63,7 +63,7 @@ def test_pysdmx_accepts_the_structure_message_and_the_data(written):
 
     folder, _ = written
     structure = folder / "sdmx" / "structure.xml"
-    message = read_sdmx(structure, validate=True)  # by the XML schemas of SDMX 2.1
+    message = read_sdmx(structure, validate=True)  # validated against the XML schemas of SDMX 2.1
     assert len(message.get_dataflows()) == len(message.get_data_structure_definitions()) == len(TABLES)
     names = {each.id: {item.id: item.name for item in each.items} for each in message.get_codelists()}
     assert names["CL_V1_SEX"] == {
@@ -90,7 +90,7 @@ def test_sdmx1_accepts_the_structure_message_and_the_data(written):
 
 
 @given(st.lists(st.text(), unique=True, max_size=20))
-def test_codes_are_sdmx_ids_and_can_be_read_back(texts):
+def test_sdmx_codes_are_valid_ids_and_can_be_decoded(texts):
     codes = [code(text) for text in texts]
     assert all(
         each
@@ -103,13 +103,13 @@ def test_codes_are_sdmx_ids_and_can_be_read_back(texts):
     assert _value_of_code(code(None)) is None
 
 
-def test_identifiers_begin_with_a_letter_and_differ():
+def test_sdmx_identifiers_begin_with_a_letter_and_are_distinct():
     names = ["a b", "a.b", "obs value", "action", "é", "1st"]
     assert identifiers(names) == ["A_B", "A_B_2", "OBS_VALUE_2", "ACTION_2", "V_", "V1ST"]
 
 
 @pytest.mark.parametrize("change", [("a$20b", "a$21b"), (",1,A,F", ",2,A,F"), (",3,A,F", ",3,A,C")])
-def test_audit_finds_another_code_value_or_status(written, change):
+def test_audit_detects_a_changed_code_value_or_status(written, change):
     folder, suppressed = written
     table = MANIFEST["tables"][0]
     assert not _rewritten(folder, table, suppressed)
@@ -118,7 +118,7 @@ def test_audit_finds_another_code_value_or_status(written, change):
     assert _rewritten(folder, table, suppressed)
 
 
-def test_audit_finds_a_code_with_the_name_of_another(written):
+def test_audit_detects_a_code_with_the_name_of_another_code(written):
     folder, _ = written
     assert not _misnamed(folder)
     path = folder / "sdmx" / "structure.xml"
@@ -126,7 +126,7 @@ def test_audit_finds_a_code_with_the_name_of_another(written):
     assert _misnamed(folder)
 
 
-def test_equal_tables_are_written_as_equal_bytes(written, tmp_path):
+def test_sdmx_files_of_equal_tables_have_equal_bytes(written, tmp_path):
     folder, suppressed = written
     before = {path.name: path.read_bytes() for path in (folder / "sdmx").iterdir()}
     shutil.rmtree(folder / "sdmx")

@@ -56,7 +56,7 @@ class OfficeFile:
         return path
 
     def right(self, drafted_roles: dict[str, str]) -> list[str]:
-        """Return the columns whose drafted role or kind is the true one."""
+        """Return the columns whose drafted role or kind is correct."""
         return [
             name
             for name, true in self.truth.items()

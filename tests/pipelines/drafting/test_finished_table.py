@@ -1,4 +1,4 @@
-"""A finished table is recognised, its codes nested by their sums, and the draft is a valid specification."""
+"""Tests of finished tables: recognised, with codes nested by their sums, drafted as a valid specification."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def drafted(path: Path) -> Specification:
 
 
 def cells_by(specification: Specification, frame: pd.DataFrame):
-    """Return the cells of a table as the drafted specification reads them; every total is compared."""
+    """Return the cells of a table as the drafted specification reads them; all totals are verified."""
     table = specification.table
     rows = {f"c{i}": frame[name] for i, name in enumerate(table.columns)}
     rows |= {f"n{i}": frame[name].astype(float) for i, name in enumerate(table.numbers)}
     return cells_of_rows(pd.DataFrame(rows), table)
 
 
-def test_levels_one_below_the_other_are_nested_by_their_sums():
+def test_levels_in_consecutive_columns_are_nested_by_their_sums():
     path = reference_file("turnover_activity_size.csv")
     specification = drafted(path)
     table = specification.table
@@ -68,8 +68,8 @@ def test_statuses_and_largest_contributions_are_recognised_by_their_values():
 
 
 @pytest.mark.parametrize("codes", [["F"] * 3, ["S"] * 3, ["N"] * 3, ["C", "D", "C"]])
-def test_a_column_that_does_not_distinguish_safe_from_sensitive_is_no_status(codes):
-    """SEX is F in a table of women, FREQ is S in one of half-years: all cells would be safe."""
+def test_column_that_does_not_distinguish_safe_from_sensitive_is_no_status(codes):
+    """As statuses, SEX (F) and FREQ (S) would make all cells of a table of women or half-years safe."""
     frame = pd.DataFrame({"a": ["_T", "x", "y"], "amount": ["9.5", "4.5", "5.0"], "SEX": codes})
     table = recognised(frame)
     assert table.status is None
@@ -81,7 +81,7 @@ def test_a_column_that_does_not_distinguish_safe_from_sensitive_is_no_status(cod
 @pytest.mark.parametrize("code", [*"ACDEGMNOSTX"])
 @pytest.mark.parametrize("free", ["F", "", "same"])
 def test_conf_status_is_read_by_the_code_list_of_sdmx(code, free):
-    """S is secondary confidentiality, and safe in tau-ARGUS only."""
+    """In SDMX, S is secondary confidentiality; only tau-ARGUS uses S for safe."""
     other = code if free == "same" else free
     frame = pd.DataFrame({"a": ["_T", "x", "y"], "OBS_VALUE": ["9.5", "4.5", "5.0"],
                           "OBS_STATUS": ["A", "S", "A"], "CONF_STATUS": [other, code, other]})  # fmt: skip
@@ -90,7 +90,7 @@ def test_conf_status_is_read_by_the_code_list_of_sdmx(code, free):
     assert table.statuses == {each: "safe" if each == "F" else "sensitive" for each in {code, other} - {""}}
 
 
-def test_the_status_of_a_table_of_counts_is_drafted(tmp_path):
+def test_status_of_a_table_of_counts_is_drafted(tmp_path):
     path = tmp_path / "cells.csv"
     path.write_text("a,count,CONF_STATUS\n_T,9,F\nx,4,S\ny,5,F\n")
     table = drafted(path).table
@@ -107,7 +107,7 @@ def test_codes_of_tau_argus_are_no_statuses_of_sdmx():
 
 
 @pytest.mark.parametrize("code", ["Q", "C", "c"])
-def test_withheld_values_without_a_confidentiality_are_refused(code):
+def test_withheld_values_without_a_confidentiality_status_are_refused(code):
     frame = pd.DataFrame({"a": ["_T", "x", "y"], "OBS_VALUE": ["9.5", "4.5", "5.0"],
                           "OBS_STATUS": ["A", code, "A"]})  # fmt: skip
     with pytest.raises(InputRejected, match=f"The column OBS_STATUS: .* found {code}"):
@@ -116,7 +116,7 @@ def test_withheld_values_without_a_confidentiality_are_refused(code):
 
 
 @pytest.mark.parametrize(("power", "counts"), [("0", True), ("3", False)])
-def test_numbers_of_units_are_counts_unless_they_are_in_thousands(power, counts):
+def test_numbers_of_units_are_drafted_as_counts_unless_they_are_in_thousands(power, counts):
     frame = pd.DataFrame({"SEX": ["_T", "M", "F"], "OBS_VALUE": ["9", "4", "5"]})
     table = recognised(frame.assign(UNIT_MEASURE="PS", UNIT_MULT=power))
     assert (table.value is None) == counts
@@ -141,7 +141,7 @@ def test_draft_recognises_counts_and_sdmx_csv(tmp_path):
 @pytest.mark.parametrize(
     ("name", "other"), [("records", "a,b\nx,1\ny,2\n"), ("two totals", "a,n\nTotal,1\nTotal,2\n")]
 )
-def test_records_are_no_table(tmp_path, name, other):
+def test_records_are_not_recognised_as_a_table(tmp_path, name, other):
     rows = [line.split(",") for line in other.splitlines()]
     assert recognised(pd.DataFrame(rows[1:], columns=rows[0])) is None
 
@@ -162,7 +162,7 @@ def test_tau_argus_files_are_drafted_by_their_metadata(tmp_path):
     assert specification.table.code_widths == {"IndustryCode": (3, 4, 5)}
 
 
-def test_a_decimal_comma_is_drafted(tmp_path):
+def test_decimal_comma_is_drafted(tmp_path):
     path = tmp_path / "cells.csv"
     path.write_text("a;amount;n\nTotal;9,5;5\nx;4,5;2\ny;5,0;3\n")
     assert drafted(path).input.decimal == ","

@@ -1,4 +1,4 @@
-"""Drafts of files as foreign software writes them: read, or refused for what they are."""
+"""Tests of drafts of files of other software: read, or refused with the name of their format."""
 
 import gzip
 import tomllib
@@ -55,12 +55,12 @@ def test_draft_refuses_a_damaged_gzip_file(cut, tmp_path):
     whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i % 977, i) for i in range(2_000)))
     damaged = whole[: len(whole) // 2] if cut == "truncated" else whole[:10] + b"\xff" * 400
     (tmp_path / "d.csv.gz").write_bytes(damaged)
-    require_input(specification(tmp_path, path="d.csv.gz"))  # the reader decides
+    require_input(specification(tmp_path, path="d.csv.gz"))  # the reader decides whether the file is complete
     with pytest.raises(InputRejected, match="file is complete"):
         draft(str(tmp_path / "d.csv.gz"))
 
 
-def test_require_input_finds_a_wrong_path_without_spark(tmp_path):
+def test_require_input_refuses_a_wrong_path_without_spark(tmp_path):
     with pytest.raises(InputRejected, match="does not exist"):
         require_input(specification(tmp_path, path="absent.csv"))
     (tmp_path / "part-0.csv").write_text("a\nx\n")

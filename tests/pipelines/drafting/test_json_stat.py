@@ -1,4 +1,4 @@
-"""JSON-stat tables: cells in the order of the dimensions, parents of their codes, and refusals."""
+"""Tests of JSON-stat tables: cells in the order of the dimensions, parents of their codes, and refusals."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def test_cells_are_in_row_major_order_of_the_dimensions(tmp_path):
         {"updated": dataset()},
         dataset(status="A"),
     ],
-    ids=["sparse values", "version 1", "one status"],
+    ids=["sparse values", "version 1", "one status for all cells"],
 )
-def test_other_spellings_of_the_same_table_have_the_same_cells(tmp_path, content):
+def test_equivalent_json_stat_encodings_of_a_table_have_the_same_cells(tmp_path, content):
     expected = {row[:4] for row in read_json_stat(written(tmp_path, dataset())).rows}
     assert {row[:4] for row in read_json_stat(written(tmp_path, content)).rows} == expected
 
 
-def test_cells_without_a_value_are_left_out_and_measures_become_columns(tmp_path):
+def test_cells_without_a_value_are_omitted_and_measures_become_columns(tmp_path):
     table = read_json_stat(written(tmp_path, dataset(value=[None, *VALUES[1:]])))
     assert len(table.rows) == 14
     measures = read_json_stat(written(tmp_path, dataset(role={"metric": ["sex"]})))
@@ -87,7 +87,7 @@ def test_cells_without_a_value_are_left_out_and_measures_become_columns(tmp_path
 @pytest.mark.parametrize("code", ["S", "C", "c", "Q", "U"])
 @pytest.mark.parametrize("several", [False, True], ids=["one value", "several measures"])
 def test_draft_refuses_statuses_that_may_be_of_confidential_cells(tmp_path, code, several):
-    """JSON-stat names no code list: S is a strike, secondary confidential, or safe."""
+    """JSON-stat specifies no code list: S may be a strike, secondary confidentiality, or safe."""
     changes = {"role": {"metric": ["sex"]}} if several else {}
     table = dataset(status={"5": code}, **changes)
     with pytest.raises(InputRejected, match="Add a column CONF_STATUS"):
@@ -107,16 +107,16 @@ def test_draft_of_json_stat_nests_codes_and_its_cells_add_up(tmp_path):
     assert frame["N", "F"] == frame["N1", "F"] + frame["N2", "F"]
 
 
-def test_draft_takes_the_parents_of_the_source_if_sums_do_not_show_them(tmp_path):
-    values = [*VALUES[:9], None, None, None, *VALUES[12:]]  # the sums of N1 alone are not those of N
+def test_draft_uses_the_parents_of_the_source_if_sums_do_not_show_them(tmp_path):
+    values = [*VALUES[:9], None, None, None, *VALUES[12:]]  # the sums of N1 alone differ from those of N
     text = draft(str(written(tmp_path, dataset(value=values))), str(tmp_path / "cells.csv")).summary()
     assert tomllib.loads(text)["table"]["parents"]["region"] == {"N1": "N"}
-    assert "[table.parents.region]    # as the source names them; the sums of the cells do not show" in text
+    assert "[table.parents.region]    # named by the source; the sums of the cells do not show" in text
 
 
 @pytest.mark.parametrize("place", [7, 8])
-def test_a_missing_part_of_a_total_is_not_read_as_0(tmp_path, place):
-    """The 1 at place 7 would be explained by rounding."""
+def test_missing_part_of_a_total_is_not_read_as_0(tmp_path, place):
+    """Rounding would explain the 1 at position 7."""
     values = [None if i == place else value for i, value in enumerate(VALUES)]
     cells = tmp_path / "cells.csv"
     text = draft(str(written(tmp_path, dataset(value=values))), str(cells)).summary()
@@ -129,15 +129,15 @@ def test_a_missing_part_of_a_total_is_not_read_as_0(tmp_path, place):
 @pytest.mark.parametrize(
     "child", [{"_T": ["M", "F"]}, {"M": ["F"], "_T": ["M", "F"]}], ids=["flat", "several"]
 )
-def test_draft_asks_for_parents_that_neither_sums_nor_the_source_show(tmp_path, child):
+def test_draft_requires_parents_that_neither_sums_nor_the_source_show(tmp_path, child):
     table = with_sex({"index": ["_T", "M", "F"], "child": child})
-    table["value"] = [21, 9, 6, 11, 4, 3, 5, 1, 2, 6, 3, 1, 10, 5, 3]  # some have no sex
+    table["value"] = [21, 9, 6, 11, 4, 3, 5, 1, 2, 6, 3, 1, 10, 5, 3]  # some cells have no sex
     text = draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv")).summary()
     assert '# Codes of "sex" do not add up to the total' in text
     assert "sex" not in tomllib.loads(text)["table"]["parents"]
 
 
-def test_a_code_whose_label_is_total_is_the_total(tmp_path):
+def test_code_with_the_label_total_is_the_total(tmp_path):
     labels = {"T": "Total", "M": "Men", "F": "Women"}
     table = with_sex({"index": ["T", "M", "F"], "label": labels})
     content = tomllib.loads(draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv")).summary())
@@ -145,7 +145,7 @@ def test_a_code_whose_label_is_total_is_the_total(tmp_path):
     assert content["table"]["totals"] == {"sex": "T"}
 
 
-def test_draft_refuses_a_table_of_which_a_dimension_has_no_total(tmp_path):
+def test_draft_refuses_a_table_with_a_dimension_without_total(tmp_path):
     years = dataset(id=["time", "region", "sex"], size=[2, 5, 3], value=[*VALUES, *VALUES])
     years["dimension"]["time"] = {"category": {"index": ["2023", "2024"]}}
     with pytest.raises(InputRejected, match="found none in time"):
@@ -155,7 +155,7 @@ def test_draft_refuses_a_table_of_which_a_dimension_has_no_total(tmp_path):
     assert tomllib.loads(draft(str(tmp_path / "one.csv")).summary())["table"]["tables"] == [["region", "sex"]]
 
 
-def test_a_year_and_an_incomplete_measure_are_no_value_of_a_table(tmp_path):
+def test_year_and_incomplete_measure_are_not_drafted_as_values_of_a_table(tmp_path):
     table = dataset(id=["time", "region", "measure"], role={"metric": ["measure"]})
     table["dimension"] |= {
         "time": {"category": {"index": ["2024"]}},
@@ -183,8 +183,8 @@ def test_a_year_and_an_incomplete_measure_are_no_value_of_a_table(tmp_path):
         (with_sex({"label": {"_T": "Total", "M": "Men", "F": "Women"}}), "found others. Save"),
         (dataset(role={"metric": ["region"]}) | renamed("sex", "N1"), "found others. Save"),
         ({"a": dataset(), "b": dataset()}, "found a collection"),
-        ({"records": [1]}, "which is none"),
-        ([1, 2], "which is none"),
+        ({"records": [1]}, "which is no JSON-stat table"),
+        ([1, 2], "which is no JSON-stat table"),
     ],
 )
 def test_draft_refuses_json_that_is_no_single_consistent_table(tmp_path, content, message):
@@ -193,14 +193,14 @@ def test_draft_refuses_json_that_is_no_single_consistent_table(tmp_path, content
     assert not (tmp_path / "cells.csv").exists()
 
 
-def test_draft_of_amounts_says_that_a_rule_is_missing(tmp_path):
+def test_draft_of_amounts_states_that_a_rule_is_missing(tmp_path):
     amounts = dataset()
     amounts["dimension"]["unit"] = {"category": {"label": {"EUR": "Euro"}}}
     text = draft(str(written(tmp_path, amounts)), str(tmp_path / "cells.csv")).summary()
     assert "A rule is missing" in text
 
 
-def test_draft_does_not_replace_a_file_of_cells(tmp_path):
+def test_draft_does_not_overwrite_a_file_of_cells(tmp_path):
     cells = tmp_path / "cells.csv"
     cells.write_text("mine")
     with pytest.raises(InputRejected, match="expected a new file"):
@@ -208,7 +208,7 @@ def test_draft_does_not_replace_a_file_of_cells(tmp_path):
     assert cells.read_text() == "mine"
 
 
-def test_draft_of_a_json_file_without_the_option_says_what_to_do(tmp_path, capsys):
+def test_draft_of_a_json_file_without_the_option_states_what_to_do(tmp_path, capsys):
     assert run_command(["draft", str(written(tmp_path, dataset()))]) == 3
     assert "a JSON file" in capsys.readouterr().err
     for text, what in (

@@ -1,4 +1,4 @@
-"""Drafts of files in the layouts of published codebooks, next to the roles of an expert."""
+"""Tests of drafts of files in the layouts of published codebooks, compared with the roles of an expert."""
 
 import tomllib
 from functools import cache
@@ -38,7 +38,7 @@ def draft_of(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_draft_has_the_roles_of_an_expert_and_no_disqualifying_one(name, draft_of):
+def test_draft_assigns_the_roles_of_an_expert_and_no_disqualifying_role(name, draft_of):
     layout = LAYOUTS[name]
     variables, content = draft_of(name)
     wrong = [
@@ -55,7 +55,7 @@ def test_draft_has_the_roles_of_an_expert_and_no_disqualifying_one(name, draft_o
     assert all(each["why"] for each in variables.values())
 
 
-def test_amounts_of_which_most_are_zero_are_no_keys_of_households(tmp_path):
+def test_draft_does_not_treat_mostly_zero_amounts_as_household_keys(tmp_path):
     (layout,) = [each for each in layouts(FURTHER) if each.name == "cps_asec"]
     variables, _ = drafted(layout.write(tmp_path), tmp_path)
     for name in ("WSAL_VAL", "INT_VAL", "DIV_VAL"):
@@ -63,7 +63,7 @@ def test_amounts_of_which_most_are_zero_are_no_keys_of_households(tmp_path):
 
 
 def test_draft_leaves_out_coarser_levels_of_protected_codes(tmp_path):
-    """Published as they are, they would show what protection changes in the code."""
+    """Published coarser levels would reveal changes that protection makes in the code."""
     rng, frame = np.random.default_rng(1), people(3_000)
     frame["isco4"] = rng.choice(rng.choice(9_000, 60, replace=False) + 1_000, 3_000)
     frame["isco2"], frame["isco1"] = frame["isco4"] // 100, frame["isco4"] // 1_000
@@ -79,7 +79,7 @@ def test_draft_leaves_out_coarser_levels_of_protected_codes(tmp_path):
     assert drafted(tmp_path / "d.csv", tmp_path)[0]["isco2"]["role"] != "identifier"
 
 
-def test_columns_determined_by_a_numbering_of_sampling_units_are_no_coarser_levels(tmp_path):
+def test_columns_determined_by_a_sampling_unit_number_are_no_coarser_levels(tmp_path):
     rng, frame = np.random.default_rng(1), people(3_000)
     frame["HH1"] = rng.integers(1, 151, 3_000)
     frame["area"] = rng.integers(1, 3, 151)[frame["HH1"]]
@@ -87,14 +87,14 @@ def test_columns_determined_by_a_numbering_of_sampling_units_are_no_coarser_leve
     assert "coarser level" not in drafted(tmp_path / "d.csv", tmp_path)[0]["area"]["why"]
 
 
-def test_draft_asks_whether_few_positive_numbers_with_decimals_are_weights(tmp_path):
+def test_draft_marks_few_positive_numbers_with_decimals_as_possible_weights(tmp_path):
     strata = np.random.default_rng(1).choice([1.54, 22.1, 103.87, 260.41], 400)
     people().assign(S006=strata).to_csv(tmp_path / "d.csv", index=False)
     found = drafted(tmp_path / "d.csv", tmp_path)[0]["S006"]
     assert (found["role"], found["confidence"], found["alternative"]["role"]) == ("other", "unsure", "weight")
 
 
-def test_amounts_that_many_do_not_have_are_no_keys_of_clusters(tmp_path):
+def test_draft_does_not_treat_amounts_with_many_missing_values_as_cluster_keys(tmp_path):
     (layout,) = [each for each in layouts(LATEST) if each.name == "time_use"]
     variables, _ = drafted(layout.write(tmp_path), tmp_path)
     assert variables["t050101"]["kind"] == "numeric"
@@ -109,7 +109,7 @@ def test_draft_of_rand_hie_recomputes_logarithms_and_sums(draft_of):
     }
 
 
-def test_draft_keeps_minus_one_of_newborn_children_and_asks(tmp_path):
+def test_draft_keeps_minus_one_of_newborn_children_and_marks_it_as_possibly_missing(tmp_path):
     frame, _ = eu_silc(np.random.default_rng(1), 1_000)
     frame.to_csv(tmp_path / "silc.csv", index=False)
     text = draft(str(tmp_path / "silc.csv")).summary()
@@ -138,7 +138,7 @@ def people(n=400):
     )
 
 
-def test_draft_takes_a_key_with_a_duplicate_for_the_unit_and_reports_it(tmp_path):
+def test_draft_treats_a_key_with_a_duplicate_as_the_unit_and_reports_the_duplicate(tmp_path):
     key = np.random.default_rng(1).permutation(400) + 1_000
     key[3] = key[7]
     people().assign(person_id=key).to_csv(tmp_path / "d.csv", index=False)
@@ -150,7 +150,7 @@ def test_draft_takes_a_key_with_a_duplicate_for_the_unit_and_reports_it(tmp_path
 
 
 @pytest.mark.parametrize("name", ["PERSNR", "pernum", "persno"])
-def test_draft_takes_a_number_of_persons_that_never_repeats_for_the_unit(name, tmp_path):
+def test_draft_treats_a_person_number_without_repetition_as_the_unit(name, tmp_path):
     people().assign(**{name: np.arange(400) + 10_001}).to_csv(tmp_path / "d.csv", index=False)
     assert drafted(tmp_path / "d.csv", tmp_path)[1]["variables"][name]["role"] == "unit"
 
@@ -192,7 +192,7 @@ def test_draft_reads_weights_by_names_of_other_codebooks(name, tmp_path):
 
 
 def calibrated(frame):
-    """Weights without a telling name that sum to whole numbers by sex."""
+    """Return weights without an informative name that sum to whole numbers by sex."""
     raw = np.random.default_rng(1).uniform(80, 900, len(frame))
     totals = frame.groupby("sex")["age"].transform("size") * 431
     return (raw / pd.Series(raw).groupby(frame["sex"]).transform("sum") * totals).round(8)
@@ -206,7 +206,7 @@ def test_draft_reads_a_weight_without_a_name_by_its_calibration(tmp_path):
     assert "whole sums by group" in found["why"]
 
 
-def test_draft_asks_about_numbers_that_may_be_a_weight_and_never_averages_them(tmp_path):
+def test_draft_marks_possible_weights_and_never_averages_them(tmp_path):
     frame = people()
     frame.assign(q7=calibrated(frame) * 1.0137).to_csv(tmp_path / "d.csv", index=False)
     found = drafted(tmp_path / "d.csv", tmp_path)[0]["q7"]
@@ -225,7 +225,7 @@ def test_draft_does_not_read_a_body_weight_as_a_sampling_weight(tmp_path):
     assert found["WTINT2YR"]["role"] == "weight"
 
 
-def test_draft_counts_the_units_of_a_panel_whose_years_have_no_telling_name(tmp_path):
+def test_draft_counts_the_units_of_a_panel_whose_year_column_has_no_informative_name(tmp_path):
     unit, wave = np.repeat(np.arange(100), 4) * 100 + 601, np.tile(np.arange(2018, 2022), 100)
     people().assign(pid=unit, t=wave).to_csv(tmp_path / "d.csv", index=False)
     assert drafted(tmp_path / "d.csv", tmp_path)[1]["variables"]["pid"]["role"] == "unit"
@@ -239,8 +239,8 @@ def test_draft_keeps_two_amounts_of_the_same_households(tmp_path):
     assert not any("duplicate" in found[name]["why"] for name in amounts)
 
 
-def test_padded_numbers_are_amounts_by_name_or_a_choice_of_codes_or_amounts(tmp_path):
-    """Fields of fixed places have leading zeros, whether they are codes or amounts."""
+def test_draft_reads_padded_numbers_as_amounts_by_name_or_marks_them_as_possible_codes(tmp_path):
+    """Fields of fixed width have leading zeros, whether they are codes or amounts."""
     rng, frame = np.random.default_rng(3), people(3_000)
     rounded = (rng.lognormal(8, 0.5, len(frame)) / 100).round() * 100
     padded = {"v7": (6, rounded), "salary": (6, rounded[::-1]), "age": (2, rng.integers(0, 95, len(frame)))}

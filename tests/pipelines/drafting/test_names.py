@@ -1,4 +1,4 @@
-"""Concepts of column names: a quantity is no code, and kilograms are no sampling weight."""
+"""Tests of concepts of column names: quantities are no codes, and kilograms are no sampling weight."""
 
 import pytest
 from microguard.pipelines.drafting.names import concepts_of
@@ -7,10 +7,10 @@ from microguard.pipelines.drafting.names import concepts_of
 @pytest.mark.parametrize(
     ("name", "concept", "says"),
     [
-        ("pcs", "code", True),  # the French classification of occupations
+        ("pcs", "code", True),  # PCS is the French classification of occupations
         ("PCS2020", "code", True),
         ("pcs_ese", "code", True),
-        ("qty_pcs", "code", False),  # pieces
+        ("qty_pcs", "code", False),  # the unit of this column is pieces
         ("pcs_sold", "code", False),
         ("MULT", "weight", True),
         ("multiplier", "weight", True),

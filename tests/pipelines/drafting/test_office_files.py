@@ -1,4 +1,6 @@
-"""Drafts of files like those of statistical offices: true roles, and no key that would be averaged."""
+"""Tests of drafts of files like those of statistical offices: correct roles, and no key that would be
+averaged.
+"""
 
 import tomllib
 
@@ -10,12 +12,12 @@ from microguard.pipelines.draft import draft
 from tests.pipelines.drafting.office_files import KEYS, office_files
 
 FILES = {file.name: file for file in office_files()}
-#: One file of each type; the benchmark drafts all thirty, including the files with 200 columns.
+#: One file of each type. The benchmark drafts all thirty files, including those with 200 columns.
 CHOSEN = [0, 1, 4, 6, 9, 10, 12, 15, 17, 18, 20, 22, 24, 25]
 
 
 def drafted(file, folder):
-    """Return the role of each variable (or the kind of a quasi-identifier that has one) and the draft."""
+    """Return the role of each variable (or the kind of a quasi-identifier) and the draft."""
     content = tomllib.loads(draft(str(file.write(folder))).summary())
     drafted_roles = {
         name: each["kind"] if each["role"] == "quasi_identifier" else each["role"]
@@ -25,7 +27,7 @@ def drafted(file, folder):
 
 
 @pytest.mark.parametrize("name", [list(FILES)[number] for number in CHOSEN])
-def test_draft_guesses_nine_of_ten_roles_and_never_protects_keys_as_quasi_identifiers(name, tmp_path):
+def test_draft_assigns_nine_of_ten_correct_roles_and_never_makes_keys_quasi_identifiers(name, tmp_path):
     file = FILES[name]
     drafted_roles, _ = drafted(file, tmp_path)
     assert drafted_roles.keys() == file.truth.keys()
@@ -73,7 +75,7 @@ def test_draft_keeps_several_weights_and_names_the_first(tmp_path):
 
 
 def test_draft_offers_an_amount_of_households_as_a_key_variable(tmp_path):
-    """An income of the household has one value for each household, as its key has."""
+    """An income of the household has one value per household, like the household key."""
     rng = np.random.default_rng(5)
     home = np.repeat(np.arange(300), rng.integers(1, 5, 300))
     pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Codes of missing numbers are detected by a gap, a negative sign or their frequency."""
+"""Tests of sentinels: codes of missing numbers are detected by a gap, a negative sign or their frequency."""
 
 import numpy as np
 import pytest
@@ -26,14 +26,25 @@ HOURS = [*range(5, 61)] * 4
         ([99, 99, 99], ()),
         ([], ()),
     ],
-    ids=["gap", "too few", "ages", "a spike", "negative", "profits", "inside", "beyond", "alone", "none"],
+    ids=[
+        "gap",
+        "too few",
+        "ages",
+        "a spike",
+        "negative",
+        "profits",
+        "inside the range",
+        "beyond the range",
+        "only the code",
+        "no code",
+    ],
 )
 def test_sentinels_returns_codes_separated_from_other_values(values, codes):
     assert sentinels(*distinct_with_counts(*values)) == (codes, ())
 
 
-def test_sentinels_asks_about_minus_one_next_to_zero():
-    """The age of a child born after the reference date is -1; as often as a missing value it is a code."""
+def test_sentinels_marks_minus_one_next_to_zero_as_possibly_missing():
+    """The age of a child born after the reference date is -1; if -1 is frequent, it is a missing code."""
     assert sentinels(*distinct_with_counts(*[*range(-1, 90)] * 4)) == ((), (-1,))
     assert sentinels(*distinct_with_counts(*[*range(90)] * 4, *[-1] * 30)) == ((-1,), ())
     assert sentinels(*distinct_with_counts(*[*range(16, 90)] * 4, *[-1] * 4)) == ((-1,), ())

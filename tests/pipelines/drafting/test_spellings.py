@@ -1,4 +1,4 @@
-"""A draft reads the same roles and kinds from every spelling of a CSV file, or says what is wrong with it."""
+"""Tests that a draft reads the same roles and kinds from every CSV dialect, or states the error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a program writes a CSV file."""
+    """CSV dialect of a program."""
 
     separator: str = ","
     encoding: str = "utf-8"
@@ -45,7 +45,7 @@ class Spelling:
 
     @property
     def is_possible(self) -> bool:
-        """Whether a reader could tell the values: marks differ, and the encoding has all characters."""
+        """Return whether the dialect is readable: its marks differ, and its encoding has all characters."""
         apart = self.thousands not in (self.decimal, "'" if self.quoting == "single" else None)
         return apart and not (self.thousands == "\u202f" and not self.encoding.startswith("utf"))
 
@@ -66,7 +66,7 @@ class Spelling:
         return self.separator.join(self.field(*each) for each in fields)
 
     def write(self, path: Path) -> Path:
-        """Write the file of this spelling; `utf-16` with its byte order mark."""
+        """Write the file in this dialect; `utf-16` has a byte order mark."""
         lines = []
         for i, record in enumerate(RECORDS_WRITTEN):
             fields = [(str(i + 1), True)] if self.row_names else []
@@ -135,14 +135,14 @@ def spellings(seed: int) -> list[Spelling]:
 
 
 def refusal(spelling: Spelling) -> str | None:
-    """Return what the refusal of a spelling has to say; None if it is read."""
+    """Return the text that the refusal of a dialect must contain, or None if the dialect is read."""
     if spelling.encoding == "utf-16":
         return "iconv -f UTF-16"
     return "at most one unnamed column" if spelling.row_names == "unnamed" and spelling.trailing else None
 
 
 def differences(written: list[Spelling], folder: Path) -> list[str]:
-    """Return the spellings that are drafted other than the clean file, or refused without the reason."""
+    """Return dialects whose draft differs from the clean one or whose refusal lacks the reason."""
     expected = read(Spelling().write(folder / "clean.csv"))
     assert expected["rent"] == ("quasi_identifier", "numeric", RECORDS // 20)
     wrong = []
@@ -157,17 +157,17 @@ def differences(written: list[Spelling], folder: Path) -> list[str]:
     return wrong
 
 
-def test_every_spelling_is_read_like_the_clean_file(tmp_path):
+def test_draft_reads_every_csv_dialect_like_the_clean_file(tmp_path):
     single = dict.fromkeys(Spelling(**{key: value}) for key, values in CHOICES.items() for value in values)
     assert not differences([each for each in single if each.is_possible], tmp_path)
 
 
-def test_draft_reads_random_spellings_like_the_clean_file(tmp_path):
+def test_draft_reads_random_csv_dialects_like_the_clean_file(tmp_path):
     assert not differences(spellings(1), tmp_path)
 
 
 @pytest.mark.long
-def test_draft_reads_many_spellings_like_the_clean_file(tmp_path):
+def test_draft_reads_many_csv_dialects_like_the_clean_file(tmp_path):
     assert not differences([each for seed in range(2, 18) for each in spellings(seed)], tmp_path)
 
 
@@ -183,9 +183,15 @@ ROWS = "".join(f"{i},{'fm'[i % 2]},{1000 + 37 * i}\n" for i in range(1, 60))
         (ROWS.replace(",", "\x01"), "Add a header"),
         (ROWS.replace(",", "~"), "Add a header"),
     ],
-    ids=["row names of R", "mark of Excel", "title", "Hive without a header", "rare delimiter, no header"],
+    ids=[
+        "row names of R",
+        "separator line of Excel",
+        "title",
+        "Hive without a header",
+        "rare delimiter, no header",
+    ],
 )
-def test_a_first_line_that_is_no_header_is_refused_with_what_to_do(content, message, tmp_path):
+def test_first_line_without_a_header_is_refused_with_what_to_do(content, message, tmp_path):
     (tmp_path / "d.csv").write_text(content)
     with pytest.raises(InputRejected, match=message) as caught:
         read(tmp_path / "d.csv")
@@ -193,7 +199,7 @@ def test_a_first_line_that_is_no_header_is_refused_with_what_to_do(content, mess
 
 
 @pytest.mark.parametrize("delimiter", ["\x01", "~", "^"])
-def test_a_rare_delimiter_is_drafted(delimiter, tmp_path):
+def test_rare_delimiter_is_drafted(delimiter, tmp_path):
     (tmp_path / "d.csv").write_text(f"id,sex,income\n{ROWS}".replace(",", delimiter))
     content = tomllib.loads(draft(str(tmp_path / "d.csv")).summary())
     assert content["input"]["delimiter"] == delimiter

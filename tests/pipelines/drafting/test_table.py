@@ -1,4 +1,4 @@
-"""The drafted [table] section is valid without comment marks and has the hierarchies of nested codes."""
+"""Tests of the drafted [table] section: valid without comment marks, with the hierarchies of nested codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trial of a draft: its proposals depend on the records, but not on their order."""
+"""Tests of the trial of a draft: its proposals depend on the records and not on their order."""
 
 import tomllib
 
@@ -45,7 +45,7 @@ def test_trial_proposes_the_fewest_exceeded_limits_and_then_the_least_loss(tmp_p
     assert safe[3, "2"] < content["quality"]["max_information_loss"] < 1.5 * safe[3, "2"] + 0.011
 
 
-def test_trial_proposes_no_diversity_that_a_region_lacks(tmp_path):
+def test_trial_proposes_no_diversity_above_that_of_a_region(tmp_path):
     frame = people().assign(region=["north"] * 560 + ["south"] * 40)
     frame.loc[560:, "diagnosis"] = "well"
     answer, content = drafted(frame, tmp_path)

@@ -1,4 +1,4 @@
-"""What stands for names that older versions of Spark lack answers as the names themselves."""
+"""Tests that replacements for names that older Spark versions lack return the same results."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def rows_of(frame):
 
 @pytest.fixture
 def without_arrow_udf(monkeypatch):
-    """Take from pyspark what 4.1 added."""
+    """Remove the names from pyspark that version 4.1 added."""
     monkeypatch.delattr(f, "arrow_udf", raising=False)
 
 
 @pytest.mark.parametrize("version", ["3.4.4", "2.4.8"])
-def test_an_older_spark_is_refused_by_name(version, monkeypatch):
+def test_older_spark_is_refused_with_its_version(version, monkeypatch):
     monkeypatch.setattr(pyspark, "__version__", version)
     with pytest.raises(MicroguardError, match=rf"expected 3\.5 or newer, found {version}"):
         compat.complete()
 
 
-def test_connect_frames_of_spark_3_5_are_refused_by_name(monkeypatch):
+def test_connect_frames_of_spark_3_5_are_refused_with_their_version(monkeypatch):
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
     compat.refuse_connect(frame)
     monkeypatch.setattr(pyspark, "__version__", "3.5.6")
@@ -47,7 +47,7 @@ def test_connect_frames_of_spark_3_5_are_refused_by_name(monkeypatch):
         compat.refuse_connect(frame)
 
 
-def test_a_pyspark_with_files_of_databricks_connect_is_refused_before_java_starts(monkeypatch, tmp_path):
+def test_pyspark_with_files_of_databricks_connect_is_refused_before_java_starts(monkeypatch, tmp_path):
     compat.refuse_overlaid()
     metadata = tmp_path / "databricks_connect-17.3.1.dist-info"
     metadata.mkdir()
@@ -59,7 +59,7 @@ def test_a_pyspark_with_files_of_databricks_connect_is_refused_before_java_start
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8])
-def test_groups_split_batches_where_a_key_changes_and_null_equals_null(size):
+def test_groups_split_batches_at_key_changes_and_null_equals_null(size):
     rows = [{"k": key, "n": number} for number, key in enumerate(["a", "a", "b", None, None, "c", "c", "c"])]
     batches = pa.Table.from_pylist(rows).to_batches(max_chunksize=size)
     groups = [group.to_pylist() for group in compat._groups([*batches, batches[0].slice(0, 0)], [0])]
@@ -67,7 +67,7 @@ def test_groups_split_batches_where_a_key_changes_and_null_equals_null(size):
 
 
 @pytest.mark.spark
-def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
+def test_compat_functions_return_the_results_of_spark_4_1(spark, without_arrow_udf, monkeypatch):
     frame = spark.createDataFrame(ROWS, SCHEMA).repartition(3)
 
     def counted(table):
@@ -99,7 +99,7 @@ def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
     )
 
     def doubled(numbers, texts):
-        assert numbers.type == pa.int64()  # exact, with missing integers
+        assert numbers.type == pa.int64()  # the result is exact, also with missing integers
         return pa.array([None if n is None else n + len(x or "") for n, x in zip(
             numbers.to_pylist(), texts.to_pylist(), strict=True)], pa.int64())  # fmt: skip
 
@@ -110,7 +110,7 @@ def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
 
     valid = spark.createDataFrame([(b"\xc3\xbc",), (b"\xc3",), (b"a\xed\xa0\x80",), (None,)], "b binary")
     text = f.col("b").cast("string")
-    replaces = "spark.sql.legacy.codingErrorAction"  # as Spark 3.5 always does
+    replaces = "spark.sql.legacy.codingErrorAction"  # Spark 3.5 always does this
     spark.conf.set(replaces, "true")
     try:
         other = rows_of(valid.select(compat._is_valid_utf8(text).alias("v")))
@@ -122,7 +122,7 @@ def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
     assert rows_of(compat._from_arrow_table(spark, frame.toArrow())) == rows_of(frame)
 
 
-def test_names_that_cannot_be_added_to_an_older_spark_are_called_through_compat_only():
+def test_names_missing_in_older_spark_are_called_only_through_compat():
     pipelines = Path(compat.__file__).parents[1]
     calling = re.compile(r"\.(arrow_udf|applyInArrow)\(|import arrow_udf|AccumulatorTCPServer|PySparkLogger")
     found = {path.name for path in pipelines.rglob("*.py") if calling.search(path.read_text())}

@@ -1,4 +1,4 @@
-"""Extras: a missing package is named with the command that installs it, and the methods need none."""
+"""Tests of extras: a missing package is named with its install command, and the methods need no extra."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from microguard.pipelines.engine.extras import EXTRAS, MissingExtra, missing_ext
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = sorted(name for names in EXTRAS.values() for name in names)
-#: Makes optional packages impossible to find, as where they are not installed.
+#: Make optional packages impossible to import, as if they were not installed.
 WITHOUT = """
 import sys
 class Missing:
@@ -29,7 +29,7 @@ import importlib.util
 
 
 def run_without(names: list[str], code: str) -> subprocess.CompletedProcess[str]:
-    """Run code where these packages are not installed."""
+    """Run code without these packages."""
     words = [sys.executable, "-P", "-c", WITHOUT.format(names=names) + code]
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
     return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
@@ -44,7 +44,7 @@ def test_every_extra_is_declared_in_pyproject_with_its_packages():
     assert {name for names in EXTRAS.values() for name in names} == packages | {"py4j"}
 
 
-def test_no_extra_of_another_package_is_taken_because_it_pins_pyspark():
+def test_extras_of_packages_that_pin_pyspark_are_not_used():
     declared = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
     assert [each for each in declared if each.startswith("great-expectations[")] == []
     assert [each for each in declared if "pyspark" in each and "<" in each] == []
@@ -64,14 +64,14 @@ def test_releases_as_delta_or_iceberg_tables_need_the_extra_lake():
     assert extras.extras_of_release("delta") == extras.extras_of_release("iceberg") == with_lake
 
 
-def test_missing_extra_leaves_other_import_errors_alone():
+def test_missing_extra_does_not_change_other_import_errors():
     assert missing_extra(ImportError("no such name", name="numpy")) is None
-    assert missing_extra(ImportError("cannot import name", name="duckdb")) is None  # is installed
+    # this package is installed
+    assert missing_extra(ImportError("cannot import name", name="duckdb")) is None
     assert missing_extra(ImportError("no name")) is None
 
 
-#: Modules of `sdc` that take or return data frames, and those of Arrow columns, which runs
-#: on Spark call.
+#: Modules of `sdc` for data frames, and those for Arrow columns, which run in Spark.
 OF_FRAMES = ("nominal", "safe", "utility.changes", "precompile")
 OF_ARROW = tuple(f"clusters.{name}" for name in (
     "codes", "cost_matrix", "exact_values", "hierarchical", "ordinal", "published_means", "representatives",
@@ -98,21 +98,21 @@ def test_methods_and_specification_are_imported_without_any_other_extra(installe
     assert (done.stdout, done.returncode) == ("3\n", 0), done.stderr
 
 
-def test_a_method_of_frames_without_pandas_raises_one_sentence_that_names_its_extra():
+def test_frame_method_without_pandas_raises_one_sentence_that_names_its_extra():
     done = run_without(["pandas"], "import microguard\nmicroguard.anonymise\n")
     assert done.stderr.splitlines()[-1] == (
         'ImportError: pandas: not installed. Install it: pip install "microguard[frames]"'
     )
 
 
-def test_protection_without_the_extra_raises_one_sentence_that_names_it():
+def test_protection_without_its_extra_raises_one_sentence_that_names_the_extra():
     done = run_without(["pyspark"], "import microguard\nmicroguard.Protection\n")
     assert done.stderr.splitlines()[-1] == (
         'ImportError: pyspark: not installed. Install it: pip install "microguard[spark]"'
     )
 
 
-def test_command_without_the_extra_exits_with_1_and_one_sentence(tmp_path):
+def test_command_without_its_extra_exits_with_1_and_one_sentence(tmp_path):
     words = ["demo", "--records", "60", "--quiet", "--out", str(tmp_path)]
     code = f"import microguard\nsys.exit(microguard.main({words!r}))\n"
     for name, extra in (("pyspark", "spark"), ("great_expectations", "gx"), ("matplotlib", "report")):

@@ -1,4 +1,4 @@
-"""A lost worker is tried again, and what cannot be finished is said without a value."""
+"""Tests of failures: a lost worker is retried, and the message of a failed run contains no value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.pipelines.microdata import specification
 
 
 def lost(spark, marks: Path, times: int) -> int:
-    """Count ten rows in a worker that ends itself so many times."""
+    """Count ten rows in a worker that ends itself a given number of times."""
 
     def task(batches):
         tries = len(list(marks.iterdir()))
@@ -29,11 +29,11 @@ def lost(spark, marks: Path, times: int) -> int:
     return spark.range(10, numPartitions=1).mapInArrow(task, "id long").count()
 
 
-def test_a_worker_that_is_killed_is_tried_again(spark, tmp_path: Path) -> None:
+def test_task_is_retried_if_its_worker_is_killed(spark, tmp_path: Path) -> None:
     assert lost(spark, tmp_path, times=1) == 10
 
 
-def test_a_worker_that_is_killed_again_is_named_with_the_remedy(spark, tmp_path: Path) -> None:
+def test_repeatedly_killed_worker_is_named_with_the_remedy(spark, tmp_path: Path) -> None:
     with (
         pytest.raises(MicroguardError, match=r"worker of Spark was killed.*max_records"),
         without_values_of_records(),
@@ -42,19 +42,19 @@ def test_a_worker_that_is_killed_again_is_named_with_the_remedy(spark, tmp_path:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_java_process_that_is_gone_is_named_with_the_remedy() -> None:
+def test_ended_java_process_is_named_with_the_remedy() -> None:
     with pytest.raises(MicroguardError, match=r"Java process ended.*memory"), without_values_of_records():
         raise Py4JNetworkError("Answer from Java side is empty: a value")
 
 
-def test_the_cause_is_said_without_the_words_of_spark(spark) -> None:
+def test_cause_is_stated_without_the_message_of_spark(spark) -> None:
     with pytest.raises(MicroguardError) as caught, without_values_of_records():
         spark.sql("SELECT CAST('Ilse' AS INT)").collect()
     assert "CAST_INVALID_INPUT" in str(caught.value)
     assert "Ilse" not in str(caught.value)
 
 
-def test_what_ended_a_task_is_named_without_its_words(spark) -> None:
+def test_error_of_a_task_is_named_without_its_message(spark) -> None:
     def task(name: str) -> None:
         raise ValueError(name)
 
@@ -72,7 +72,7 @@ def test_what_ended_a_task_is_named_without_its_words(spark) -> None:
     assert "Ilse" not in str(caught.value)
 
 
-def test_what_ended_a_task_that_java_waited_for_is_named(spark) -> None:
+def test_error_of_a_task_that_java_waited_for_is_named(spark) -> None:
     def task(batches):
         yield from batches
 
@@ -84,9 +84,7 @@ def test_what_ended_a_task_that_java_waited_for_is_named(spark) -> None:
     assert "Ilse" not in str(caught.value)
 
 
-def test_a_worker_that_is_killed_while_the_input_is_read_is_no_fault_of_the_file(
-    spark, tmp_path: Path
-) -> None:
+def test_worker_killed_during_input_is_not_reported_as_an_input_error(spark, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     spec = specification(tmp_path)
@@ -118,7 +116,7 @@ def test_a_worker_that_is_killed_while_the_input_is_read_is_no_fault_of_the_file
         ),
     ],
 )
-def test_a_machine_that_is_lost_while_the_input_is_read_is_no_fault_of_the_file(
+def test_executor_lost_during_input_is_not_reported_as_an_input_error(
     tmp_path: Path, told: str, said: str
 ) -> None:
     spec = specification(tmp_path)
@@ -153,7 +151,9 @@ def test_a_machine_that_is_lost_while_the_input_is_read_is_no_fault_of_the_file(
         (PySparkException("Ilse"), "cannot be read as Parquet"),
     ],
 )
-def test_a_path_that_cannot_be_opened_is_no_damaged_file(tmp_path: Path, error: Exception, said: str) -> None:
+def test_path_that_cannot_be_opened_is_not_reported_as_a_damaged_file(
+    tmp_path: Path, error: Exception, said: str
+) -> None:
     with pytest.raises(InputRejected, match=said) as caught, translate_read_errors(specification(tmp_path)):
         raise error
     assert "Ilse" not in str(caught.value)

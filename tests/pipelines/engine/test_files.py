@@ -1,4 +1,4 @@
-"""Private folders, whatever the umask; files that are hashed when they are written; calls in threads."""
+"""Tests of private folders for any umask, files hashed while written, and calls in threads."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_missing_parents_in_a_private_folder_are_private(tmp_path: Path) -> None:
+def test_private_folder_creates_missing_parents_private(tmp_path: Path) -> None:
     evidence = private_folder(tmp_path / "out" / "evidence")
     made = private_folder(evidence / "series" / "persons" / "work")
     assert [mode(each) for each in (made, *made.parents[:3])] == [PRIVATE] * 4
 
 
-def test_missing_parents_in_an_open_folder_stay_open_to_readers(tmp_path: Path) -> None:
+def test_open_folder_creates_missing_parents_with_read_permission(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     made = private_folder(tmp_path / "out" / "evidence")
     assert (mode(made), mode(made.parent) & 0o055) == (PRIVATE, 0o055)
 
 
-def test_a_folder_that_exists_keeps_its_mode(tmp_path: Path) -> None:
+def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
     assert mode(private_folder(tmp_path)) == 0o750
 
 
 @pytest.mark.parametrize("path", [".", "evidence"])
-def test_relative_paths_are_made_where_they_are(
+def test_relative_paths_are_created_in_the_working_folder(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert private_folder(Path(path)).is_dir()
 
 
-def test_hashed_file_has_the_checksum_and_the_bytes_of_what_is_written(tmp_path: Path) -> None:
+def test_hashed_file_has_the_checksum_and_the_bytes_of_the_written_content(tmp_path: Path) -> None:
     path, table = tmp_path / "records.parquet", pa.table({"n": range(1000)})
     with open(path, "wb") as file:
         hashed = HashedFile(file)
@@ -50,7 +50,7 @@ def test_hashed_file_has_the_checksum_and_the_bytes_of_what_is_written(tmp_path:
     assert pq.read_table(path) == table
 
 
-def test_in_threads_keeps_the_order_and_raises_when_no_call_is_under_way() -> None:
+def test_in_threads_keeps_the_order_and_raises_after_all_running_calls_ended() -> None:
     assert in_threads(lambda number: number**2, range(50)) == [number**2 for number in range(50)]
     ended = []
 

@@ -1,4 +1,4 @@
-"""A Java of the wheel is called as it can be: without a module it lacks, and no jar named twice."""
+"""Tests of the bundled Java runtime: no option for a missing module, and each jar named once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ for argument do printf '%s\\n' "$argument"; done
 
 
 def _called_with(folder: Path, *arguments: str) -> list[str]:
-    """What reaches Java of these arguments."""
+    """Return the arguments that reach Java."""
     runtime, launcher = folder / "a runtime", folder / "launcher"
     runtime.write_text(WRITES_ITS_ARGUMENTS)
     launcher.write_text(java._LAUNCHER.format(java=runtime))
@@ -23,12 +23,12 @@ def _called_with(folder: Path, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_module_that_the_runtime_lacks_is_not_asked_for(tmp_path: Path):
+def test_java_is_not_started_with_a_module_that_the_runtime_lacks(tmp_path: Path):
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-Da=b c", "org.Main", ""]
     assert _called_with(tmp_path, *arguments) == ["-Xmx1g", "-Da=b c", "org.Main", ""]
 
 
-def test_a_jar_is_named_once(tmp_path: Path):
+def test_java_arguments_name_each_jar_once(tmp_path: Path):
     jars = "/an environment/pyspark/jars"
     first, rest = "/more.jar:/pyspark/conf", f"{jars}/*"
     called = _called_with(tmp_path, "-cp", f"{first}:{jars}/slf4j-api-2.0.17.jar:{rest}")

@@ -1,4 +1,4 @@
-"""Calls to the Java process: one that a signal interrupts leaves no traceback."""
+"""Tests of calls to Java: a call that a signal interrupts logs no traceback."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ def interrupted_call(monkeypatch: pytest.MonkeyPatch) -> None:
         client.send_command("c")
 
 
-def test_an_interrupted_call_logs_no_traceback(
+def test_interrupted_java_call_logs_no_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(logging.getLogger(), "filters", [])
     interrupted_call(monkeypatch)
-    assert [record.exc_info is not None for record in caplog.records] == [True]  # py4j by itself
+    # control: py4j without our handler
+    assert [record.exc_info is not None for record in caplog.records] == [True]
     caplog.clear()
     java_process.silence_calls()
     interrupted_call(monkeypatch)
@@ -40,7 +41,7 @@ def test_an_interrupted_call_logs_no_traceback(
     assert len(caplog.records) == 1
 
 
-def test_java_is_started_without_code_between_fork_and_exec_and_deaf_to_signals(tmp_path: Path) -> None:
+def test_java_is_started_without_code_between_fork_and_exec_and_ignores_signals(tmp_path: Path) -> None:
     def never() -> None:
         raise AssertionError("Python takes locks for it, which threads that import hold")
 
@@ -62,7 +63,7 @@ def test_java_is_started_without_code_between_fork_and_exec_and_deaf_to_signals(
 
 
 @pytest.mark.spark
-def test_a_static_method_of_java_is_looked_up_once(spark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_static_method_of_java_is_looked_up_once(spark, monkeypatch: pytest.MonkeyPatch) -> None:
     f.col("a")
     commands, sends = [], GatewayClient.send_command
 

@@ -1,4 +1,4 @@
-"""The JVM gets the quick compiler for what is small, and an archive of classes where there is one."""
+"""Tests of JVM options: a quick compiler for small inputs, and a class archive if one exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _without_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ((60, 41), InputSize.LARGE),
     ],
 )
-def test_the_files_of_a_folder_or_glob_count_together(
+def test_files_of_a_folder_or_glob_are_counted_together(
     sizes: tuple[int, ...], size: InputSize, tmp_path: Path
 ):
     folder = tmp_path / "records" / "part"
@@ -40,18 +40,18 @@ def test_the_files_of_a_folder_or_glob_count_together(
         assert jvm.input_size(str(name)) is size
 
 
-def test_an_input_of_unknown_size_is_large_and_an_absent_one_is_tiny(tmp_path: Path):
+def test_input_of_unknown_size_is_large_and_an_absent_input_is_tiny(tmp_path: Path):
     assert jvm.input_size(None) is InputSize.LARGE
     assert jvm.input_size(str(tmp_path / "absent")) is InputSize.TINY
 
 
-def test_what_is_small_gets_the_quick_compiler():
+def test_small_inputs_use_the_quick_compiler():
     assert QUICK not in jvm.jvm_options(InputSize.LARGE)
     for size in (InputSize.TINY, InputSize.SMALL):
         assert QUICK in jvm.jvm_options(size)
 
 
-def test_classes_come_from_the_archive_where_there_is_one(tmp_path: Path):
+def test_java_loads_classes_from_the_archive_if_it_exists(tmp_path: Path):
     (tmp_path / "none.jsa").touch()
     assert f"-XX:SharedArchiveFile={jvm.JAVA_ARCHIVE}:{tmp_path / 'none.jsa'}" in jvm.jvm_options(
         InputSize.LARGE

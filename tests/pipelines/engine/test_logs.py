@@ -1,4 +1,4 @@
-"""Python logging of a run and the descriptions of Spark's jobs: names of stages and keys, no values."""
+"""Tests of Python logging and Spark job descriptions: names of stages and keys, no values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.schemas.errors import Failure, InputRejected
 
 
 class Context:
-    """A context of Spark that keeps the local properties of its thread."""
+    """Spark context that keeps the local properties of its thread."""
 
     def __init__(self) -> None:
         self.description: str | None = "of the caller"
@@ -24,13 +24,13 @@ class Context:
         self.description = value
 
 
-def test_stages_are_logged_with_their_start_and_end(caplog):
+def test_logs_contain_the_start_and_end_of_stages(caplog):
     with caplog.at_level(logging.INFO, "microguard"), Progress(quiet=True).stage("measure"):
         assert caplog.messages == ["measure started"]
     assert caplog.messages[1].startswith("measure done after ")
 
 
-def test_a_refusal_is_logged_by_class_and_keys_without_its_text(caplog):
+def test_log_of_a_refusal_contains_its_class_and_keys_without_its_text(caplog):
     error = InputRejected("region Oldtown has 2 records", (Failure("smallest_class", "Oldtown", "2"),))
     with pytest.raises(InputRejected), Progress(quiet=True).stage("check"):
         raise error
@@ -39,14 +39,14 @@ def test_a_refusal_is_logged_by_class_and_keys_without_its_text(caplog):
     assert "Oldtown" not in caplog.text
 
 
-def test_nothing_is_printed_where_no_handler_is_set(capsys, monkeypatch):
+def test_logs_print_nothing_without_a_handler(capsys, monkeypatch):
     monkeypatch.setattr(logging.getLogger("microguard"), "propagate", False)
     with pytest.raises(ValueError, match="value"), Progress(quiet=True).stage("check"):
         raise ValueError("value")
     assert capsys.readouterr() == ("", "")
 
 
-def test_jobs_of_spark_are_described_by_the_stage_and_the_description_is_restored(monkeypatch):
+def test_spark_jobs_are_described_by_the_stage_and_the_description_is_restored(monkeypatch):
     context = Context()
     spark = SimpleNamespace(SparkContext=SimpleNamespace(_active_spark_context=context))
     monkeypatch.setitem(sys.modules, "pyspark", spark)

@@ -1,4 +1,4 @@
-"""Sums of hashes of rows: what Spark adds up, what a task adds up, and what is added up in parts."""
+"""Tests of sums of row hashes: Spark, tasks, and partial sums give equal results."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def frame(spark):
     return spark.createDataFrame(rows, "rows int, text string")
 
 
-def test_a_task_sums_the_hashes_of_its_rows_as_spark_does(spark):
+def test_task_sums_the_hashes_of_its_rows_as_spark_does(spark):
     hashes = with_hash(frame(spark), NAMES).toArrow()[HASH].to_numpy()
     assert (hashes < 0).any()
     assert contents(frame(spark), NAMES) == ((200, summed(hashes)),)
 
 
-def test_sums_over_groups_add_up_to_those_of_the_frame_whatever_the_columns_are_called(spark):
+def test_sums_over_groups_add_up_to_the_sum_of_the_frame_for_any_column_names(spark):
     sums = {
         ROWS: f.count(f.lit(1)).alias(ROWS),
         **{name: f.sum(half).alias(name) for name, half in hash_halves(NAMES, ["text"]).items()},

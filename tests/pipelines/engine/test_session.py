@@ -1,4 +1,4 @@
-"""The session: Java starts ahead of it."""
+"""Tests of the session: Java is prestarted before the session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microguard.pipelines.engine.session import prestart_java
 
 
 @pytest.mark.spark
-def test_java_starts_ahead_as_the_session_will_want_it_and_fails_in_silence(
+def test_prestarted_java_has_the_options_of_the_session_and_its_failure_is_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = []
@@ -30,7 +30,7 @@ def test_java_starts_ahead_as_the_session_will_want_it_and_fails_in_silence(
     assert capsys.readouterr().err == ""
 
 
-def test_the_event_log_is_off_and_under_spark_submit_as_the_submitter_set_it(monkeypatch):
+def test_event_log_is_off_by_default_and_follows_the_setting_of_spark_submit(monkeypatch):
     monkeypatch.setattr(session, "java_home", lambda: "java")
     monkeypatch.setenv("JAVA_HOME", "java")
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)

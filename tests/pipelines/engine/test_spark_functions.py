@@ -1,4 +1,4 @@
-"""Functions of Spark are looked up in Java once."""
+"""Tests that functions of Spark are looked up in Java once."""
 
 import sys
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 
 @pytest.mark.spark
-def test_a_function_of_spark_is_looked_up_once_and_gives_the_same_expression(spark, monkeypatch):
+def test_spark_function_is_looked_up_once_and_gives_the_same_expression(spark, monkeypatch):
     asked = []
     first = str(f.sqrt(f.lit(2)))
     jvm = spark.sparkContext._jvm
@@ -17,10 +17,10 @@ def test_a_function_of_spark_is_looked_up_once_and_gives_the_same_expression(spa
     monkeypatch.undo()
     assert asked == []
     assert str(again) == first
-    assert jvm.org.apache.spark.sql.functions is not None  # others look up as before
+    assert jvm.org.apache.spark.sql.functions is not None  # other functions are looked up as before
 
 
-def test_remember_functions_twice_looks_up_as_once():
+def test_remember_functions_is_idempotent():
     remember_functions()
     once = sys.modules[f.col.__module__]._get_jvm_function
     remember_functions()

@@ -1,4 +1,4 @@
-"""Tasks that fail say which class of error ended them, and no value."""
+"""Tests of failed tasks: they report the class of their error and no value."""
 
 import pytest
 from microguard.pipelines.engine.tasks import in_tasks
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.spark
 @pytest.mark.parametrize(
     ("raised", "kept"), [(ValueError, False), (KeyError, False), (OSError, True), (MicroguardError, True)]
 )
-def test_text_of_an_error_leaves_a_task_only_if_it_is_of_files_or_ours(spark, raised, kept):
+def test_error_text_leaves_a_task_only_if_it_is_a_file_error_or_an_error_of_microguard(spark, raised, kept):
     def fails(item):
         raise raised(f"income {item}")
 

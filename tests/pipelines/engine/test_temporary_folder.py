@@ -1,4 +1,4 @@
-"""Temporary folders of killed processes are removed by the next one, and those in use are not."""
+"""Tests of temporary folders: the next process removes those of killed processes and keeps those in use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tempfile
 import pytest
 from microguard.pipelines.engine.files import temporary_folder
 
-#: Creates a folder with a file, names it, and waits.
+#: Create a folder with a file, print its name, and wait.
 _HOLD = (
     "import sys; from microguard.pipelines.engine.files import temporary_folder; "
     "folder = temporary_folder(); (folder / 'records').touch(); print(folder, flush=True); sys.stdin.read()"
@@ -31,7 +31,7 @@ def holder():
     return process, process.stdout.readline().strip()
 
 
-def test_the_folder_of_a_killed_process_is_removed_and_those_in_use_stay(temporary):
+def test_temporary_folder_of_a_killed_process_is_removed_and_folders_in_use_are_kept(temporary):
     foreign = temporary / "microguard-kernels-0"
     foreign.mkdir(0o700)
     (temporary / "microguard-link").symlink_to(foreign)
@@ -48,7 +48,7 @@ def test_the_folder_of_a_killed_process_is_removed_and_those_in_use_stay(tempora
     assert foreign.is_dir()
 
 
-def test_a_process_that_ends_removes_its_folder(temporary):
+def test_process_removes_its_temporary_folder_when_it_ends(temporary):
     process, folder = holder()
     process.communicate("")
     assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""The process that Spark's Python workers are forked from: its standard output has the port alone."""
+"""Tests of the worker daemon: it writes only its port to standard output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-#: In place of a library that prints as it is imported, as highspy 1.16 does, from Python and from C.
+#: Replace a library that prints on import, as highspy 1.16 does, from Python and from C.
 PRINTING = """
 import ctypes, os
 print("a banner", flush=True)
@@ -19,12 +19,12 @@ ctypes.CDLL(None).fflush(None)
 """
 
 
-def test_a_start_of_workers_writes_nothing_but_the_port_to_standard_output(tmp_path: Path) -> None:
+def test_worker_daemon_writes_only_its_port_to_standard_output(tmp_path: Path) -> None:
     (tmp_path / "highspy.py").write_text(PRINTING)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     done = subprocess.run(
         [sys.executable, "-m", "microguard.pipelines.records.daemon"],
-        input=b"",  # at its end the process ends, and takes its group along
+        input=b"",  # the daemon ends when its input ends, and ends its process group
         env=environment,
         capture_output=True,
         timeout=300,

@@ -1,4 +1,4 @@
-"""The OpenLineage event is valid by its specification and contains no measured value."""
+"""Tests that the OpenLineage event is valid by its specification and contains no measured value."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def evidence():
     )
 
 
-def test_the_event_is_valid_openlineage_and_names_inputs_and_outputs(evidence):
+def test_lineage_event_is_valid_openlineage_and_names_inputs_and_outputs(evidence):
     event = lineage_event(evidence, "/data/persons.parquet", AT)
     jsonschema.validate(event, EVENT, format_checker=jsonschema.FormatChecker())
     (read,), (made,) = event["inputs"], event["outputs"]
@@ -87,7 +87,7 @@ def test_the_event_is_valid_openlineage_and_names_inputs_and_outputs(evidence):
     assert lineage_event(evidence, None, AT)["inputs"] == []
 
 
-def test_each_verdict_is_an_assertion_without_the_measured_value(evidence):
+def test_lineage_event_has_an_assertion_for_each_verdict_without_the_measured_value(evidence):
     event = lineage_event(evidence, "/data", AT)
     assertions = [
         event["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"],
@@ -105,8 +105,8 @@ def test_each_verdict_is_an_assertion_without_the_measured_value(evidence):
 
 
 @pytest.mark.parametrize("state", ["COMPLETE", "FAIL"])
-def test_the_event_has_the_end_state_and_counts_published_records_only(evidence, tmp_path, state):
-    settle_lineage(tmp_path, state)  # for a release without an event
+def test_lineage_event_has_the_end_state_and_counts_only_published_records(evidence, tmp_path, state):
+    settle_lineage(tmp_path, state)  # this release has no event
     assert list(tmp_path.iterdir()) == []
     write_lineage(tmp_path, evidence, None)
     settle_lineage(tmp_path, state)

@@ -1,4 +1,4 @@
-"""The lineage that a run sends: START and COMPLETE, FAIL if it is refused, and nothing unless configured."""
+"""Tests of the lineage of a run: START and COMPLETE, FAIL if it is refused, and nothing unless configured."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def evidence():
     return Evidence(described, Counts(input=100, rejected={}, suppressed=0, published=100), (), {})
 
 
-def test_column_lineage_names_the_columns_of_the_input_and_says_which_are_masked(evidence):
+def test_column_lineage_names_the_input_columns_and_marks_masked_columns(evidence):
     (made,) = lineage_event(evidence, "/data/persons", AT)["outputs"]
     fields = made["facets"]["columnLineage"]["fields"]
     told = {
@@ -50,7 +50,7 @@ def test_column_lineage_names_the_columns_of_the_input_and_says_which_are_masked
     assert "columnLineage" not in lineage_event(evidence, None, AT)["outputs"][0]["facets"]
 
 
-def test_a_published_release_is_start_and_complete_of_one_run_with_its_facets(evidence, sent, tmp_path):
+def test_published_release_sends_start_and_complete_of_one_run_with_its_facets(evidence, sent, tmp_path):
     with sent_lineage("persons", "/data/persons") as ended:
         write_lineage(tmp_path, evidence, "/data/persons")
         settle_lineage(tmp_path, "COMPLETE")
@@ -66,7 +66,7 @@ def test_a_published_release_is_start_and_complete_of_one_run_with_its_facets(ev
     assert start["inputs"][0]["name"] == complete["inputs"][0]["name"] == "/data/persons"
 
 
-def test_a_refused_run_is_start_and_fail_without_an_output(sent):
+def test_refused_run_sends_start_and_fail_without_an_output(sent):
     with pytest.raises(GateRefused, match="CANARY"), sent_lineage("persons", "/data"):
         raise GateRefused("CANARY")
     assert [each["eventType"] for each in sent()] == ["START", "FAIL"]
@@ -74,7 +74,7 @@ def test_a_refused_run_is_start_and_fail_without_an_output(sent):
     assert "CANARY" not in json.dumps(sent())
 
 
-def test_a_release_that_waits_for_approval_has_no_output_yet(evidence, sent, tmp_path):
+def test_pending_release_sends_no_output(evidence, sent, tmp_path):
     with sent_lineage("persons", "/data") as ended:
         write_lineage(tmp_path, evidence, "/data")
         ended(tmp_path)
@@ -82,7 +82,7 @@ def test_a_release_that_waits_for_approval_has_no_output_yet(evidence, sent, tmp
     assert sent()[1]["outputs"] == []
 
 
-def test_a_decision_sends_the_job_the_input_and_the_columns_of_the_evidence(evidence, sent, tmp_path):
+def test_decision_sends_the_job_the_input_and_the_columns_of_the_evidence(evidence, sent, tmp_path):
     write_lineage(tmp_path, evidence, "/data")
     with sent_lineage_of(tmp_path) as ended:
         settle_lineage(tmp_path, "COMPLETE")
@@ -94,13 +94,13 @@ def test_a_decision_sends_the_job_the_input_and_the_columns_of_the_evidence(evid
     assert "income" in complete["outputs"][0]["facets"]["columnLineage"]["fields"]
 
 
-def test_without_configuration_nothing_is_imported_or_sent(monkeypatch):
+def test_lineage_imports_and_sends_nothing_without_configuration(monkeypatch):
     monkeypatch.setitem(sys.modules, "openlineage.client", None)
     with sent_lineage("persons", "/data") as ended:
         ended(None)
 
 
-def test_a_missing_client_or_a_server_that_fails_stops_no_run(monkeypatch, caplog):
+def test_missing_client_or_failing_server_does_not_stop_a_run(monkeypatch, caplog):
     monkeypatch.setenv("OPENLINEAGE_URL", "http://CANARY@127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "openlineage.client", None)
     with sent_lineage("persons", "/data"):

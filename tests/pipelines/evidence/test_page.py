@@ -1,4 +1,4 @@
-"""The report page: complete, self-contained, and rebuilt from the evidence alone."""
+"""Tests of the report page: complete, self-contained, and rebuilt from the evidence alone."""
 
 import json
 import re
@@ -108,7 +108,7 @@ def read_evidence_of(tmp_path):
     return read_evidence(tmp_path, {measure.name: measure.section for measure in measures_of("records")})
 
 
-def test_the_page_shows_every_section_and_loads_no_other_file(tmp_path):
+def test_page_shows_every_section_and_loads_no_other_file(tmp_path):
     page = page_of(tmp_path)
     for heading in (
         "What was found",
@@ -131,14 +131,14 @@ def test_every_measure_with_a_section_on_the_page_has_a_template():
     assert names == templates
 
 
-def test_a_page_whose_template_is_missing_is_refused(tmp_path, monkeypatch):
+def test_page_with_a_missing_template_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(type(measures_of("records")[0]), "name", "risk_of_another_kind")
     with pytest.raises(MicroguardError, match=r"expected the template sections/risk_of_another_kind\.html"):
         page_of(tmp_path, {**PLAIN, "risk_of_another_kind": QUALITY["risk"]})
     assert not list(tmp_path.rglob("report.html"))
 
 
-def test_the_page_of_a_refused_run_begins_with_the_refusal(tmp_path):
+def test_page_of_a_refused_run_begins_with_the_refusal(tmp_path):
     refused = PLAIN | {"verdicts": [QUALITY["verdicts"][0] | {"passed": False}]}
     page = page_of(tmp_path, refused, None)
     assert "<strong>Refused.</strong>" in page
@@ -147,7 +147,7 @@ def test_the_page_of_a_refused_run_begins_with_the_refusal(tmp_path):
     assert "<strong>Published</strong>" not in page
 
 
-def test_a_release_that_the_ledger_does_not_hold_is_not_called_published(tmp_path):
+def test_release_unknown_to_the_ledger_is_not_called_published(tmp_path):
     assert "<strong>Published</strong> on 2026-01-02" in page_of(tmp_path, PLAIN)
     for entry in (None, replace(PUBLISHED, event="intended"), replace(PUBLISHED, event="abandoned")):
         page = page_of(tmp_path, PLAIN, entry)
@@ -156,32 +156,32 @@ def test_a_release_that_the_ledger_does_not_hold_is_not_called_published(tmp_pat
     assert "<strong>Withdrawn</strong>" in page_of(tmp_path, PLAIN, replace(PUBLISHED, event="withdrawn"))
 
 
-def test_the_same_evidence_gives_the_same_page(tmp_path):
+def test_page_is_equal_for_equal_evidence(tmp_path):
     assert page_of(tmp_path) == page_of(tmp_path)
 
 
-def test_a_name_with_dollars_is_no_formula(tmp_path):
+def test_page_does_not_render_a_name_with_dollars_as_a_formula(tmp_path):
     loss = {"all": QUALITY["loss"]["all"] | {"by_variable": {"in_$ and out_$": 0.1}}}
     assert "in_$ and out_$" in page_of(tmp_path, QUALITY | {"loss": loss})
 
 
-def test_the_page_begins_with_the_worst_figure_an_attacker_reaches(tmp_path):
+def test_page_begins_with_the_highest_risk_of_all_attackers(tmp_path):
     linked = {"sampled": 90, "of": 100, "linked": 0.4, "inside": {"income": 0.5}, "inside_all": 0.5}
     page = page_of(tmp_path, PLAIN | {"record_linkage": linked})
     worst = re.search(r'<p class="worst">(.*?)</p>', page).group(1)
     assert "in 40\N{NO-BREAK SPACE}% of the cases" in worst
     listed = page[page.index("What an attacker reaches") :]
-    assert listed.index(worst) < listed.index("finds one record alone in 9\N{NO-BREAK SPACE}% of the cases")
+    assert listed.index(worst) < listed.index("finds a single record in 9\N{NO-BREAK SPACE}% of the cases")
 
 
-def test_the_page_lists_contributors_of_dominated_clusters_as_attackers(tmp_path):
+def test_page_lists_contributors_of_dominated_clusters_as_attackers(tmp_path):
     page = page_of(tmp_path, PLAIN | {"dominance": QUALITY["dominance"]})
     assert "In 10\N{NO-BREAK SPACE}% of the clusters its largest contributor exceeds 85" in page
     nobody = {"income": QUALITY["dominance"]["income"] | {"failing": 0}}
     assert "of the clusters" not in page_of(tmp_path, PLAIN | {"dominance": nobody})
 
 
-def test_a_limit_on_an_absent_measure_is_not_reported_as_exceeded(tmp_path):
+def test_page_does_not_report_a_limit_on_an_absent_measure_as_exceeded(tmp_path):
     keys = ("max_t", "min_entropy_diversity", "dominance", "max_information_loss", "max_new")
     specified = QUALITY["release"]["specification"] | {"quality": dict.fromkeys(keys)}
     release = {"release": QUALITY["release"] | {"specification": specified}}
@@ -195,7 +195,7 @@ def test_a_limit_on_an_absent_measure_is_not_reported_as_exceeded(tmp_path):
     )
 
 
-def test_the_page_shows_how_small_counts_changed_if_there_were_any(tmp_path):
+def test_page_shows_the_changes_of_small_counts_if_the_release_has_small_counts(tmp_path):
     kept = [[0] * 12 for _ in range(12)]
     kept[11][11] = 4
     moved = [list(row) for row in kept]
@@ -208,7 +208,7 @@ def test_the_page_shows_how_small_counts_changed_if_there_were_any(tmp_path):
     assert re.findall(r"<tr><td>(\d+\+?)</td>", matrix) == ["2", "11+"]
 
 
-def test_the_page_is_not_green_without_limits_on_disclosure(tmp_path):
+def test_page_is_not_green_without_limits_on_disclosure(tmp_path):
     limit = QUALITY["verdicts"][0] | {"metric": "unique_jointly", "promised": False}
     accepted = dict.fromkeys(("max_unique_published", "max_unique_jointly", "max_homogeneous"), "the board")
     release = QUALITY["release"]
@@ -216,7 +216,7 @@ def test_the_page_is_not_green_without_limits_on_disclosure(tmp_path):
         ([limit], {}, True),
         ([], {}, False),
         ([limit], {"accept": accepted}, False),
-        ([limit], {"accept": accepted, "max_unique_jointly": 1_000_000}, True),  # it holds at this value
+        ([limit], {"accept": accepted, "max_unique_jointly": 1_000_000}, True),  # this value meets the limit
     ):
         specified = release["specification"] | {"quality": limits}
         quality = PLAIN | {
@@ -229,7 +229,7 @@ def test_the_page_is_not_green_without_limits_on_disclosure(tmp_path):
         assert ("No limit on disclosure held" not in page) is green
 
 
-def test_a_histogram_of_one_bin_is_not_drawn(tmp_path):
+def test_page_draws_no_histogram_of_one_bin(tmp_path):
     alone = QUALITY["blocks"] | {"records": {"edges": [40, 50], "counts": [1]}}
     page = page_of(tmp_path, QUALITY | {"blocks": alone})
     assert page.count("<svg") == 6
@@ -247,7 +247,7 @@ def test_a_histogram_of_one_bin_is_not_drawn(tmp_path):
         (None, "-"),
     ],
 )
-def test_a_large_number_is_shown_with_its_digits(value, shown):
+def test_page_shows_a_large_number_with_its_digits(value, shown):
     assert evidence_page._number(value).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
 
 
@@ -262,11 +262,11 @@ def test_a_large_number_is_shown_with_its_digits(value, shown):
         (None, "-"),
     ],
 )
-def test_a_share_is_never_a_power_of_ten(share, shown):
+def test_page_never_shows_a_share_as_a_power_of_ten(share, shown):
     assert evidence_page._percent(share).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
 
 
-def test_a_limit_is_stated_in_plain_words_with_its_direction(tmp_path):
+def test_page_states_a_limit_in_plain_words_with_its_direction(tmp_path):
     metric = {"metric": "unique_published", "variable": "weight", "found": 0.004, "limit": 0.01}
     limit = QUALITY["verdicts"][0] | metric | {"promised": False, "sense": "at most"}
     page = page_of(tmp_path, PLAIN | {"verdicts": [limit]})
@@ -274,7 +274,7 @@ def test_a_limit_is_stated_in_plain_words_with_its_direction(tmp_path):
     assert '<td class="n">at most 0.01</td>' in page
 
 
-def test_the_page_of_a_table_states_its_limits_and_cells(tmp_path):
+def test_page_of_a_table_states_its_limits_and_cells(tmp_path):
     specified = {"quality": {"max_t": None}, "table": {"quality": {"max_gap": None, "min_interval": 1.0}}}
     release = PLAIN["release"] | {"content": "table", "specification": specified}
     page = page_of(tmp_path, PLAIN | {"release": release})
@@ -296,7 +296,7 @@ LIMITED = {"check": "release", "metric": "unique_jointly", "variable": None, "di
 
 
 @pytest.mark.parametrize(("failing", "colour"), [(0, ""), (8, "waiting")])
-def test_a_published_page_is_amber_over_an_open_risk_and_says_what_to_do(tmp_path, failing, colour):
+def test_published_page_is_amber_for_an_open_risk_and_states_what_to_do(tmp_path, failing, colour):
     unique = QUALITY["uniques_published"] | {"jointly": 1}
     quality = with_dominance(failing) | {
         "verdicts": [*QUALITY["verdicts"], LIMITED],
@@ -318,7 +318,7 @@ def test_a_published_page_is_amber_over_an_open_risk_and_says_what_to_do(tmp_pat
         (None, "Before you sign", "Verified, not published."),
     ],
 )
-def test_heading_and_state_follow_the_ledger(tmp_path, event, heading, state):
+def test_heading_and_state_of_the_page_follow_the_ledger(tmp_path, event, heading, state):
     page = page_of(tmp_path, PLAIN, None if event is None else replace(PUBLISHED, event=event))
     others = {"What was found", "Before you sign"} - {heading}
     assert f">{heading}</h2>" in page
@@ -328,12 +328,12 @@ def test_heading_and_state_follow_the_ledger(tmp_path, event, heading, state):
 
 
 @pytest.mark.parametrize(("share", "open"), [(0.33, []), (0.46, ["method.unit"])])
-def test_households_found_more_often_than_one_in_k_are_an_open_risk(share, open):
+def test_page_reports_households_identified_more_often_than_one_in_k_as_an_open_risk(share, open):
     found = [*evidence_page._open_risks([Attack(share, "Found.", "household_risk")], 3)]
     assert ["method.unit" for each in found if "method.unit" in each] == open
 
 
-def test_every_table_has_a_caption_every_header_a_scope_and_every_part_a_link(tmp_path):
+def test_page_has_a_caption_per_table_a_scope_per_header_and_a_link_per_part(tmp_path):
     page = page_of(tmp_path)
     assert page.count("<table") == page.count("<caption") > 5
     assert page.count("<th ") == page.count('<th scope="col"') > 10
@@ -344,10 +344,11 @@ def test_every_table_has_a_caption_every_header_a_scope_and_every_part_a_link(tm
     assert '<caption class="heard">Disclosure by published means</caption>' in page
 
 
-def test_every_section_of_the_page_is_explained_in_plain_words(tmp_path):
+def test_page_explains_every_section_in_plain_words(tmp_path):
     folder = Path(evidence_page.__file__).parent / "sections"
     drawn = {path.stem for path in folder.glob("[!_]*.html")}
-    assert drawn - {"tables", "metrics"} == set(PLAIN_WORDS)  # these two continue the section before them
+    # these two sections continue the previous section
+    assert drawn - {"tables", "metrics"} == set(PLAIN_WORDS)
     assert set(TO_DO) <= drawn
     page = page_of(tmp_path)
     for name in ("loss", "dominance", "by_dimension"):

@@ -1,4 +1,6 @@
-"""An agency's suite: unusable expectations are refused, failed ones reject the input, no value leaks."""
+"""Tests of an agency's suite: unusable expectations are refused, failed ones reject the input without a
+value.
+"""
 
 import json
 import logging
@@ -22,13 +24,13 @@ def between(column, **limits):
 
 
 def written(folder, *expectations, **changes):
-    """A specification with a suite next to it."""
+    """Return a specification with a suite in the same folder."""
     content = {"name": "ours", "expectations": list(expectations), "meta": {}, "notes": None} | changes
     (folder / "suite.json").write_text(json.dumps(content))
     return specification(folder, input=SUITE)
 
 
-def test_a_suite_is_read_without_the_keywords_that_are_ours(tmp_path):
+def test_suite_is_read_without_the_keywords_that_microguard_sets(tmp_path):
     assert agency_suite(specification(tmp_path)) is None
     asked = between("age", min_value=0, result_format="COMPLETE", catch_exceptions=False)
     pair = expectation("expect_column_pair_values_to_be_equal", column_A="age", column_B="income")
@@ -41,7 +43,7 @@ def test_a_suite_is_read_without_the_keywords_that_are_ours(tmp_path):
     "text",
     [None, "no JSON", "[]", '{"name": "ours", "expectations": []}', '{"name": "x", "expectations": [1]}'],
 )
-def test_a_file_that_is_no_suite_is_refused(text, tmp_path):
+def test_file_that_is_no_suite_is_refused(text, tmp_path):
     if text is not None:
         (tmp_path / "suite.json").write_text(text)
     with pytest.raises(SpecificationError, match=r"\[input\] expectations"):
@@ -67,14 +69,14 @@ def test_a_file_that_is_no_suite_is_refused(text, tmp_path):
         (expectation("unexpected_rows_expectation", unexpected_rows_query="SELECT 1"), "remove it"),
     ],
 )
-def test_an_expectation_that_cannot_be_judged_is_refused_before_a_record_is_read(fault, text, tmp_path):
+def test_unsupported_expectation_is_refused_before_a_record_is_read(fault, text, tmp_path):
     with pytest.raises(SpecificationError, match=text) as caught:
         agency_suite(written(tmp_path, between("income", min_value=0), fault))
     assert "expectation 2" in str(caught.value)
     assert "expectation 1" not in str(caught.value)
 
 
-def test_records_are_judged_without_a_value_in_answers_results_or_logs(spark, tmp_path, caplog):
+def test_suite_validates_records_without_a_value_in_results_or_logs(spark, tmp_path, caplog):
     from microguard.pipelines.gate.agency_expectations import judge_records
 
     cast = {"row_condition": "CAST(name AS INT) > 1", "condition_parser": "spark"}
@@ -102,7 +104,7 @@ def test_records_are_judged_without_a_value_in_answers_results_or_logs(spark, tm
         assert "77123" not in text
 
 
-def test_a_missing_result_of_an_expectation_fails_the_suite(spark, tmp_path, monkeypatch):
+def test_missing_result_of_an_expectation_fails_the_suite(spark, tmp_path, monkeypatch):
     from microguard.pipelines.gate import agency_expectations
 
     suite = agency_suite(written(tmp_path, between("age", min_value=0), between("age", max_value=9)))
@@ -115,7 +117,7 @@ def test_a_missing_result_of_an_expectation_fails_the_suite(spark, tmp_path, mon
     assert not agency_expectations.judge_records(suite, records, tmp_path).passed
 
 
-def test_the_original_records_must_meet_the_suite_to_be_published(spark, tmp_path):
+def test_original_records_must_meet_the_suite_to_be_published(spark, tmp_path):
     persons().to_parquet(tmp_path / "data", index=False)
     with pytest.raises(InputRejected, match="expect_column_values_to_be_between of age is not met") as caught:
         run(spark, written(tmp_path, between("age", max_value=20)))
@@ -123,7 +125,7 @@ def test_the_original_records_must_meet_the_suite_to_be_published(spark, tmp_pat
     assert not (tmp_path / "lake").exists()
     spec = written(tmp_path, between("age", max_value=29))
     bands = spec.variables["age"].model_copy(update={"kind": "nominal", "bands": (20.0, 25.0)})
-    # judged by the original values
+    # the suite validates the original values
     spec = spec.model_copy(update={"variables": spec.variables | {"age": bands}})
     _, areas = run(spark, spec, ())
     verdicts = [row for row in quality(areas)["verdicts"] if row["metric"].startswith("expect_")]

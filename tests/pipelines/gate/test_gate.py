@@ -1,4 +1,4 @@
-"""The gate names failed requirements, and its results are readable for people and programs."""
+"""Tests of the gate: it names failed requirements, and people and programs can read its results."""
 
 import json
 import math
@@ -17,7 +17,7 @@ CLASS = Requirement(MetricKey("smallest_class", "all"), "merge", at_least=3)
 LOSS = Requirement(MetricKey("information_loss"), "raise effort", at_most=0.1)
 
 
-def test_a_metric_beyond_its_limit_is_named_with_its_remedy():
+def test_gate_names_a_metric_beyond_its_limit_with_a_remedy():
     verdicts = judge("release", [CLASS, LOSS], {CLASS.key: 3, LOSS.key: 0.5})
     assert not verdicts.passed
     assert len(verdicts.failures) == 1
@@ -26,7 +26,7 @@ def test_a_metric_beyond_its_limit_is_named_with_its_remedy():
 
 
 @pytest.mark.parametrize("found", [{}, {LOSS.key: float("nan")}])
-def test_a_metric_that_was_not_measured_is_not_met(found):
+def test_gate_fails_a_metric_that_was_not_measured(found):
     assert not judge("release", [LOSS], found).passed
 
 
@@ -44,8 +44,8 @@ def test_data_docs_show_results_in_plain_words_and_open_offline(tmp_path):
     assert not re.search(r"<(link|script|img|iframe)\b|url\(|https?://", page)
 
 
-def test_a_saved_suite_judges_in_a_context_of_its_user(tmp_path):
-    """As its users do it: the file becomes a suite of a project folder, found there by its name."""
+def test_saved_suite_can_be_run_in_a_context_of_its_user(tmp_path):
+    """As users do, the test adds the file to a project folder as a suite and loads the suite by name."""
     import great_expectations as gx
 
     judge("release", [CLASS, LOSS], {CLASS.key: 3, LOSS.key: 0.05}, tmp_path / "evidence")
@@ -62,7 +62,7 @@ def test_a_saved_suite_judges_in_a_context_of_its_user(tmp_path):
 
 
 def failed_expectations(file, folder, source, frames):
-    """Return, for each frame, the types of the expectations of a published suite that it does not meet."""
+    """Return, for each frame, the types of the expectations of a published suite that the frame fails."""
     import great_expectations as gx
 
     chosen = specification(folder, {"a b": {"role": "quasi_identifier", "kind": "nominal"}})
@@ -78,7 +78,7 @@ def failed_expectations(file, folder, source, frames):
     ]
 
 
-def test_the_published_suite_runs_on_pandas_and_finds_a_value_of_too_few_records(tmp_path):
+def test_published_suite_runs_on_pandas_and_finds_a_value_of_too_few_records(tmp_path):
     frames = [pd.DataFrame({"a b": values}) for values in (["x"] * 3, ["x"] * 3 + ["y"], ["x"] * 2)]
     assert failed_expectations(SUITE, tmp_path, lambda sources: sources.add_pandas("lake"), frames) == [
         [], ["expect_column_proportion_of_unique_values_to_be_between"],
@@ -88,7 +88,7 @@ def test_the_published_suite_runs_on_pandas_and_finds_a_value_of_too_few_records
 
 @pytest.mark.spark
 @pytest.mark.parametrize("file", [SUITE, QUERY_SUITE])
-def test_the_published_suites_run_on_spark_and_find_a_rare_combination(file, spark, tmp_path):
+def test_published_suites_run_on_spark_and_find_a_rare_combination(file, spark, tmp_path):
     frames = [
         spark.createDataFrame([(value,) for value in values], ["a b"])
         for values in (["x"] * 3, ["x"] * 3 + ["y"])
@@ -99,7 +99,7 @@ def test_the_published_suites_run_on_spark_and_find_a_rare_combination(file, spa
     assert [len(each) for each in failed] == [0, 1]
 
 
-def test_great_expectations_judges_every_requirement_and_shows_no_value():
+def test_great_expectations_evaluates_every_requirement_and_shows_no_value():
     import great_expectations as gx
     from microguard.pipelines.gate.suite import NO_VALUES, expectation_suite, metrics_frame
 
@@ -120,7 +120,7 @@ def test_great_expectations_judges_every_requirement_and_shows_no_value():
         metrics_frame({}, requirements)
 
 
-def test_a_broken_promise_is_a_failure_of_protection_and_a_missed_limit_one_of_the_gate():
+def test_broken_guarantee_is_a_failure_of_protection_and_an_exceeded_limit_one_of_the_gate():
     promise = Requirement(MetricKey("content_as_staged"), "look", at_least=1, promised=True)
     sound = {CLASS.key: 3.0, LOSS.key: 0.05, promise.key: 1.0}
     refuse(judge("release", [CLASS, LOSS, promise], sound))

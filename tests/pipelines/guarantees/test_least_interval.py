@@ -1,7 +1,7 @@
-"""Guarantees of tables refuse sensitive cells whose interval is narrower than the unit of publication.
+"""Tests that table guarantees refuse sensitive cells with an interval narrower than the unit of publication.
 
-Whatever its level is, and whatever method and input it comes from: each guarantee is counted on a table that
-leaves its sensitive zero as it is, and on one that protects it.
+Each guarantee is evaluated, for any level, method and input, on two tables: one leaves its sensitive zero
+unchanged, the other protects it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from scipy import sparse
 
 from tests.schemas.specification.test_table import CELLS, COUNTS, TABLE, build
 
-#: The margin of three cells, and the line that adds them up.
+#: The margin of three cells, and the constraint that adds them up.
 LINE = sparse.csr_matrix(np.array([[-1.0, 1.0, 1.0, 1.0]]))
 NOTHING = np.zeros(4)
 
 
 def original(*, values=(30.0, 0.0, 10.0, 20.0), lower=0.0, upper=0.0, sliding=0.0) -> OriginalCells:
-    """A total of 30 and its parts, the first of which is sensitive with these levels."""
+    """Return a total of 30 and its parts; the first part is sensitive with these levels."""
     sensitive = np.array([False, True, False, False])
     levels = [np.where(sensitive, each, 0.0) for each in (lower, upper, sliding)]
     room = np.full(4, 100.0)
@@ -41,7 +41,7 @@ def published(cells: OriginalCells, change: np.ndarray) -> Published:
 
 @pytest.mark.parametrize("guarantee", [AdditiveTable(), AdditiveTable(drawn_counts=True), RoundedTable(5)])
 @pytest.mark.parametrize("levels", [(0.0, 0.0), (0.0, 5.0), (5.0, 0.0), (0.3, 0.4), (5.0, 5.0)])
-def test_a_sensitive_cell_published_with_its_true_value_is_unprotected_with_any_levels(
+def test_sensitive_cell_published_with_its_original_value_is_unprotected_with_any_levels(
     guarantee, levels
 ) -> None:
     cells = original(lower=levels[0], upper=levels[1])
@@ -51,7 +51,7 @@ def test_a_sensitive_cell_published_with_its_true_value_is_unprotected_with_any_
 
 
 @pytest.mark.parametrize("levels", [(0.0, 0.0, 0.0), (0.3, 0.4, 0.0), (0.0, 0.0, 0.9)])
-def test_a_suppressed_cell_with_levels_below_the_unit_is_too_narrow_to_readers(levels) -> None:
+def test_suppressed_cell_with_levels_below_the_unit_is_too_narrow_for_readers(levels) -> None:
     lower, upper, sliding = levels
     suppressed = np.array([False, True, True, False])
     wide = original(values=(36.0, 6.0, 10.0, 20.0), lower=5.0, upper=5.0)
@@ -60,7 +60,7 @@ def test_a_suppressed_cell_with_levels_below_the_unit_is_too_narrow_to_readers(l
     assert too_narrow(LINE, suppressed, bare) == {"outsider": 1}
 
 
-def test_a_suppressed_zero_that_readers_know_to_be_zero_is_too_narrow() -> None:
+def test_suppressed_zero_that_is_publicly_known_to_be_zero_is_too_narrow() -> None:
     suppressed = np.array([False, True, True, False])
     cells = original(upper=5.0)
     assert too_narrow(LINE, suppressed, cells) == {"outsider": 0}
@@ -68,7 +68,7 @@ def test_a_suppressed_zero_that_readers_know_to_be_zero_is_too_narrow() -> None:
     assert too_narrow(LINE, suppressed, replace(cells, rise=none)) == {"outsider": 1}
 
 
-def test_a_suppressed_cell_that_follows_from_its_line_is_too_narrow_to_contributors_too() -> None:
+def test_suppressed_cell_that_follows_from_its_constraint_is_too_narrow_for_contributors_also() -> None:
     alone = np.array([False, True, False, False])
     cells = original(values=(36.0, 6.0, 10.0, 20.0), lower=5.0, upper=5.0)
     known = Contributed(np.array([2, 3]), np.array([7, 8]), np.array([10.0, 20.0]))
@@ -76,7 +76,7 @@ def test_a_suppressed_cell_that_follows_from_its_line_is_too_narrow_to_contribut
     assert found["outsider"] == 1
 
 
-def test_a_small_count_is_never_published_with_noise() -> None:
+def test_small_count_is_never_published_with_cell_key_noise() -> None:
     cells = original(values=(32.0, 2.0, 10.0, 20.0))
     noise = BoundedNoise(largest=5, variance=2.0, least=3)
     assert noise.compare(published(cells, NOTHING), cells)[0] == 1
@@ -95,7 +95,7 @@ def test_a_small_count_is_never_published_with_noise() -> None:
     ],
     ids=["adjustment", "given cells", "exact levels", "drawn counts", "rounding", "cell keys"],
 )
-def test_no_key_accepts_an_interval_that_is_narrower_than_the_unit(table, metric) -> None:
+def test_table_guarantee_refuses_an_interval_narrower_than_the_unit_for_any_keys(table, metric) -> None:
     given = {"max_determined": 1000, "max_posterior": 1.0}
     given |= {} if table.get("method") == "cell_key" else {"min_interval": 0.0}
     specification = build(table | {"quality": given})

@@ -6,7 +6,8 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-_DATA, _POSITION_DELETES, _DELETED = 0, 1, 2  # of the specification: content of a file, status of an entry
+# constants of the Iceberg specification: content of a file, status of an entry
+_DATA, _POSITION_DELETES, _DELETED = 0, 1, 2
 _TYPES = {"int": "INTEGER", "string": "VARCHAR", "double": "DOUBLE"}
 
 
@@ -30,7 +31,8 @@ def recount_iceberg(metadata_file: Path, snapshot_id: int, with_deletes: bool = 
         [_local(each["file_path"]) for each in files if each["content"] == content]
         for content in (_DATA, _POSITION_DELETES)
     )
-    assert len(data) + len(deletes) == len(files)  # no equality deletes, which are not recounted
+    # the table has no equality deletes, which this code does not recount
+    assert len(data) + len(deletes) == len(files)
     fields = ", ".join(
         f"{each['id']}: {{name: '{each['name']}', type: '{_TYPES[each['type']]}', default_value: NULL}}"
         for each in schema["fields"]

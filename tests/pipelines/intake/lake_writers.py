@@ -55,7 +55,7 @@ def delta_with_deletion_vectors(folder: Path) -> set[int]:
 
 
 def _delete_by_vector(folder: Path, version: int, region: str) -> None:
-    """Commit a deletion vector of the records whose id ends in 0, as Spark does."""
+    """Commit a deletion vector for the records whose id ends in 0, as Spark does."""
     adds = {}
     for path in sorted((folder / "_delta_log").glob("*.json")):
         for line in path.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Scales of a whole frame at once; a run computes them from the sums of its strata."""
+"""Compute the scales of a whole frame at once; a run computes them from the sums of its strata."""
 
 from __future__ import annotations
 

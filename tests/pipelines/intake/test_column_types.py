@@ -1,4 +1,4 @@
-"""Types of Parquet columns: INT96, types that differ between files, and types that writers declared."""
+"""Tests of Parquet column types: INT96, types that differ between files, and types that writers declared."""
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ def joint(*columns, folder):
         ((TEXT.cast(pa.binary()), TEXT.cast(pa.large_binary())), pa.large_binary()),
     ],
 )
-def test_joint_types_merges_types_that_hold_the_same_values(columns, expected, tmp_path):
+def test_joint_types_merges_types_that_represent_the_same_values(columns, expected, tmp_path):
     assert joint(*columns, folder=tmp_path / "data") == expected
 
 
@@ -107,7 +107,7 @@ def test_read_refuses_a_type_that_spark_cannot_read_only_in_needed_columns(kind,
 
 
 @pytest.mark.spark
-def test_the_manifest_lists_types_and_zeros_that_were_changed(spark, tmp_path):
+def test_manifest_lists_changed_types_and_zeros(spark, tmp_path):
     table = {
         "q": TEXT,
         "x": pa.array([-0.0, 0.0] * 6),

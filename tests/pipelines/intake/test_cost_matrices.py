@@ -1,4 +1,4 @@
-"""Cost matrices: common spellings of the file, and refusals that show none of its values."""
+"""Tests of cost matrices: common file formats, and refusals that show none of the values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Reading of CSV files: text, numbers, encodings and quotes as they are written."""
+"""Tests of reading CSV files: text, numbers, encodings and quotes as they are written."""
 
 import pytest
 from microguard.pipelines.intake.read import read
@@ -58,7 +58,7 @@ def test_read_refuses_an_encoding_whose_lines_cannot_be_split_before_decoding(en
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "windows-1252"])
-def test_read_finds_a_line_break_after_a_delimiter_that_is_not_ascii(encoding, spark, tmp_path):
+def test_read_detects_a_line_break_after_a_delimiter_that_is_not_ascii(encoding, spark, tmp_path):
     roles = {name: ROLES[name] for name in ("age", "sex")}
     spec = csv_specification(tmp_path, roles, delimiter="§", encoding=encoding)
     (tmp_path / "data.csv").write_bytes('age§sex\n1§"fé§"\n2§m\n'.encode(encoding))

@@ -1,4 +1,4 @@
-"""Scales and totals: sums over the parts of a file give the same result as the whole file, bit for bit."""
+"""Tests of scales and totals: sums over parts of a file equal those of the whole file, bit for bit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_part_sums_do_not_depend_on_the_order_of_records(frame):
     assert part_sums(frame, keys, MAGNITUDE) == part_sums(shuffled, keys, MAGNITUDE)
 
 
-def test_part_sums_add_further_columns_by_their_aggregates(frame):
+def test_part_sums_include_aggregates_of_further_columns(frame):
     further = {each: (f.col("n1").cast("double"), each) for each in ("min", "max", "sum")}
     parts = part_sums(frame, {"region": f.col("region")}, {}, further=further).to_pylist()
     expected = frame.groupBy("region").agg(
@@ -72,7 +72,7 @@ def test_totals_from_sums_is_missing_for_a_region_without_values(frame):
     assert (totals["n0"] == 0).all()
 
 
-def test_part_sums_of_no_record_have_no_part(frame):
+def test_part_sums_of_no_record_are_empty(frame):
     parts = part_sums(frame.where("false"), {"region": f.col("region")}, MAGNITUDE, ["weight"])
     assert parts.num_rows == 0
     assert scales_from_sums(parts, NAMES, MAGNITUDE)["a.b"].present == 0

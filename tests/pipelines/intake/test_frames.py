@@ -1,4 +1,4 @@
-"""Frames of other libraries: refusals that contain no values."""
+"""Tests of frames of other libraries: refusals contain no values."""
 
 import pandas as pd
 import polars

@@ -1,4 +1,4 @@
-"""Files of other programs are named before Spark starts, with what to do."""
+"""Tests that files of other programs are named before Spark starts, with what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Refusal of Delta, Iceberg and Hudi tables as inputs, for every form of path; plain files are accepted."""
+"""Tests that Delta, Iceberg and Hudi tables are refused as inputs in every form of path; plain files are
+accepted.
+"""
 
 import shutil
 
@@ -64,7 +66,7 @@ def test_refuse_lake_tables_names_the_format_for_every_form_of_path(kind, tmp_pa
         if form not in (
             "a glob with braces",
             "a folder of links",
-        ):  # refused after Spark has listed the files
+        ):  # the refusal follows after Spark has listed the files
             with pytest.raises(InputRejected, match=f"^The input is {TABLES[kind]}, .*Export") as caught:
                 refuse_lake_tables([_path(form, tmp_path)], "The input")
             assert caught.value.exit_code == 3, form

@@ -1,4 +1,4 @@
-"""Variables whose values are magnitudes, with and without a declared kind."""
+"""Tests of variables whose values are numbers, with and without a declared kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading of inputs: the records and types of valid files, and refusals without values of malformed ones."""
+"""Tests of reading inputs: records and types of valid files, refusals of malformed ones without values."""
 
 import datetime
 import decimal
@@ -163,7 +163,7 @@ MALFORMED_INPUTS = {
 
 
 @pytest.mark.parametrize("name", MALFORMED_INPUTS)
-def test_a_malformed_input_is_rejected_with_one_text_without_values(name, spark, tmp_path):
+def test_malformed_input_is_rejected_with_one_text_without_values(name, spark, tmp_path):
     spec = MALFORMED_INPUTS[name](tmp_path)
     with pytest.raises(InputRejected) as caught:
         accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
@@ -197,7 +197,7 @@ def test_read_ignores_the_index_of_pandas(spark, tmp_path):
     assert "__index_level_0__" not in read(spark, specification(tmp_path)).frame.columns
 
 
-def test_read_names_a_file_of_a_folder_that_is_not_parquet(spark, tmp_path):
+def test_read_names_a_file_in_the_folder_that_is_not_parquet(spark, tmp_path):
     (tmp_path / "data").mkdir()
     persons().to_parquet(tmp_path / "data" / "a.parquet", index=False)
     (tmp_path / "data" / "b.parquet").touch()
@@ -211,7 +211,7 @@ def test_read_names_a_file_of_a_folder_that_is_not_parquet(spark, tmp_path):
     assert CANARY not in str(caught.value)
 
 
-def test_read_says_that_numbers_in_names_of_folders_are_text(spark, tmp_path):
+def test_read_states_that_numbers_in_folder_names_are_text(spark, tmp_path):
     for age, part in persons().groupby("age"):
         folder = tmp_path / "data" / f"age={age}"
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Recodes: the values and types after reading, and malformed hierarchies and limits."""
+"""Tests of recodes: values and types after reading, and malformed hierarchies and limits."""
 
 import json
 from decimal import Decimal
@@ -92,8 +92,8 @@ def test_validate_rejects_and_counts_a_code_that_its_hierarchy_lacks(spark, tmp_
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32()], ids=str)
-def test_a_missing_number_is_not_top_coded(spark, tmp_path, kind):
-    """NaN is what some writers of Parquet put in place of a missing number; it is rejected, not published."""
+def test_missing_number_is_not_top_coded(spark, tmp_path, kind):
+    """Some Parquet writers replace a missing number by NaN; NaN is rejected, not published."""
     nan = float("nan")
     chosen = written(tmp_path, RECORDS | {"income": [150, 250, nan, None, 60000, float("inf")]}, income=kind)
     microdata = read(spark, chosen)
@@ -105,7 +105,7 @@ def test_a_missing_number_is_not_top_coded(spark, tmp_path, kind):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("digits", [5, 9])
-def test_a_limit_beyond_the_digits_of_a_decimal_changes_nothing(spark, tmp_path, digits):
+def test_top_code_beyond_the_digits_of_a_decimal_changes_nothing(spark, tmp_path, digits):
     income = [Decimal("1.50"), None, Decimal("999.99"), Decimal("-999.99"), Decimal("50.00"), Decimal("0.00")]
     chosen = written(tmp_path, RECORDS | {"income": income}, income=pa.decimal128(digits, 2))
     ends = {"top_code": 250000, "bottom_code": -250000, "missing": (), "round_to": None}
@@ -125,7 +125,7 @@ def test_a_limit_beyond_the_digits_of_a_decimal_changes_nothing(spark, tmp_path,
         ("bottom_code", 5000, "expected a limit within the range of the column's type"),
     ],
 )
-def test_a_recode_that_no_decimal_of_the_column_can_keep_is_refused(spark, tmp_path, key, value, message):
+def test_recode_that_no_decimal_of_the_column_can_represent_is_refused(spark, tmp_path, key, value, message):
     income = [Decimal("1.50"), None, Decimal("999.99"), Decimal("0.00"), Decimal("50.00"), Decimal("7.00")]
     chosen = written(tmp_path, RECORDS | {"income": income}, income=pa.decimal128(5, 2))
     keys = {"top_code": None, "bottom_code": None, "round_to": None, "missing": ()} | {key: value}
@@ -195,7 +195,7 @@ def test_list_recodes_omits_paths(tmp_path):
     assert listed[3] == {"variable": "activity", "hierarchy": "nace.csv", "level": 2}
 
 
-def test_band_labels_name_their_limits():
+def test_band_labels_name_the_limits_of_the_bands():
     assert band_labels((0.5, 1000000)) == ("under 0.5", "0.5 to under 1000000", "1000000 and over")
 
 

@@ -1,4 +1,4 @@
-"""Rejected records: repeated units unless k counts units, and categories that are not text."""
+"""Tests of rejected records: repeated units unless k counts units, and categories that are not text."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Snapshots of Delta and Iceberg tables have the records that another engine counts, or are refused."""
+"""Tests of snapshots of Delta and Iceberg tables: they have the records that another engine counts, or are
+refused.
+"""
 
 import json
 import os
@@ -87,7 +89,7 @@ def test_snapshot_of_delta_reads_the_version_at_a_time(tmp_path):
         snapshot_of(of(tmp_path, timestamp="2026-01-01T00:59:00"))
 
 
-def test_snapshot_of_a_copied_delta_table_refuses_a_time_that_its_files_do_not_have(tmp_path):
+def test_snapshot_of_a_copied_delta_table_refuses_a_time_without_modification_times(tmp_path):
     delta_with_deletion_vectors(tmp_path / "table")
     set_commit_times(tmp_path / "table", range(1, 6), [30] * 5)
     with pytest.raises(InputRejected, match=r"Set input\.version"):
@@ -135,12 +137,13 @@ def test_snapshot_of_iceberg_has_the_records_that_duckdb_recounts_from_its_files
         recounted = recount_iceberg(current, snapshot_id)
         assert sorted(zip(*records.values(), strict=True)) == recounted
     assert not [each for each in recounted if None in each]  # the renamed column has the values of both files
-    ignored = recount_iceberg(current, snapshots[-1], with_deletes=False)  # control: what the files contain
+    # control: the records that the data files contain
+    ignored = recount_iceberg(current, snapshots[-1], with_deletes=False)
     assert len(ignored) - len(recounted) == 10
     assert ignored == recount_iceberg(current, snapshots[1]) != recounted
 
 
-def test_snapshot_of_iceberg_asks_for_the_metadata_file_unless_a_hint_or_a_single_file_names_it(tmp_path):
+def test_snapshot_of_iceberg_requires_the_metadata_file_unless_a_hint_or_a_single_file_names_it(tmp_path):
     folder, expected, _ = iceberg_with_position_deletes(tmp_path / "warehouse")
     (tmp_path / "table").symlink_to(folder)
     current = current_metadata(folder)
@@ -157,7 +160,7 @@ def test_snapshot_of_iceberg_asks_for_the_metadata_file_unless_a_hint_or_a_singl
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
-def test_snapshot_of_refuses_a_version_that_is_not_there(kind, tmp_path):
+def test_snapshot_of_refuses_a_version_that_does_not_exist(kind, tmp_path):
     if kind == "delta":
         delta_with_deletion_vectors(tmp_path / "table")
     path = "table"
@@ -186,7 +189,7 @@ def test_snapshot_of_refuses_a_version_of_plain_files(tmp_path):
     "source",
     [{"version": 1, "timestamp": "2026-01-01"}, {"timestamp": "yesterday"}, {"version": 1, "format": "csv"}],
 )
-def test_specification_refuses_keys_of_versions_that_do_not_fit(source, tmp_path):
+def test_specification_refuses_invalid_keys_of_versions(source, tmp_path):
     with pytest.raises(SpecificationError, match=r"\[input\]"):
         of(tmp_path, **source)
 
@@ -204,7 +207,7 @@ def test_protect_publishes_exactly_the_records_of_a_snapshot(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_read_of_a_changed_table_leaves_an_earlier_read_of_this_run_as_it_was(spark, tmp_path):
+def test_read_of_a_changed_table_leaves_an_earlier_read_of_this_run_unchanged(spark, tmp_path):
     expected = delta_with_deletion_vectors(tmp_path / "table")
     staging = FolderStagingArea(tmp_path / "staging")
     first = read(spark, of(tmp_path), lambda: staging)

@@ -1,4 +1,4 @@
-"""Inputs named as tables of a catalogue, the draft for a table, and object stores without a connector."""
+"""Tests of inputs named as catalogue tables, drafts for a table, and object stores without a connector."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of(folder, **source):
 
 @pytest.fixture
 def catalog(tmp_path):
-    """A catalogue whose table has 20 persons, in its first snapshot 10."""
+    """Return a catalogue whose table has 20 persons, of which the first snapshot has 10."""
     made = SqlCatalog("default", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "lake"))
     made.create_namespace("statistics")
     table = made.create_table("statistics.persons", persons(0, 1, "north").schema)
@@ -38,7 +38,7 @@ def catalog(tmp_path):
     return table
 
 
-def test_snapshot_of_a_table_of_a_catalogue_is_its_current_one_or_the_one_named(catalog, tmp_path):
+def test_snapshot_of_a_catalogue_table_is_the_current_or_the_named_one(catalog, tmp_path):
     named = {"catalog": "sqlite:///catalog.db", "table": "statistics.persons"}
     snapshot = snapshot_of(of(tmp_path, **named))
     assert snapshot.name == f"iceberg snapshot {catalog.current_snapshot().snapshot_id}"
@@ -48,7 +48,7 @@ def test_snapshot_of_a_table_of_a_catalogue_is_its_current_one_or_the_one_named(
     assert earlier.batches(["person_id"]).read_all().num_rows == 10
 
 
-def test_a_missing_table_and_a_catalogue_that_fails_are_refused_without_its_text(tmp_path, catalog):
+def test_missing_table_and_failing_catalogue_are_refused_without_the_error_text(tmp_path, catalog):
     with pytest.raises(InputRejected, match=r"'statistics\.firms' does not exist in the catalogue"):
         snapshot_of(of(tmp_path, catalog="sqlite:///catalog.db", table="statistics.firms"))
     with pytest.raises(CatalogFailed, match=r"\[input\] catalog = .*pip install"):
@@ -65,7 +65,7 @@ def test_a_missing_table_and_a_catalogue_that_fails_are_refused_without_its_text
         ({"table": "b.c", "catalog": "https://me:CANARY@host"}, "without user, password"),
     ],
 )
-def test_an_input_is_a_path_or_a_table(source, message, tmp_path):
+def test_input_is_a_path_or_a_table(source, message, tmp_path):
     with pytest.raises(SpecificationError, match=message) as refused:
         of(tmp_path, **source)
     assert "CANARY" not in str(refused.value)
@@ -80,7 +80,7 @@ def test_draft_of_the_folder_of_a_delta_table_reads_its_current_records(tmp_path
         draft(str(next((tmp_path / "table").glob("region=*"))))
 
 
-def test_a_run_reads_a_table_of_sparks_catalogue_once_and_names_it_in_the_evidence(spark, tmp_path):
+def test_run_reads_a_table_of_the_spark_catalogue_once_and_names_it_in_the_evidence(spark, tmp_path):
     frame = spark.createDataFrame(persons(0, 200, "north").to_pandas())
     spark.sql("CREATE DATABASE IF NOT EXISTS office")
     frame.write.mode("overwrite").option("path", str(tmp_path / "stored")).saveAsTable("office.persons")
@@ -88,7 +88,7 @@ def test_a_run_reads_a_table_of_sparks_catalogue_once_and_names_it_in_the_eviden
         spec = of(tmp_path, table="office.persons")
         staging = FolderStagingArea(tmp_path / "private")
         microdata = read(spark, spec, lambda: staging)
-        shutil.rmtree(tmp_path / "stored")  # the records that were read do not need the table any more
+        shutil.rmtree(tmp_path / "stored")  # after the first read, the run does not need the table any more
         assert microdata.frame.count() == 200
         assert "person_id" not in microdata.raw.columns
         frame.write.mode("overwrite").option("path", str(tmp_path / "stored")).saveAsTable("office.persons")
@@ -101,7 +101,7 @@ def test_a_run_reads_a_table_of_sparks_catalogue_once_and_names_it_in_the_eviden
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "gs", "abfss"])
-def test_the_refusal_of_an_object_store_names_the_missing_connector(spark, scheme, tmp_path):
+def test_refusal_of_an_object_store_names_the_missing_connector(spark, scheme, tmp_path):
     spec = specification(tmp_path, ROLES, input={"path": f"{scheme}://bucket@host/persons"})
     with pytest.raises(
         InputRejected, match=f"expected a Spark with the connector for {scheme}://"

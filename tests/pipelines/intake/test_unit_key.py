@@ -1,4 +1,4 @@
-"""Unit keys: a unit has the same key for every type that its identifier can have in a file."""
+"""Tests of unit keys: a unit has the same key for every type that its identifier can have in a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_unit_text_of_an_integer_does_not_depend_on_its_type(spark, kind, values
     assert keys(spark, kind, values) == keys(spark, t.StringType(), ["7", "12", "0"])
 
 
-def test_unit_text_of_a_fraction_is_not_changed(spark):
+def test_unit_text_of_a_fraction_is_unchanged(spark):
     values = [7.5, float("nan"), float("inf"), 1e300, None]
     *known, missing = keys(spark, t.DoubleType(), values)
     assert missing is None

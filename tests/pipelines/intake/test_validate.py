@@ -1,4 +1,4 @@
-"""Validation of records: counts by reason, suppressed regions, and a fingerprint of the content."""
+"""Tests of validation of records: counts by reason, suppressed regions, and a fingerprint of the content."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Protected variables that are computed from amounts published as they are, and those that are not."""
+"""Tests of protected variables that follow arithmetically from published amounts."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def told(target, *names, n=N, seed=1, **changed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_determines_another_that_is_computed_from_it(seed):
+def test_amount_determines_another_amount_that_is_computed_from_it(seed):
     assert told("income", "after_tax", "rent", seed=seed) == [Dependency("after_tax", "income")]
     copied = amounts(seed=seed)["income"]
     assert told("income", "rent", seed=seed, rent=copied) == [Dependency("rent", "income")]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_is_determined_by_its_terms_and_by_its_factors(seed):
+def test_amount_is_determined_by_its_terms_and_by_its_factors(seed):
     parts = [Dependency("wage", "income", ("profit",))]
     assert told("income", "wage", "rent", "profit", "hours", seed=seed) == parts
     assert told("earned", "wage", "hours", "rent", "pay", seed=seed) == [
@@ -49,7 +49,7 @@ def test_an_amount_is_determined_by_its_terms_and_by_its_factors(seed):
     ]
 
 
-def test_a_dependency_is_found_despite_some_miscoded_records():
+def test_dependency_is_found_despite_some_miscoded_records():
     values = amounts()
     values["profit"][:8] *= 3
     values["after_tax"][:4] *= 3
@@ -58,7 +58,7 @@ def test_a_dependency_is_found_despite_some_miscoded_records():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_correlated_amount_determines_nothing(seed):
+def test_correlated_amount_determines_nothing(seed):
     random = np.random.default_rng(seed + 100)
     values = amounts(seed=seed)
     about = values["income"] * random.lognormal(0, 0.05, N)
@@ -71,19 +71,19 @@ def test_a_correlated_amount_determines_nothing(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_determines_the_band_that_contains_it(seed):
+def test_amount_determines_the_band_that_contains_it(seed):
     income = amounts(seed=seed, n=2000)["income"]
     classes = np.searchsorted([1000.0, 3000.0, 6000.0], income)
     assert computed({"income": income}, {}, {"class": classes}) == [Dependency("income", "class")]
 
 
-def test_a_known_dependency_is_not_reported_again():
+def test_known_dependency_is_not_reported_again():
     values = amounts()
     known = Dependency("after_tax", "income")
     assert not computed({"after_tax": values["after_tax"]}, {"income": values["income"]}, {}, [known])
 
 
-def test_the_answer_does_not_depend_on_the_order_of_the_records():
+def test_arithmetic_dependencies_do_not_depend_on_the_order_of_records():
     values = amounts()
     order = np.random.default_rng(3).permutation(N)
     columns = {name: number for name, number in values.items() if name != "income"}
@@ -102,8 +102,8 @@ def test_missing_amounts_are_ignored_and_mostly_missing_columns_determine_nothin
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_that_equals_another_for_some_records_determines_it(seed):
-    """A household of one has the income of its person, an enterprise of one establishment its turnover."""
+def test_amount_that_equals_another_for_some_records_determines_it(seed):
+    """Example: a one-person household has the income of its person."""
     values = amounts(seed=seed)
     alone = np.random.default_rng(seed).random(N) < 0.2
     household = np.where(alone, values["income"], values["income"] + values["rent"])
@@ -122,8 +122,8 @@ def test_equal_common_values_are_no_dependency(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_amount_determines_another_within_one_category(seed):
-    """A share of the total of one's town, a class that begins elsewhere in every region."""
+def test_amount_determines_another_amount_within_one_category(seed):
+    """Examples: a share of the total of the own town; a size class with other limits in every region."""
     random, n = np.random.default_rng(seed), 1000
     income, region = amounts(n, seed)["income"], random.integers(0, 50, n)
     share = np.round(100 * income / np.bincount(region, income)[region], 4)

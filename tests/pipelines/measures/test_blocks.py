@@ -1,4 +1,4 @@
-"""Bounds of a file follow from the bounds of its blocks."""
+"""Tests that the bounds of a file follow from the bounds of its blocks."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ def test_certified_counts_blocks_records_and_the_gap_of_the_file():
     assert certified.gap == pytest.approx(1 - 7 / 12)
 
 
-def test_certified_of_blocks_without_loss_has_no_gap():
+def test_certified_gap_of_blocks_without_loss_is_zero():
     assert Certified.of([_report(30, 0.0, 0.0)]) == Certified(1.0, 1.0, 0.0)
 
 
-def test_heuristic_gaps_are_those_of_equation_15_over_all_blocks():
+def test_heuristic_gaps_follow_equation_15_over_all_blocks():
     blocks = [
         {"lower_bound": 2.0, "sse_by_heuristic": {"mdav": 4.0, "simple": 2.5}},
         {"lower_bound": 1.0, "sse_by_heuristic": {"mdav": 2.0}},
     ]
-    assert heuristic_gaps(blocks) == {"mdav": 0.5}  # 1 - 3 / 6; "simple" did not run in one block
+    # The gap is 1 - 3 / 6; the heuristic "simple" did not run in one block.
+    assert heuristic_gaps(blocks) == {"mdav": 0.5}
     assert heuristic_gaps([*blocks, {"lower_bound": None}]) == {}

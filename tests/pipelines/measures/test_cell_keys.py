@@ -1,4 +1,4 @@
-"""Tables of protected records next to what cell keys would make of them: expected over all keys, exactly."""
+"""Tests of expected cell-key errors, compared with tables of protected records: exact means over all keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def tables(*counts):
     return {("a",): pa.table({"a": list("xyzuvw")[: len(counts)], "frequency": list(counts)})}
 
 
-def test_one_record_is_published_as_0_or_3_and_its_chi_square_is_the_variance() -> None:
+def test_count_of_one_is_published_as_0_or_3_and_its_chi_square_is_the_variance() -> None:
     before, after = tables(1), tables(4)
     found = cell_keys_beside(before, table_errors(before, after), 3)
     assert found is not None

@@ -1,4 +1,4 @@
-"""The evidence contains certificates by step and of the whole file, for every method."""
+"""Tests of certificates: the evidence contains them by step and for the whole file, for every method."""
 
 import json
 from types import SimpleNamespace
@@ -47,14 +47,16 @@ def test_certificates_state_whether_the_bound_is_of_blocks_or_of_the_file():
     assert reports.of_file["bound_of"] == OF_FILE
 
 
-def test_a_block_without_a_bound_says_why():
+def test_block_without_a_bound_states_the_reason():
     silent = report(0) | {"lower_bound": None, "stopped_by": "time"}
     table = block_table({"all": collected([json.dumps(silent)], 0)})
     assert (table["bound_of"].to_pylist(), table["unproved"].to_pylist()) == ([None], ["time"])
 
 
 def taken(*blocks, records=9, variables=(), **whole):
-    """The section of a release of one clustering, from the reports of its blocks and of the whole file."""
+    """Return the report section of a release of one clustering, from the reports of its blocks and of the
+    file.
+    """
     of_file = report(0) | {"whole_file": True, "bound_of": OF_FILE, "optimal": False} | whole
     del of_file["block"]
     reports = collected([json.dumps(each) for each in (*blocks, of_file)], 0)
@@ -69,7 +71,7 @@ def taken(*blocks, records=9, variables=(), **whole):
     return (CertificatesMeasure().compute(comparison) or {}).get("all")
 
 
-def test_steps_add_up_over_blocks_and_have_no_bound_if_one_block_has_none():
+def test_steps_are_summed_over_blocks_and_have_no_bound_if_one_block_has_no_bound():
     blocks = (
         report(0, partition=(5.0, 4.0), aggregation=(3.0, 2.0)),
         report(1, partition=(7.0, 5.0), aggregation=(2.0, None)),
@@ -81,7 +83,7 @@ def test_steps_add_up_over_blocks_and_have_no_bound_if_one_block_has_none():
     assert partition.bound_of == OF_BLOCK
 
 
-def test_the_certificate_has_the_largest_error_of_blocks_and_of_the_file():
+def test_certificate_has_the_largest_error_of_blocks_and_of_the_file():
     blocks = [report(number, safe=(2.0, 2.0)) for number in (0, 1)]
     for block in blocks:
         step = block["certificates"][0]
@@ -94,7 +96,7 @@ def test_the_certificate_has_the_largest_error_of_blocks_and_of_the_file():
     assert (alone.optimal, alone.blocks) == (True, 1)
 
 
-def test_a_sum_of_weights_is_that_of_the_file_and_a_chi_square_is_not():
+def test_sum_of_weights_is_certified_for_the_file_and_a_chi_square_is_not():
     step = report(0, partition=(5.0, 5.0), aggregation=(3.0, 3.0))
     step["certificates"][1]["objective"] = "chi-square"
     _, partition, aggregation = taken(step, step | {"block": 1}, objective=9.0)
@@ -102,20 +104,20 @@ def test_a_sum_of_weights_is_that_of_the_file_and_a_chi_square_is_not():
     assert (aggregation.value, aggregation.file_value) == (6.0, 9.0)
 
 
-def test_a_proved_optimum_is_kept_if_its_bound_is_lower_by_the_tolerance():
+def test_proved_optimum_is_kept_if_its_bound_is_lower_by_the_tolerance():
     (whole,) = taken(objective=4.0, lower_bound=4.0 - 1e-9, optimal=True)
     assert (whole.optimal, whole.gap) == (True, 0.0)
     (whole,) = taken(objective=4.0, lower_bound=3.0, optimal=False)
     assert (whole.optimal, whole.gap) == (False, 0.25)
 
 
-def test_a_proof_for_the_records_of_one_update_is_not_stated_for_the_whole_release():
+def test_proof_for_the_records_of_one_update_is_not_stated_for_the_whole_release():
     assert taken(records=9) is not None
     assert taken(records=10) is None
 
 
 def assert_certified(areas, steps):
-    """The bound of the whole file stands there, and each block has one of its own for each step."""
+    """The file has one bound; each block has one bound per step."""
     whole, *of_blocks = quality(areas)["certificates"]["all"]
     assert (whole["step"], whole["bound_of"]) == ("whole", OF_FILE)
     assert 0 < whole["lower_bound"] <= whole["value"]
@@ -127,12 +129,12 @@ def assert_certified(areas, steps):
 
 
 @pytest.mark.spark
-def test_a_nominal_release_keeps_its_certificate(nominal_release):
+def test_nominal_release_keeps_its_certificate(nominal_release):
     assert_certified(nominal_release.areas, [])
 
 
 @pytest.mark.spark
-def test_a_nominal_release_keeps_the_certificates_of_its_steps(spark, tmp_path):
+def test_nominal_release_keeps_the_certificates_of_its_steps(spark, tmp_path):
     original = persons(90)
     original.rename(columns={"age": "job"})[["region", "sex", "job"]].astype(str).to_parquet(
         tmp_path / "data", index=False
@@ -142,7 +144,7 @@ def test_a_nominal_release_keeps_the_certificates_of_its_steps(spark, tmp_path):
     assert_certified(areas, ["partition", "aggregation"])
 
 
-def test_the_most_frequent_reasons_of_failed_blocks_are_named():
+def test_certificate_names_the_most_frequent_reasons_of_failed_blocks():
     reports = [report(block) | {"status": "failed", "why": f"reason {block // 2}"} for block in range(9)]
     with pytest.raises(ProtectionFailed) as failed:
         collected([json.dumps(each) for each in reports], 0)
@@ -152,7 +154,7 @@ def test_the_most_frequent_reasons_of_failed_blocks_are_named():
     assert str(failed.value).startswith(told)
 
 
-def test_a_block_that_other_versions_computed_is_not_published():
+def test_block_computed_by_other_solver_versions_is_not_published():
     here = in_words(deciding_versions())
     table = block_table({"all": collected([json.dumps(report(0) | {"software": here})], 0)})
     assert table["software"].to_pylist() == [here]

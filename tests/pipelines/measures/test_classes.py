@@ -1,4 +1,4 @@
-"""Statistics of classes from one pass over the records equal a count by hand."""
+"""Tests that statistics of classes from one pass over the records equal a count by hand."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def looked_at(spark, frame, parts, counted=None, weight=None, withholds=False, *
 
 
 def classes(frame):
-    """Classes as Spark has them: -0.0 is 0.0, and what is missing a value like any other."""
+    """Return classes as Spark groups them: -0.0 equals 0.0, and missing values form a group."""
     income = frame["income"].map(lambda value: "nan" if np.isnan(value) else str(value + 0.0))
     return (frame["region"].fillna("none") + " " + income).to_numpy()
 
 
 @pytest.mark.parametrize("counted", [None, "home"])
-def test_counts_are_those_of_units_by_class(spark, counted):
+def test_class_counts_equal_the_number_of_units(spark, counted):
     frame = file()
     units = frame.assign(one=classes(frame)).groupby("one")
     held = units.size() if counted is None else units["home"].nunique()
@@ -60,7 +60,7 @@ def test_counts_are_those_of_units_by_class(spark, counted):
 
 
 @pytest.mark.parametrize("weight", [None, "weight"])
-def test_individual_risks_are_added_up(spark, weight):
+def test_individual_risks_are_summed_over_classes(spark, weight):
     frame = file()
     codes = np.unique(classes(frame), return_inverse=True)[1]
     risk = individual_risk(codes, None if weight is None else frame["weight"].to_numpy())
@@ -69,7 +69,7 @@ def test_individual_risks_are_added_up(spark, weight):
     assert found.most_exposed == pytest.approx(risk.max(), rel=1e-12)
 
 
-def test_records_alone_with_further_columns_are_counted_by_each_list(spark):
+def test_unique_records_are_counted_for_each_list_of_further_columns(spark):
     frame = file()
     further = [["note"], ["home"], ["note", "home"]]
     by_hand = tuple(
@@ -110,7 +110,7 @@ def test_homogeneity_is_computed_for_every_sensitive_variable(spark):
         )
 
 
-def test_classes_whose_values_are_withheld_are_not_homogeneous_and_leave_the_other_figures_alone(spark):
+def test_withheld_classes_are_not_homogeneous_and_leave_other_figures_unchanged(spark):
     frame = file().assign(illness=lambda each: each["illness"].fillna("d"))
     asked = {"sensitive": ["illness"], "weight": "weight"}
     plain = looked_at(spark, frame, 3, withholds=True, **asked).homogeneity["illness"]

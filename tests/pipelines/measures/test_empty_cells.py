@@ -1,4 +1,4 @@
-"""Cells that vanish, by hand."""
+"""Tests of cells that become empty, counted by hand."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ def cells(**counts):
     return pa.table({"sex": list(counts), "frequency": pa.array(list(counts.values()), pa.int64())})
 
 
-def test_an_emptied_category_is_counted_by_size_and_named_if_it_had_k_records():
+def test_emptied_category_is_counted_by_size_and_named_if_it_had_k_records():
     table, by_region = ("sex",), ("region", "sex")
     before, after = cells(f=7, m=2, x=4), cells(f=0, m=13)
     of_region = [counts.append_column("region", pa.array(["a"] * len(counts))) for counts in (before, after)]

@@ -1,4 +1,4 @@
-"""What tasks count of their records adds up to the tables of the file, whatever they count at once."""
+"""Tests that the counts of tasks add up to the tables of the file for any batch size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def records(n: int = 200) -> pa.Table:
 
 
 @pytest.mark.parametrize("at_once", [7, 60, 500_000])
-def test_cells_of_pieces_add_up_to_those_of_the_file(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+def test_cells_of_batches_add_up_to_the_cells_of_the_file(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
     monkeypatch.setattr(frequency_tables, "AT_ONCE", at_once)
     table = records()
     counting = _Counting(TABLES, ["w"], table.schema)

@@ -1,4 +1,4 @@
-"""Columns that give a protected variable away, wholly or but for some miscoded records."""
+"""Tests of columns that determine a protected variable, for all records or all but some miscoded ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def file(n=600, wrong=4):
 
 
 @pytest.mark.parametrize("glance", [20_000, 200])
-def test_a_dependency_with_few_exceptions_is_found(spark, monkeypatch, glance):
+def test_dependency_with_few_exceptions_is_found(spark, monkeypatch, glance):
     monkeypatch.setattr(functional_dependencies, "GLANCE", glance)
     frame = file()
     found = dependencies(spark.createDataFrame(frame).repartition(3), SPECIFICATION, len(frame))
@@ -62,14 +62,14 @@ def test_a_dependency_with_few_exceptions_is_found(spark, monkeypatch, glance):
         ]
 
 
-def test_a_dependency_with_many_exceptions_is_not_found(spark):
+def test_dependency_with_many_exceptions_is_not_found(spark):
     frame = file(wrong=60)
     found = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
     assert "miscoded" not in [each.column for each in found if not each.beside]
 
 
-def test_unprotected_amounts_that_determine_a_protected_one_are_refused(spark, tmp_path):
-    """Control: the published parts give a reader everybody's income to the last digit."""
+def test_unprotected_amounts_that_determine_a_protected_amount_are_refused(spark, tmp_path):
+    """Control: the published terms disclose every income to the last digit."""
     random = np.random.default_rng(1)
     frame = pd.DataFrame({"age": random.integers(18, 80, 300), "income": random.integers(100, 90_000, 300)})
     frame["wage"] = (frame["income"] * random.random(300)).astype(int)
@@ -88,7 +88,7 @@ SENSITIVE = {"role": "sensitive"}
 
 
 def persons(n=300):
-    """Protected variables, and columns that tell one of them, by name of the case."""
+    """Return protected variables and columns that determine one of them, by name of the case."""
     random = np.random.default_rng(3)
     branch, income = random.integers(0, 60, n), np.round(random.lognormal(10, 0.6, n))
     born = pd.Timestamp("1940-01-01") + pd.to_timedelta(random.integers(0, 365 * 60, n), "D")
@@ -110,7 +110,7 @@ def persons(n=300):
 
 
 @pytest.mark.parametrize("case", persons()[1])
-def test_a_dependency_on_a_text_or_on_most_values_of_a_column_is_found(spark, tmp_path, case):
+def test_dependency_on_a_text_or_on_most_values_of_a_column_is_found(spark, tmp_path, case):
     protected, columns = persons()
     told = SENSITIVE | ({"kind": "nominal"} if case == "said to be codes" else {})
     release = specification(tmp_path, {"age": NUMBER, "income": NUMBER, "section": CATEGORY, "told": told})
@@ -119,7 +119,7 @@ def test_a_dependency_on_a_text_or_on_most_values_of_a_column_is_found(spark, tm
     assert ["told"] * (case != "harmless") == [each.column for each in found]
 
 
-def test_a_sampled_file_has_the_dependencies_of_the_whole_file(spark, monkeypatch):
+def test_sampled_file_has_the_dependencies_of_the_whole_file(spark, monkeypatch):
     frame = file().assign(
         miscoded=lambda each: np.where(np.arange(len(each)) % 8 == 0, "?", each["branch"].astype(str))
     )
@@ -130,7 +130,7 @@ def test_a_sampled_file_has_the_dependencies_of_the_whole_file(spark, monkeypatc
         assert ("miscoded", "section", ()) in [(each.column, each.determines, each.beside) for each in found]
 
 
-def test_a_multiple_of_a_protected_amount_is_found_despite_missing_value_marks(spark):
+def test_multiple_of_a_protected_amount_is_found_despite_missing_value_marks(spark):
     n = 300
     income = np.round(np.random.default_rng(4).lognormal(8, 1, n), 2)
     gross = pd.Series(np.round(1.25 * income, 4)).map("{:g}".format).where(np.arange(n) % 10 > 0, "NA")

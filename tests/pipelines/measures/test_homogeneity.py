@@ -1,4 +1,4 @@
-"""Homogeneity of classes equals a count by hand in pandas."""
+"""Tests of homogeneity: the measures of classes equal a count in pandas."""
 
 import json
 
@@ -12,7 +12,9 @@ pytestmark = pytest.mark.spark
 
 
 def diversity_by_hand(frame, keys, name):
-    """Share of homogeneous records, least distinct values and exp(entropy), largest t, class by class."""
+    """Return the share of homogeneous records, the least distinct values, exp(entropy) and the largest t, by
+    class.
+    """
     whole = frame[name].value_counts(normalize=True)
     homogeneous, distinct, entropies, distances = 0, [], [], []
     for _, members in frame.groupby(keys, dropna=False)[name]:
@@ -25,7 +27,7 @@ def diversity_by_hand(frame, keys, name):
 
 
 @pytest.mark.parametrize("kind", ["mixed", "nominal"])
-def test_homogeneity_and_uniques_are_those_of_the_published_records(kind, request):
+def test_homogeneity_and_uniques_are_computed_on_the_published_records(kind, request):
     release = request.getfixturevalue(f"{kind}_release")
     frame, found = release.frame, release.found
     keys = ["region", *release.spec.quasi_identifiers]
@@ -62,7 +64,7 @@ def test_limits_on_disclosure_apply_by_default(spark, tmp_path):
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_release_with_good_roles_and_diversity_passes_the_default_limits(spark, tmp_path):
+def test_release_with_correct_roles_and_diversity_passes_the_default_limits(spark, tmp_path):
     persons(90).drop(columns=["weight", "note"]).to_parquet(tmp_path / "data", index=False)
     roles = {name: role for name, role in ROLES.items() if name not in ("weight", "note")}
     spec = specification(
@@ -78,12 +80,12 @@ def test_a_release_with_good_roles_and_diversity_passes_the_default_limits(spark
     assert areas.public.current() == entry["release_id"]
 
 
-def test_the_ledger_records_what_a_steward_accepts_by_name(mixed_release):
+def test_ledger_records_the_limits_that_a_steward_accepts_by_name(mixed_release):
     entry = json.loads(mixed_release.areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"]["max_homogeneous"] == "a test of something else"
 
 
-def test_the_page_counts_records_whose_sensitive_value_follows_from_another_one(spark, tmp_path):
+def test_page_counts_records_whose_sensitive_value_follows_from_another_value(spark, tmp_path):
     persons(60).to_parquet(tmp_path / "data", index=False)
     roles = ROLES | {"note": {"role": "sensitive"}, "weight": {"role": "identifier"}}
     _, areas = run(spark, specification(tmp_path, roles), ("uniques_published",))
@@ -97,7 +99,7 @@ def test_the_page_counts_records_whose_sensitive_value_follows_from_another_one(
 
 @pytest.mark.parametrize("least", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_min_diversity_counts_close_numbers_as_one_value(spark, tmp_path, least):
-    """The salary is nearly told by age and sex: classes of nearest records give it away."""
+    """Age and sex nearly determine the salary: classes of nearest records disclose it."""
     random = np.random.default_rng(1)
     frame = persons(300).drop(columns=["weight", "note", "diagnosis", "income", "name"])
     salary = 1e5 + 2000 * frame["age"] + 300_000 * (frame["sex"] == "f") + random.normal(0, 1, len(frame))
@@ -121,7 +123,7 @@ SPELLINGS = ["HIV", "hiv", " HIV", "Hiv ", "\uff28\uff29\uff36"]
 
 
 def spelt(n, share, seed=4):
-    """Persons of whom `share` have one diagnosis in five spellings, the others a cold or nothing known."""
+    """Return persons: `share` of them have one diagnosis in five spellings, the others a cold or nothing."""
     random = np.random.default_rng(seed)
     frame = persons(n).drop(columns=["note", "weight"])
     draw = random.random(len(frame))
@@ -135,12 +137,14 @@ SPELT = {name: role for name, role in ROLES.items() if name not in ("note", "wei
 
 @pytest.mark.parametrize("wanted", [1, 2])
 def test_homogeneity_ignores_spellings_and_missing_values(spark, tmp_path, wanted):
-    """Five spellings of one diagnosis, or one diagnosis next to unknown ones, passed as diverse classes."""
+    """Earlier, five spellings of one diagnosis, or one diagnosis with missing ones, passed as diverse
+    classes.
+    """
     spelt(180, 0.9).to_parquet(tmp_path / "data", index=False)
     method = {"effort": "fast", "min_diversity": wanted}
     release = specification(tmp_path, SPELT, method=method, quality={"accept": {}})
     if wanted == 1:
-        with pytest.raises(GateRefused, match="share of records whose class tells diagnosis"):
+        with pytest.raises(GateRefused, match="share of records whose class discloses diagnosis"):
             run(spark, release, ("homogeneity",))
         return
     _, areas = run(spark, release, ("homogeneity", "diversity"))

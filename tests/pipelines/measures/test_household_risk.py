@@ -1,4 +1,4 @@
-"""The risk of households, added up over classes and tasks, and where the published records keep none."""
+"""Tests of the risk of households, summed over classes and tasks, also without published households."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Who of the population has a record's combination, against counts in pandas."""
+"""Tests of k-map: population frequencies of key combinations, against counts in pandas."""
 
 from types import SimpleNamespace
 
@@ -35,12 +35,12 @@ def records(n, seed):
 
 
 def as_text(frame):
-    """The key of each record, missing values alike."""
+    """Return the key of each record; missing values are equal to each other."""
     return frame[KEY].astype(object).fillna("missing").astype(str).agg("/".join, axis=1)
 
 
 def held_by_hand(frame, counts, k):
-    """Records with 1 to k - 1 holders, with none, and one over the holders of each record, summed."""
+    """Count records with 1 to k - 1 population units, and with none; sum the reciprocal frequencies."""
     holders = counts["people"].groupby(as_text(counts)).sum().to_dict()
     of_records = np.array([holders.get(key, 0) for key in as_text(frame)])
     there = of_records[of_records > 0]
@@ -110,7 +110,7 @@ def without_population(spark, folder, areas):
         ("region;sex;people\nn;f;3\n", "lacks the declared column"),
         ("region;sex;age;people\nn;f;18;3\nn;f;19;\nn;f;20;many\nn;f;21;-1\n", "has 3 line"),
     ],
-    ids=["no age", "no counts"],
+    ids=["missing age", "missing counts"],
 )
 def test_invalid_population_counts_reject_the_input_without_their_values(text, fault, spark, tmp_path):
     (tmp_path / "counts.csv").write_text(text)
@@ -128,9 +128,9 @@ def test_invalid_population_counts_reject_the_input_without_their_values(text, f
         {"population": COUNTED | {"variables": ["sex", "sex"]}},
         {"population": COUNTED | {"count": "sex"}},
     ],
-    ids=["a limit on nothing", "a number", "a variable twice", "its own count"],
+    ids=["a limit without population", "a number", "a variable twice", "the count column as key"],
 )
-def test_a_population_section_that_cannot_be_counted_is_refused(sections, tmp_path):
+def test_population_section_that_cannot_be_counted_is_refused(sections, tmp_path):
     with pytest.raises(SpecificationError, match="population"):
         specification(tmp_path, VARIABLES, **sections)
 

@@ -1,4 +1,4 @@
-"""Measures of records before and after, against computations on the two files laid side by side."""
+"""Tests of measures of records before and after protection, against computations on the joined files."""
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,12 @@ NUMBERS, KEYS = ["age", "income"], ["region", "sex", "age", "income"]
 
 @pytest.fixture(scope="module")
 def release(mixed_release):
-    """Originals and protected records by person, the evidence and its areas."""
+    """Return original and protected records by person, the evidence and its areas."""
     both = mixed_release.original.merge(mixed_release.frame, on="note", suffixes=("", "_after"))
     return both, mixed_release.found, mixed_release.areas
 
 
-def test_shares_of_changed_records_and_values_are_those_of_the_file(release):
+def test_shares_of_changed_records_and_values_equal_a_count_on_the_joined_files(release):
     both, found, _ = release
     changed = pd.DataFrame({name: both[name] != both[f"{name}_after"] for name in ("sex", *NUMBERS)})
     section = found["changed"]
@@ -34,7 +34,7 @@ def test_shares_of_changed_records_and_values_are_those_of_the_file(release):
     assert 0 <= section["propensity_error"] <= 0.25
 
 
-def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release):
+def test_totals_and_means_equal_pandas_with_and_without_weights(release):
     both, found, _ = release
     for name in NUMBERS:
         for which, weight in (("unweighted", 1.0), ("weighted", both["weight"])):
@@ -62,7 +62,7 @@ def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release
     assert all(shift == round(shift, 2) for shift in shifts)  # two decimals do not disclose a record's value
 
 
-def test_means_keep_the_weighted_totals_of_every_region_and_no_others(release):
+def test_means_preserve_the_weighted_totals_of_every_region_and_no_others(release):
     _, found, _ = release
     assert found["loss"]["all"]["weighted_by"] == "weight"
     for name in NUMBERS:
@@ -73,7 +73,7 @@ def test_means_keep_the_weighted_totals_of_every_region_and_no_others(release):
         assert (section["weight"], section["heeded"]) == ("weight", True)
 
 
-def test_individual_risk_is_added_up_over_the_classes_of_each_file(release):
+def test_individual_risk_is_summed_over_the_classes_of_each_file(release):
     both, found, _ = release
     after = [name if name == "region" else f"{name}_after" for name in KEYS]
     section = found["individual_risk"]
@@ -102,16 +102,16 @@ def test_linkage_compares_all_protected_records_of_the_region(release):
     assert section["inside_all"] == pytest.approx((np.abs(near) <= 0.1).all(axis=1).mean())
 
 
-def test_special_uniques_are_those_of_region_and_nominal_variables(release):
+def test_special_uniques_are_computed_on_region_and_nominal_variables(release):
     both, found, _ = release
     section = found["special_uniques"]
     assert section["variables"] == ["region", "sex"]
     assert section["sampled"] == len(both)
-    # a record that is unique on both together, and not on one, is not special
+    # a record that is unique only on both variables together is not special
     assert len(section["by_size_before"]) == 1
 
 
-def test_the_page_shows_the_measures_and_the_release_does_not(release):
+def test_page_shows_the_measures_of_pairs_and_the_release_does_not(release):
     _, _, areas = release
     page = (areas.record(areas.public.current()) / "report.html").read_text()
     for heading in ("What changed", "Totals, means and quantiles", "Linkage with the original records"):

@@ -1,4 +1,4 @@
-"""The measures of records: their limits follow from the specification, and their sections have a schema."""
+"""Tests of the registry of measures: limits follow from the specification; report sections have a schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def required(specification: Specification) -> tuple[Requirement, ...]:
     return tuple(each for measure in record_measures(specification) for each in measure.limits(specification))
 
 
-def test_the_measures_are_limited_as_the_specification_says(tmp_path: Path) -> None:
+def test_measures_have_the_limits_of_the_specification(tmp_path: Path) -> None:
     found = limits(required(specified(tmp_path)))
     assert found["determined of hours"] == (None, 0)
     assert "information_loss" not in found
@@ -36,13 +36,13 @@ def test_the_measures_are_limited_as_the_specification_says(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", MEASURES)
-def test_the_rows_of_a_content_have_the_names_of_their_measures(content: str) -> None:
+def test_rows_of_a_report_section_have_the_names_of_their_measures(content: str) -> None:
     names = [row.name for row in MEASURES[content]]
     assert [measure.name for measure in measures_of(content)] == names
     assert len(set(names)) == len(names)
 
 
-def test_a_measure_that_is_left_out_would_limit_nothing(tmp_path: Path) -> None:
+def test_measure_that_is_not_computed_may_have_no_limit(tmp_path: Path) -> None:
     given = {
         "release": {"name": "numbers", "k": 3},
         "input": {"path": "in.parquet"},

@@ -1,4 +1,4 @@
-"""Violations of edit rules, counted in Spark."""
+"""Tests of violations of edit rules, counted in Spark."""
 
 import pytest
 from microguard.pipelines.measures.rules import violations
@@ -7,7 +7,7 @@ from microguard.schemas.specification.rules import parse_rule
 pytestmark = pytest.mark.spark
 
 
-def test_a_record_breaks_a_rule_if_the_condition_holds_and_the_consequence_does_not(spark):
+def test_record_violates_a_rule_if_the_condition_is_true_and_the_consequence_is_false(spark):
     records = [
         ("child", "single", 5),
         ("child", "married", 5),
@@ -27,7 +27,7 @@ def test_a_record_breaks_a_rule_if_the_condition_holds_and_the_consequence_does_
     assert violations(frame, {}) == {}
 
 
-def test_rules_are_counted_before_and_after_over_the_published_columns(mixed_release):
+def test_rule_violations_are_counted_before_and_after_over_the_published_columns(mixed_release):
     before, after = (
         int(((frame["sex"] == "f") & (frame["age"] < 25)).sum())
         for frame in (mixed_release.original, mixed_release.frame)

@@ -1,4 +1,4 @@
-"""Errors of weighted control tables, against groups and sums in pandas."""
+"""Tests of errors of weighted control tables, against groups and sums in pandas."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ TYPES = "region string, sex string, age smallint, weight double, second double"
 
 
 def records(n, seed):
-    """Records with categories and second weights missing here and there, and second weights of zero."""
+    """Return records with categories and second weights, some of them missing or zero."""
     rng = np.random.default_rng(seed)
     age = pd.array(rng.integers(18, 22, n), "Int16")
     age[rng.random(n) < 0.1] = pd.NA
@@ -39,7 +39,7 @@ def records(n, seed):
 
 
 def moved(before):
-    """The same records, some with another category: whoever moves takes the weights along."""
+    """Return the same records, some with another category; a record that moves keeps its weights."""
     after = before.copy()
     after.loc[::7, "sex"] = "f"
     after.loc[(after["age"] == 21).fillna(False), "age"] = 20
@@ -47,7 +47,7 @@ def moved(before):
 
 
 def errors_by_hand(before, after, tables, weight):
-    """Largest and mean absolute, largest and mean relative error over all cells of some tables."""
+    """Return the largest and mean absolute and relative errors over all cells of some tables."""
     errors, relative = [], []
     for table in tables:
         old, new = (
@@ -70,7 +70,7 @@ def compared(spark, before, after, folder):
 
 
 @pytest.mark.spark
-def test_errors_of_weighted_counts_equal_those_of_pandas(spark, tmp_path):
+def test_errors_of_weighted_counts_equal_pandas(spark, tmp_path):
     before = records(300, 5)
     after = moved(before)
     section = WeightedTablesMeasure().compute(compared(spark, before, after, tmp_path))
@@ -117,7 +117,7 @@ def test_files_without_weights_have_no_weighted_tables(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_weighted_release_shows_the_errors_of_its_weighted_tables(mixed_release):
+def test_weighted_release_reports_the_errors_of_its_weighted_tables(mixed_release):
     release = mixed_release
     section = release.found["weighted_tables"]
     assert list(section) == ["1", "1 by region"]

@@ -1,4 +1,4 @@
-"""Local suppression end to end: only values go missing, and k holds by either meaning of missing."""
+"""Tests of local suppression end to end: only values go missing, and each meaning of missing satisfies k."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ KEYS = ["sex", "age.band", "job", "place"]
 
 
 def persons(n=200, seed=0):
-    """Persons of two regions; an income is of one person, and some jobs are missing in the source."""
+    """Return persons of two regions; each income identifies a person, and some jobs are missing in the
+    source.
+    """
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
@@ -54,7 +56,7 @@ def spec_of(folder, roles=ROLES, effort="standard", **parameters):
 
 
 def suppressed(spark, spec, frame):
-    """The protected records, without the steps of a release."""
+    """Return the protected records without the steps of a release."""
     job = Job(spark, spec, Areas.from_places(spec.public_area, spec.evidence_area), Progress(quiet=True))
     screened = validate(microdata_from_frame(frame, spec), spec)
     protected, _ = record_method(spec).protect(job, screened, screened.frame, "0" * 32)
@@ -117,7 +119,7 @@ def test_local_suppression_does_not_depend_on_order_or_partitions(spark, tmp_pat
         ({"k": 3}, "k"),
     ],
 )
-def test_specification_refuses_parameters_of_local_suppression_that_do_not_fit(change, message, tmp_path):
+def test_specification_refuses_invalid_parameters_of_local_suppression(change, message, tmp_path):
     with pytest.raises(SpecificationError, match=message):
         spec_of(tmp_path, **change)
 

@@ -1,4 +1,4 @@
-"""Perturbations end to end: draws follow from key and content, and nothing is promised."""
+"""Tests of perturbations end to end: draws follow from key and content, and no guarantee is stated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ RECORDS = 400
 
 
 def population(seed=0):
-    """Records with two nominal and three numeric variables; `note` identifies the first half of them."""
+    """Return records with two nominal and three numeric variables; `note` identifies the first half of the
+    records.
+    """
     rng = np.random.default_rng(seed)
     size = rng.lognormal(3, 1, RECORDS)
     return pd.DataFrame(
@@ -54,7 +56,7 @@ def chosen(folder, method, **parameters):
 
 
 def perturbed(spark, spec, frame):
-    """The protected records, without the steps of a release."""
+    """Return the protected records without the steps of a release."""
     job = Job(spark, spec, Areas.from_places(spec.public_area, spec.evidence_area), Progress(quiet=True))
     screened = validate(microdata_from_frame(frame, spec), spec)
     protected, _ = record_method(spec).protect(job, screened, screened.frame, "0" * 32)
@@ -64,7 +66,7 @@ def perturbed(spark, spec, frame):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("method", KINDS)
-def test_a_perturbation_does_not_depend_on_order_or_partitions(spark, tmp_path, method):
+def test_perturbation_does_not_depend_on_order_or_partitions(spark, tmp_path, method):
     spec = chosen(tmp_path, method)
     frame = population()[list(spec.variables)]
     files = [
@@ -79,7 +81,7 @@ def test_a_perturbation_does_not_depend_on_order_or_partitions(spark, tmp_path, 
 
 
 @pytest.mark.spark
-def test_pram_is_published_as_measured_only_with_the_changed_shares(spark, tmp_path):
+def test_pram_release_reports_only_the_changed_shares(spark, tmp_path):
     frame = population()[["sex", "job", "note"]].assign(note=np.arange(RECORDS))
     frame.loc[:9, "job"] = None
     frame.to_parquet(tmp_path / "data")
@@ -122,10 +124,11 @@ def test_rank_swapping_keeps_every_value_and_moves_none_beyond_its_window(spark,
 
 
 @pytest.mark.spark
-def test_limits_of_ranges_are_not_in_the_plan_that_spark_shows(spark):
+def test_limits_of_rank_ranges_are_absent_from_the_spark_plan(spark):
     tall = spark.createDataFrame([(0, 3.25), (1, 3.25), (0, 7.0), (0, 7.5)], "i int, x double")
     limit = f.lit(7.015625)
-    assert "7.015625" in tall.select(f.col("x") < limit)._jdf.queryExecution().toString()  # the control
+    # control: a literal is found in the plan
+    assert "7.015625" in tall.select(f.col("x") < limit)._jdf.queryExecution().toString()
     limits = {0: np.array([3.25, 7.015625]), 1: np.array([1.0])}
     placed = rank_swapping._in_ranges(tall, limits)
     assert [row["range"] for row in placed.sort("i", "x").collect()] == [0, 1, 2, 1]
@@ -133,9 +136,9 @@ def test_limits_of_ranges_are_not_in_the_plan_that_spark_shows(spark):
 
 
 @pytest.mark.spark
-def test_exchanges_of_one_file_do_not_reveal_those_of_another(spark, tmp_path):
+def test_exchanges_of_one_file_do_not_reveal_the_exchanges_of_another(spark, tmp_path):
     def exchanges(frame):
-        """The partner of each rank, of whoever has the original records."""
+        """Return the partner of each rank, for an attacker with the original records."""
         spec = chosen(tmp_path, "rank_swapping", window=0.1)
         frame = frame.assign(wealth=frame["wealth"] + np.arange(RECORDS) * 1e-3, note=np.arange(RECORDS))
         after = perturbed(spark, spec, spark.createDataFrame(frame[list(spec.variables)]))
@@ -145,12 +148,12 @@ def test_exchanges_of_one_file_do_not_reveal_those_of_another(spark, tmp_path):
 
     last, now = population(0), population(1)
     known = exchanges(last)
-    assert (exchanges(last) == known).all()  # the control: the same file has the same exchanges
+    assert (exchanges(last) == known).all()  # control: the same file has the same exchanges
     assert (exchanges(now) == known).mean() < 0.1
 
 
 @pytest.mark.spark
-def test_correlated_noise_is_published_as_measured_only_with_its_loss(spark, tmp_path):
+def test_correlated_noise_release_reports_only_its_information_loss(spark, tmp_path):
     frame = population().assign(note=np.arange(RECORDS))[["age", "income", "wealth", "note"]]
     frame["age"] = frame["age"].astype(np.int16)
     frame.to_parquet(tmp_path / "data")
@@ -179,8 +182,8 @@ def test_correlated_noise_is_published_as_measured_only_with_its_loss(spark, tmp
 
 
 @pytest.mark.spark
-def test_two_releases_do_not_disclose_values_by_different_noise(spark, tmp_path):
-    """With the same draws, x follows from x + z and x + 2 z; then the estimate below is off by rounding."""
+def test_two_releases_with_different_noise_do_not_disclose_values(spark, tmp_path):
+    """Control: with equal draws, x follows from x + z and x + 2 z, and the estimate errs only by rounding."""
     frame = population().assign(note=np.arange(RECORDS))[["age", "income", "wealth", "note"]]
     first, second = (
         perturbed(spark, chosen(tmp_path, "correlated_noise", share=share), spark.createDataFrame(frame))
@@ -211,7 +214,7 @@ def test_noise_does_not_depend_on_the_last_bit_and_fits_the_type_of_its_column(s
 
 
 @pytest.mark.spark
-def test_a_sample_of_a_perturbed_file_of_few_distinct_records_has_the_size_of_any_other(spark, tmp_path):
+def test_sample_of_a_perturbed_file_with_few_distinct_records_has_the_standard_size(spark, tmp_path):
     frame = population()[["sex", "job", "note"]].assign(sex="f", note=1)
     frame["job"] = np.array(["a", "b"])[np.arange(RECORDS) % 2]
     frame = pd.concat([frame] * 15, ignore_index=True)
@@ -246,14 +249,14 @@ def test_two_releases_of_pram_with_other_parameters_have_other_draws(spark, tmp_
 
     seldom, often = moved(0.7), moved(0.5)
     assert (moved(0.7) == seldom).all()
-    assert often[seldom].mean() < 0.8  # with the same draws the mean would be 1
+    assert often[seldom].mean() < 0.8  # with equal draws the mean would be 1
 
 
 @pytest.mark.spark
-def test_a_perturbation_that_leaves_a_variable_as_it_was_is_refused(spark, tmp_path):
+def test_perturbation_that_leaves_a_variable_unchanged_is_refused(spark, tmp_path):
     frame = population()[["age", "income", "wealth", "note"]].assign(note=np.arange(RECORDS))
     frame.to_parquet(tmp_path / "data")
-    with pytest.raises(GateRefused, match="no compared record changed: age") as refused:
+    with pytest.raises(GateRefused, match="without any changed record: age") as refused:
         run(spark, chosen(tmp_path, "correlated_noise", share=1e-7))
     assert "income" not in str(refused.value)
 
@@ -265,8 +268,8 @@ def test_pram_refuses_a_transition_to_a_category_that_does_not_occur(spark, tmp_
         perturbed(spark, chosen(tmp_path, "pram", transitions=[["sex", "f", "x", 0.5]]), frame)
 
 
-def test_an_attacker_without_the_key_of_pram_learns_only_the_probabilities_of_the_matrix():
-    """Draws of a guessed key exclude no category; draws of the right one give most records away."""
+def test_attacker_without_the_key_of_pram_learns_only_the_probabilities_of_the_matrix():
+    """Draws of a guessed key exclude no category; draws of the correct key identify most categories."""
     n, counts = 21_000, np.full(3, 7_000)
     codes = np.repeat(np.arange(3), counts)
     records = pa.array([int(i).to_bytes(16, "big") for i in range(n)], pa.binary())
@@ -275,7 +278,9 @@ def test_an_attacker_without_the_key_of_pram_learns_only_the_probabilities_of_th
     joint = counts[:, None] * matrix
 
     def right(key):
-        """Share of records whose likeliest category, given the draws of a key, is the true one."""
+        """Return the share of records whose likeliest category, given the draws of a key, is the original
+        category.
+        """
         draws = uniforms(records, key, "sex")
         possible = np.column_stack([move(np.full(n, code), matrix, draws) == after for code in range(3)])
         odds = np.where(possible | ~possible.any(axis=1, keepdims=True), joint[:, after].T, 0)
@@ -302,9 +307,7 @@ def test_an_attacker_without_the_key_of_pram_learns_only_the_probabilities_of_th
         ("pram", {"transitions": [["sex", "f", "m", 0.7], ["sex", "f", "x", 0.7]]}, "at most 1"),
     ],
 )
-def test_specification_refuses_parameters_of_a_perturbation_that_do_not_fit(
-    method, parameters, message, tmp_path
-):
+def test_specification_refuses_invalid_parameters_of_a_perturbation(method, parameters, message, tmp_path):
     with pytest.raises(SpecificationError, match=message):
         chosen(tmp_path, method, **parameters)
 

@@ -1,4 +1,4 @@
-"""Recoding end to end: one level for each variable, k on the written files, and no search beats it."""
+"""Tests of recoding end to end: one level per variable, k on the written files, and an optimal search."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ PLACES = {f"p{i}": (f"r{i // 3}", "n" if i < 6 else "s") for i in range(12)}
 
 
 def persons(folder, n=150, seed=0):
-    """Persons of twelve places of four regions; jobs of two levels, published from the second on."""
+    """Return persons of twelve places in four regions; jobs have two levels, and only the second is
+    published.
+    """
     rng = np.random.default_rng(seed)
     lines = [f"{place},{region},{half}" for place, (region, half) in PLACES.items()]
     (folder / "places.csv").write_text("\n".join(["place,region,half", *lines]))
@@ -99,8 +101,8 @@ def test_recoding_does_not_depend_on_order_or_partitions(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_plan_of_recoding_has_codes_of_the_hierarchy_and_none_of_the_records(spark, tmp_path):
-    """The plan is in the event log of Spark: which codes occur must not follow from it."""
+def test_plan_of_recoding_contains_codes_of_the_hierarchy_and_none_of_the_records(spark, tmp_path):
+    """The Spark event log contains the plan, which must not reveal the codes that occur."""
     frame = spark.createDataFrame(persons(tmp_path).query("place < 'p5'")).drop("income")
     method = record_method(spec_of(tmp_path))
     gone = pa.table(
@@ -118,7 +120,7 @@ def test_plan_of_recoding_has_codes_of_the_hierarchy_and_none_of_the_records(spa
 
 
 @pytest.mark.spark
-def test_recoding_that_suppresses_no_record_needs_no_schema_of_an_empty_table(spark, tmp_path, monkeypatch):
+def test_recoding_that_suppresses_no_record_works_with_spark_connect(spark, tmp_path, monkeypatch):
     """Spark Connect refuses a table without rows and schema."""
     frame = spark.createDataFrame(persons(tmp_path, 10)).drop("income")
     method = record_method(spec_of(tmp_path))
@@ -135,7 +137,7 @@ def test_recoding_that_suppresses_no_record_needs_no_schema_of_an_empty_table(sp
     assert method._published(frame, gone, paths, (0, 0, 0)).count() == 10
 
 
-def test_search_that_was_stopped_is_not_called_a_descent():
+def test_stopped_search_is_not_reported_as_a_descent():
     found = Recoding((0,), np.zeros(1, bool), 0, 1.0, 0.5, False, MOST_NODES, 20_000, 1)
     counts = pa.table({"__records": [3]})
     group = Group(name="all", variables=("sex",))
@@ -152,6 +154,6 @@ def test_search_that_was_stopped_is_not_called_a_descent():
         ({"missing": "any_value"}, "missing"),
     ],
 )
-def test_specification_refuses_parameters_of_recoding_that_do_not_fit(parameters, message, tmp_path):
+def test_specification_refuses_invalid_parameters_of_recoding(parameters, message, tmp_path):
     with pytest.raises(SpecificationError, match=message):
         spec_of(tmp_path, **parameters)

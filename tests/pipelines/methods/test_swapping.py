@@ -1,4 +1,4 @@
-"""Targeted record swapping end to end: whole households move, only geography moves, nothing is promised."""
+"""Tests of targeted record swapping: whole households move, only geography changes, no guarantee."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARAMETERS = {"geography": ["region", "ward"], "rate": 0.2}
 
 
 def census(homes=300, seed=0):
-    """Households of one to four persons in three regions of four wards; income identifies a person."""
+    """Return households of one to four persons in three regions of four wards; income identifies a person."""
     rng = np.random.default_rng(seed)
     ward, size = rng.integers(0, 12, homes), rng.integers(1, 5, homes)
     home = np.repeat(np.arange(homes), size)
@@ -59,7 +59,7 @@ def spec_of(folder, roles=ROLES, **parameters):
 
 
 def swapped(spark, spec, frame):
-    """The protected records, without the steps of a release."""
+    """Return the protected records without the steps of a release."""
     areas = Areas.from_places(spec.public_area, spec.evidence_area)
     job = Job(spark, spec, areas, Progress(quiet=True))
     screened = validate(microdata_from_frame(frame, spec), spec)
@@ -120,7 +120,7 @@ def test_swapping_does_not_depend_on_order_or_partitions(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_plans_do_not_contain_the_key_of_unit_numbers(spark, tmp_path):
+def test_swapping_plans_do_not_contain_the_key_of_unit_numbers(spark, tmp_path):
     key, frame = b"a key of the area", spark.createDataFrame(census(10))
     as_literal = frame.select(f.sha2(f.concat(f.lit(key.hex()), "ward"), 256))
     assert key.hex() in as_literal._jdf.queryExecution().toString()
@@ -131,7 +131,7 @@ def test_plans_do_not_contain_the_key_of_unit_numbers(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_protected_records_outlast_the_input_of_a_call_from_python(spark, tmp_path):
+def test_protected_records_remain_valid_after_the_input_of_a_python_call_is_removed(spark, tmp_path):
     frame = census(20)
     result = microguard.Protection(spec_of(tmp_path)).protect(frame)
     assert result.frame.count() == len(frame)
@@ -139,8 +139,8 @@ def test_protected_records_outlast_the_input_of_a_call_from_python(spark, tmp_pa
 
 
 @pytest.mark.spark
-def test_a_published_household_size_is_a_profile_variable(spark, tmp_path):
-    """Persons of a file without households are exchanged within their published size of household."""
+def test_published_household_size_is_a_profile_variable(spark, tmp_path):
+    """Without a household variable, persons are exchanged within their published household size."""
     roles = {name: role for name, role in ROLES.items() if name not in ("home", "region")}
     frame = census(120).drop(columns=["home", "region"])
     frame["household_size"] = np.arange(len(frame)) % 4
@@ -158,8 +158,10 @@ def test_a_published_household_size_is_a_profile_variable(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_levels_that_do_not_nest_and_supplied_risks_decide_who_is_exchanged(spark, tmp_path):
-    """Schools cross wards within a region; doctors cross regions. Who has a risk of 0.5 is exchanged."""
+def test_exchanged_units_follow_from_levels_that_do_not_nest_and_supplied_risks(spark, tmp_path):
+    """School districts cross wards within a region; medical districts cross regions. Units of risk 0.5 are
+    exchanged.
+    """
     frame = census(300)
     rng = np.random.default_rng(7)
     home = frame["home"].to_numpy()
@@ -180,7 +182,9 @@ def test_levels_that_do_not_nest_and_supplied_risks_decide_who_is_exchanged(spar
     assert moved[at_risk.to_numpy()[home]].all()
     assert pd.Series(moved).groupby(home).first().sum() <= 2 * at_risk.sum()
     whole = [tuple(row) for row in frame[areas].drop_duplicates().to_numpy()]
-    assert set(map(tuple, after[areas].to_numpy())) <= set(whole), "a household takes a whole set of areas"
+    assert set(map(tuple, after[areas].to_numpy())) <= set(whole), (
+        "a household receives all areas of one other household"
+    )
     again = swapped(spark, spec, spark.createDataFrame(frame[::-1]).repartition(4))
     pd.testing.assert_frame_equal(after, again)
 
@@ -235,7 +239,7 @@ def test_supplied_risks_must_be_numbers(tmp_path):
                 risk_values=["chance"], risk_threshold=1.0)  # fmt: skip
 
 
-def test_variables_of_role_risk_are_for_swapping_alone(tmp_path):
+def test_variables_of_role_risk_are_accepted_only_for_swapping(tmp_path):
     roles = ROLES | {"chance": {"role": "risk"}}
     with pytest.raises(SpecificationError, match="every variable of role risk: chance"):
         spec_of(tmp_path, roles)
@@ -280,6 +284,6 @@ def test_specification_refuses_a_region_next_to_an_exchanged_area(tmp_path):
         ({"risk_threshold": 1.0}, "with risk_values"),
     ],
 )
-def test_specification_refuses_parameters_of_swapping_that_do_not_fit(parameters, message, tmp_path):
+def test_specification_refuses_invalid_parameters_of_swapping(parameters, message, tmp_path):
     with pytest.raises(SpecificationError, match=message):
         spec_of(tmp_path, **parameters)

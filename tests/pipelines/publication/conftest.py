@@ -1,4 +1,4 @@
-"""An object store in memory."""
+"""Object store in memory for the tests of publication."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from obstore.store import MemoryStore
 
 @pytest.fixture
 def store(monkeypatch):
-    """Return one store in memory behind every address; silent leases in it are taken over at once."""
+    """Return one store in memory for every address; expired leases are taken over at once."""
     in_memory = MemoryStore()
     monkeypatch.setattr(object_store, "connected", lambda *_: in_memory)
     monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))

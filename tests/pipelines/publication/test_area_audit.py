@@ -1,4 +1,6 @@
-"""Before a release is published, and on request, all releases of its population are audited together."""
+"""Tests of the area audit: before publication and on request, all releases of a population are audited
+together.
+"""
 
 import json
 import shutil
@@ -25,7 +27,7 @@ IDS = ("a" * 32, "b" * 32)
 
 
 class Office:
-    """An evidence area with a public area for each release, for releases of the generators of leaks."""
+    """Return an evidence area with one public area per release, for releases with planted leaks."""
 
     def __init__(self, folder):
         self.folder, self.specification = folder, specification(folder)
@@ -36,7 +38,7 @@ class Office:
         return Areas.from_places(self.folder / "lakes" / release_id[0], self.evidence)
 
     def publish(self, release_id, release, source="firms", **changes):
-        """Publish a table or records with their evidence, as a run does after it verified them."""
+        """Publish a table or records with their evidence, as a run does after verification."""
         areas = self.areas(release_id)
         shutil.copytree(release.evidence, areas.record(release_id), dirs_exist_ok=True)
         content = {"release": {"source": source, "period": release.period}}
@@ -60,7 +62,7 @@ def office(tmp_path):
 
 
 @pytest.mark.parametrize("withdrawn", [False, True])
-def test_the_refusal_of_a_table_of_all_units_but_one_has_count_and_id(office, tmp_path, withdrawn):
+def test_refusal_of_a_table_of_all_units_but_one_states_count_and_release_id(office, tmp_path, withdrawn):
     first, second = whole_and_part(tmp_path / "leak", 3, True)
     office.publish(IDS[0], first)
     if withdrawn:
@@ -77,7 +79,7 @@ def test_the_refusal_of_a_table_of_all_units_but_one_has_count_and_id(office, tm
     assert kept["known"]["outsider"] == 1
 
 
-def test_a_safe_pair_is_published_and_the_audit_says_so(office, tmp_path):
+def test_safe_pair_is_published_and_the_audit_reports_it_as_safe(office, tmp_path):
     for release_id, release in zip(IDS, whole_and_part(tmp_path / "safe", 3, False), strict=True):
         office.publish(release_id, release)
     outcome = audit_source(office.specification)
@@ -88,7 +90,7 @@ def test_a_safe_pair_is_published_and_the_audit_says_so(office, tmp_path):
 
 
 @pytest.mark.parametrize("pairs", [0, 20_000])
-def test_an_area_that_was_examined_in_part_is_not_called_safe(office, tmp_path, monkeypatch, pairs):
+def test_partly_examined_area_is_not_reported_as_safe(office, tmp_path, monkeypatch, pairs):
     monkeypatch.setattr(unit_sets, "MEMBERSHIPS", 0)
     monkeypatch.setattr(unit_sets, "SMALL_SET", 2)
     monkeypatch.setattr(differences, "MOST_PAIRS", pairs)
@@ -101,7 +103,7 @@ def test_an_area_that_was_examined_in_part_is_not_called_safe(office, tmp_path, 
     assert "evidence area determine no secret" not in outcome.text
 
 
-def test_a_steward_may_accept_what_the_audit_counts_and_the_verb_still_refuses(office, tmp_path):
+def test_steward_may_accept_disclosures_that_the_verb_audit_still_refuses(office, tmp_path):
     for release_id, release in zip(IDS, two_values(tmp_path / "leak", 3, True), strict=True):
         office.publish(release_id, release, successive="accept")
     kept = json.loads((office.evidence / IDS[1] / EXPOSURE).read_text())
@@ -111,8 +113,10 @@ def test_a_steward_may_accept_what_the_audit_counts_and_the_verb_still_refuses(o
         audit_source(office.specification)
 
 
-@pytest.mark.parametrize("periods", [("2025", "2026"), ("2026", "2026")], ids=["periods", "parts"])
-def test_tables_of_other_periods_or_units_of_one_source_have_other_values_and_are_safe(
+@pytest.mark.parametrize(
+    "periods", [("2025", "2026"), ("2026", "2026")], ids=["periods", "parts of the units"]
+)
+def test_tables_of_other_periods_or_units_of_one_source_have_separate_values_and_are_safe(
     periods, office, tmp_path
 ):
     pair = whole_and_part(tmp_path / "safe", 3, False)
@@ -123,7 +127,7 @@ def test_tables_of_other_periods_or_units_of_one_source_have_other_values_and_ar
     assert (outcome.content["cells"], outcome.content["area"]["verdict"]) == (0, "green")
 
 
-def test_audit_reports_the_disclosure_of_a_source_and_of_its_area_together(office, tmp_path):
+def test_area_audit_reports_the_disclosure_of_a_source_and_of_its_area_together(office, tmp_path):
     for release_id, release in zip(IDS, whole_and_part(tmp_path / "leak", 3, True), strict=True):
         office.publish(release_id, release, source="persons", successive="accept")
     _, records = region_totals_of_records(tmp_path / "records", 3, False)
@@ -137,7 +141,7 @@ def test_audit_reports_the_disclosure_of_a_source_and_of_its_area_together(offic
 
 
 @pytest.mark.parametrize("verdict", ["green", "amber"])
-def test_the_audit_states_what_attackers_learn_below_the_limits(verdict):
+def test_area_audit_reports_disclosures_to_attackers_below_the_limits(verdict):
     counts = dict.fromkeys(ATTACKERS, 0)
     area = AreaExposure(IDS, known=counts | {"growth": 3}, of=counts | {"growth": 200}, shared_draws=2,
                         comparable_draws=40, sampled=int(verdict == "amber"))  # fmt: skip
@@ -154,7 +158,7 @@ def test_tables_of_two_sources_share_no_unknowns(office, tmp_path):
     assert audit_source(office.specification).content["area"]["components"] == 0
 
 
-def test_a_table_is_refused_if_evidence_of_an_earlier_table_is_lost(office, tmp_path):
+def test_table_is_refused_if_evidence_of_an_earlier_table_is_lost(office, tmp_path):
     first, second = whole_and_part(tmp_path / "safe", 3, False)
     office.publish(IDS[0], first)
     (office.evidence / IDS[0] / "cells.parquet").unlink()

@@ -1,4 +1,4 @@
-"""The identity of a public area: nothing is said of an area that is not at its place."""
+"""Tests of the identity of a public area: an absent area is never reported as empty or withdrawn."""
 
 import json
 import os
@@ -31,13 +31,13 @@ SECOND = "f" * 32
 
 @pytest.fixture
 def record(released):
-    """The evidence folder of the release, by which a call finds an area that is not mounted."""
+    """Return the evidence folder of the release, which identifies an area that is not mounted."""
     return _evidence(released, ID)
 
 
 @pytest.fixture
 def unmounted(released, record):
-    """The area is elsewhere, and an empty folder is at its place."""
+    """Move the area away and put an empty folder in its place."""
     released.public.folder.rename(released.public.folder.with_name("away"))
     released.public.folder.mkdir()
     return released
@@ -62,7 +62,7 @@ def _mount(areas):
 
 
 def _of_version_before(areas):
-    """No identity file, and no line that names one."""
+    """Remove the identity file and every ledger line that names it."""
     (areas.public.folder / ".area.json").unlink()
     lines = [json.loads(line) for line in areas.ledger.read_text().splitlines()]
     areas.ledger.write_text("".join(json.dumps(line | {"area": ""}) + "\n" for line in lines))
@@ -88,7 +88,7 @@ def test_release_and_work_are_found_although_another_program_removes_a_folder_ne
     assert clean([str(released.evidence.parent)]).content["removed"] == 1
 
 
-def test_the_area_identity_is_random_and_in_every_ledger_line(released, tmp_path):
+def test_area_identity_is_random_and_in_every_ledger_line(released, tmp_path):
     identity = json.loads((released.public.folder / ".area.json").read_text())["area"]
     assert re.fullmatch("[0-9a-f]{32}", identity)
     assert {line.area for line in Ledger(released).entries()} == {identity}
@@ -113,13 +113,13 @@ def test_withdraw_refuses_while_the_area_is_not_mounted(released, record, place,
     assert not released.public.folder.exists() or list(released.public.folder.iterdir()) == []
     shutil.rmtree(released.public.folder, ignore_errors=True)
     away.rename(released.public.folder)
-    assert "is gone from the public area" in withdraw(str(record)).text
+    assert "was removed from the public area" in withdraw(str(record)).text
     assert contents(released) == set()
 
 
 @pytest.mark.parametrize("version", ["this", "before"])
 def test_withdraw_checks_the_area_even_if_the_ledger_says_withdrawn(released, record, version):
-    """As versions before left it: the ledger says that it is gone, and it is there."""
+    """Earlier versions left this state: the ledger says withdrawn, and the files of the release exist."""
     if version == "before":
         _of_version_before(released)
     Ledger(released).append(replace(entry(), event="withdrawn", public=released.public.name))
@@ -128,7 +128,7 @@ def test_withdraw_checks_the_area_even_if_the_ledger_says_withdrawn(released, re
     assert "is withdrawn" in withdraw(str(record)).text  # the second call examined the area again
 
 
-def test_publish_begins_no_second_area_while_the_first_is_not_mounted(unmounted):
+def test_publish_creates_no_second_area_while_the_first_is_not_mounted(unmounted):
     with pytest.raises(AreaNotThere):
         _publish(unmounted)
     with pytest.raises(AreaNotThere), at_work(unmounted):
@@ -136,14 +136,14 @@ def test_publish_begins_no_second_area_while_the_first_is_not_mounted(unmounted)
     assert list(unmounted.public.folder.iterdir()) == []
 
 
-def test_another_area_at_the_same_place_is_refused(unmounted):
+def test_another_area_at_the_same_path_is_refused(unmounted):
     unmounted.public.begin("0" * 32)
     with pytest.raises(AreaNotThere, match="found another public area"):
         _publish(unmounted)
     assert contents(unmounted) == set()
 
 
-def test_a_withdrawal_stays_unfinished_if_its_area_disappears(released, record, monkeypatch):
+def test_withdrawal_remains_unfinished_if_its_area_disappears(released, record, monkeypatch):
     away = released.public.folder.with_name("away")
 
     def vanishing(area, release_id):
@@ -170,7 +170,7 @@ def test_retention_keeps_releases_of_an_area_that_is_not_mounted(released):
     assert Ledger(released).status(ID).event == "published"
 
 
-def test_an_area_of_an_earlier_version_gets_its_identity_from_the_next_run(released):
+def test_area_of_an_earlier_version_gets_its_identity_from_the_next_run(released):
     _of_version_before(released)
     with at_work(released):
         assert released.public.identity() is not None
@@ -178,18 +178,18 @@ def test_an_area_of_an_earlier_version_gets_its_identity_from_the_next_run(relea
     assert Ledger(released).status(SECOND).area == released.public.identity()
 
 
-def test_a_moved_area_is_refused_and_accepted_through_a_symbolic_link(released, record):
+def test_moved_area_is_refused_and_accepted_through_a_symbolic_link(released, record):
     moved = released.public.folder.with_name("moved")
     released.public.folder.rename(moved)
     with pytest.raises(AreaNotThere, match="a copy, or the area was moved"):
         withdraw(str(moved / ID))
     assert "These files are not in the area recorded in the ledger" in verify(str(moved / ID)).text
     released.public.folder.symlink_to(moved)
-    assert "is gone" in withdraw(str(moved / ID)).text
+    assert "was removed" in withdraw(str(moved / ID)).text
     assert not (moved / ID).exists()
 
 
-def test_a_copy_of_an_area_is_refused(released, record):
+def test_copy_of_an_area_is_refused(released, record):
     copy = released.public.folder.with_name("copy")
     shutil.copytree(released.public.folder, copy)
     for named in (copy, copy / ID):
@@ -199,7 +199,7 @@ def test_a_copy_of_an_area_is_refused(released, record):
     assert released.public.is_whole(ID)
 
 
-def test_withdraw_lost_records_the_loss_and_another_area_may_begin(unmounted, record):
+def test_withdraw_lost_records_the_loss_and_allows_another_area(unmounted, record):
     outcome = withdraw(str(record), lost=True)
     assert outcome.content["release_ids"] == [ID]
     assert "without a check of the area" in outcome.text
@@ -216,7 +216,7 @@ def test_publish_refuses_a_returned_lost_area_until_its_releases_are_withdrawn(u
     _mount(unmounted)
     with pytest.raises(GateRefused, match=rf"are withdrawn according to the ledger \({ID}\)"):
         _publish(unmounted)
-    assert "is gone from the public area" in withdraw(str(record)).text
+    assert "was removed from the public area" in withdraw(str(record)).text
     _publish(unmounted)
     assert contents(unmounted) == {SECOND, "current.json"}
 
@@ -229,7 +229,7 @@ def test_verify_and_report_raise_area_not_there(unmounted, record, monkeypatch):
 
 
 @pytest.mark.parametrize("torn", ["", "{", '{"release', '{"release_id"}', "[]", "null", "\x00" * 40])
-def test_a_torn_current_json_is_written_again_by_the_next_run(released, record, torn):
+def test_torn_current_json_is_rewritten_by_the_next_run(released, record, torn):
     (released.public.folder / "current.json").write_text(torn)
     with pytest.raises(FileDamaged, match=r"current\.json of the public area.*run the job again"):
         verify(str(released.public.folder))
@@ -237,7 +237,7 @@ def test_a_torn_current_json_is_written_again_by_the_next_run(released, record, 
         assert released.public.current() == ID
 
 
-def test_a_torn_current_json_stays_if_the_ledger_does_not_know_every_release(released):
+def test_torn_current_json_is_kept_if_the_area_has_a_release_unknown_to_the_ledger(released):
     stranger = released.public.release(SECOND)
     shutil.copytree(released.public.release(ID), stranger)
     (released.public.folder / "current.json").write_text("{")
@@ -247,7 +247,7 @@ def test_a_torn_current_json_stays_if_the_ledger_does_not_know_every_release(rel
 
 
 @pytest.mark.parametrize("torn", ["", "{", '{"area": 1}', '{"area": "zz"}'])
-def test_a_torn_identity_is_written_again_if_a_release_proves_the_area(released, torn):
+def test_torn_identity_is_rewritten_if_a_release_proves_the_area(released, torn):
     identity, path = released.public.identity(), released.public.folder / ".area.json"
     path.write_text(torn)
     with at_work(released):
@@ -259,7 +259,7 @@ def test_a_torn_identity_is_written_again_if_a_release_proves_the_area(released,
 
 
 @pytest.mark.parametrize("name", ["quality.json", "waiting.json"])
-def test_a_torn_evidence_file_is_named_in_the_message(areas, name):
+def test_message_names_a_torn_evidence_file(areas, name):
     record = _waiting(areas, ID)
     os.truncate(record / name, 20)
     with pytest.raises(FileDamaged, match=rf"{name} of release {ID}"):
@@ -281,7 +281,7 @@ def test_approve_and_reject_are_idempotent(areas):
 @pytest.mark.parametrize(
     ("step", "published"), [("set_current", True), ("retain", True), ("_commit", False), ("put", False)]
 )
-def test_an_interrupted_approval_reports_the_state_of_the_release(areas, monkeypatch, step, published):
+def test_interrupted_approval_reports_the_state_of_the_release(areas, monkeypatch, step, published):
     record = _waiting(areas, ID)
     place = {"set_current": PublicArea, "put": PublicArea, "_commit": publish}.get(
         step, "microguard.pipelines.approval"

@@ -1,4 +1,4 @@
-"""Areas, lock, key and ledger: permissions, and the refusal of a second release."""
+"""Tests of areas, lock, key and ledger: permissions, and the refusal of a second release."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def test_work_folders_and_key_are_private(areas):
     assert stat.S_IMODE((areas.evidence / "key").stat().st_mode) == 0o600
 
 
-def test_a_release_id_depends_on_key_and_identity_alone(areas, tmp_path, monkeypatch):
+def test_release_id_depends_only_on_key_and_identity(areas, tmp_path, monkeypatch):
     first = areas.release_id({"k": 3, "seed": 1})
     assert areas.release_id({"seed": 1, "k": 3}) == first
     assert areas.release_id({"k": 4, "seed": 1}) != first
@@ -45,7 +45,7 @@ def test_a_release_id_depends_on_key_and_identity_alone(areas, tmp_path, monkeyp
     assert areas.release_id({"k": 3, "seed": 1}) != first
 
 
-def test_a_short_key_is_refused(areas, tmp_path, monkeypatch):
+def test_short_key_is_refused(areas, tmp_path, monkeypatch):
     (tmp_path / "short").write_text("secret")
     (tmp_path / "short").chmod(0o600)
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "short"))
@@ -53,14 +53,14 @@ def test_a_short_key_is_refused(areas, tmp_path, monkeypatch):
         areas.key()
 
 
-def test_an_unreadable_key_is_refused(areas, tmp_path, monkeypatch):
+def test_unreadable_key_is_refused(areas, tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "folder"))
     with pytest.raises(SpecificationError, match="allows neither"):
         areas.key()
 
 
-def test_a_key_that_others_can_read_is_refused(areas, tmp_path, monkeypatch):
+def test_key_that_others_can_read_is_refused(areas, tmp_path, monkeypatch):
     (tmp_path / "open").write_text("k" * 64)
     (tmp_path / "open").chmod(0o640)
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "open"))
@@ -68,7 +68,7 @@ def test_a_key_that_others_can_read_is_refused(areas, tmp_path, monkeypatch):
         areas.key()
 
 
-def test_a_full_disk_leaves_no_torn_key(areas, monkeypatch):
+def test_full_disk_leaves_no_partial_key(areas, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "no space")
 
@@ -80,7 +80,7 @@ def test_a_full_disk_leaves_no_torn_key(areas, monkeypatch):
     assert len(areas.key()) == 64
 
 
-def test_an_existing_evidence_folder_keeps_its_mode_and_an_open_work_folder_is_refused(areas):
+def test_existing_evidence_folder_keeps_its_mode_and_an_open_work_folder_is_refused(areas):
     areas.evidence.mkdir(mode=0o755)
     areas.work("a" * 32, "staging")
     assert stat.S_IMODE(areas.evidence.stat().st_mode) == 0o755
@@ -89,14 +89,14 @@ def test_an_existing_evidence_folder_keeps_its_mode_and_an_open_work_folder_is_r
         areas.work("b" * 32, "staging")
 
 
-def test_a_key_in_the_public_area_is_refused(areas, monkeypatch):
+def test_key_in_the_public_area_is_refused(areas, monkeypatch):
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(areas.public.folder / "key"))
     with pytest.raises(SpecificationError, match="inside the public area"):
         areas.key()
     assert not areas.public.folder.exists()
 
 
-def test_a_key_in_the_public_area_of_another_specification_is_refused(areas, tmp_path, monkeypatch):
+def test_key_in_the_public_area_of_another_specification_is_refused(areas, tmp_path, monkeypatch):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "current.json").write_text("{}")
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "other" / "key"))
@@ -114,7 +114,7 @@ def test_require_writable_refuses_a_public_area_that_is_a_file(areas):
         areas.public.require_writable()
 
 
-def test_the_lock_admits_one_run_and_is_released_by_a_kill(areas):
+def test_lock_admits_one_run_and_is_released_by_a_kill(areas):
     holder = subprocess.Popen(
         [
             sys.executable,
@@ -136,7 +136,7 @@ def test_the_lock_admits_one_run_and_is_released_by_a_kill(areas):
         assert os.path.isdir(areas.evidence)
 
 
-def test_a_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas):
+def test_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas):
     ledger = Ledger(areas)
     with areas.lock():
         ledger.refuse_successive("persons", "b" * 32, accepted=False)
@@ -151,7 +151,7 @@ def test_a_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas
         assert ledger.ever_published("persons") == ["a" * 32]
 
 
-def test_refuse_successive_refuses_next_to_a_release_unknown_to_the_ledger(areas):
+def test_refuse_successive_refuses_if_the_area_has_a_release_unknown_to_the_ledger(areas):
     stranger = areas.public.folder / ("c" * 32)
     stranger.mkdir(parents=True)
     (stranger / "manifest.json").write_text("{}")
@@ -159,7 +159,7 @@ def test_refuse_successive_refuses_next_to_a_release_unknown_to_the_ledger(areas
         Ledger(areas).refuse_successive("persons", "b" * 32, accepted=False)
 
 
-def test_append_replaces_a_line_that_a_crash_cut_off(areas):
+def test_append_replaces_a_ledger_line_that_a_crash_truncated(areas):
     ledger = Ledger(areas)
     with areas.lock():
         ledger.append(entry("a" * 32))
@@ -169,7 +169,7 @@ def test_append_replaces_a_line_that_a_crash_cut_off(areas):
     assert [line.release_id for line in ledger.published()] == ["a" * 32, "b" * 32]
 
 
-def test_a_ledger_with_a_foreign_line_is_refused(areas):
+def test_ledger_with_an_invalid_line_is_refused(areas):
     ledger = Ledger(areas)
     with areas.lock():
         ledger.append(entry("a" * 32))
@@ -179,7 +179,7 @@ def test_a_ledger_with_a_foreign_line_is_refused(areas):
             ledger.published()
 
 
-def test_a_complete_last_line_without_a_line_break_counts(areas):
+def test_ledger_reads_a_complete_last_line_without_a_line_break(areas):
     ledger = Ledger(areas)
     with areas.lock():
         ledger.append(entry("a" * 32))
@@ -189,7 +189,7 @@ def test_a_complete_last_line_without_a_line_break_counts(areas):
     assert [line.release_id for line in ledger.published()] == ["a" * 32, "b" * 32]
 
 
-def test_clean_removes_work_folders_except_those_of_a_running_job(areas):
+def test_clean_removes_all_work_folders_except_the_folders_of_a_running_job(areas):
     areas.work("a" * 32, "resume")
     with areas.lock(), pytest.raises(AreaBusy):
         clean([str(areas.evidence.parent)])
@@ -206,7 +206,7 @@ def test_clean_keeps_pending_releases(areas):
     Ledger(areas).append(entry(rejected, "rejected"))
     cleaned = clean([str(areas.evidence)])
     assert cleaned.as_json() == {"removed": 1}
-    assert "1 release(s) wait for approval" in cleaned.text
+    assert "1 release(s) are pending approval" in cleaned.text
     assert areas.unfinished() == [waiting]
 
 
@@ -217,7 +217,7 @@ def test_clean_refuses_an_object_store(areas):
     assert areas.unfinished() == ["a" * 32]
 
 
-def test_clean_keeps_foreign_folders(tmp_path):
+def test_clean_keeps_folders_of_other_programs(tmp_path):
     theirs = tmp_path / "project" / ".work"
     (theirs / "build").mkdir(parents=True, mode=0o700)
     theirs.chmod(0o700)

@@ -1,4 +1,4 @@
-"""A release is found by its folders and by its specification."""
+"""Tests that a release is found by its folders and by its specification."""
 
 import json
 

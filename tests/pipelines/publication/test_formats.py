@@ -1,4 +1,4 @@
-"""The tables of a lake's formats: committed once, audited, and without a withdrawn release."""
+"""Tests of Delta and Iceberg tables: committed once, audited, and without a withdrawn release."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from pyiceberg.table import StaticTable
 from tests.pipelines.releases import ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 
-def test_audit_finds_a_delta_table_that_another_writer_changed(areas):
+def test_audit_detects_a_delta_table_that_another_writer_changed(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert audit(areas.public.release(ID)).passed
     changed = RECORDS.slice(0, 5)
@@ -37,7 +37,7 @@ ONE_MORE = pa.table({"sex": ["x"], "hours": pa.array([1], pa.int8())})
 
 
 def write_by_another(public, name, how):
-    """Change a table as a person with another tool does: add a record, or delete one."""
+    """Change a table as a person with another tool does: add or delete a record."""
     if name == "delta":
         if how == "append":
             write_deltalake(str(public / "delta"), ONE_MORE, mode="append")
@@ -51,8 +51,8 @@ def write_by_another(public, name, how):
 
 @pytest.mark.parametrize("how", ["append", "delete"])
 @pytest.mark.parametrize("name", ["delta", "iceberg"])
-def test_audit_finds_what_another_writer_committed_after_the_newest_release(areas, name, how):
-    """Readers of the table see its newest state, whatever the version of the release holds."""
+def test_audit_detects_a_commit_of_another_writer_after_the_newest_release(areas, name, how):
+    """Readers see the newest state of the table, even if the release is an older version."""
     second = "f" * 32
     publish.publish(staged(areas), manifest(format=name), areas, entry())
     again = staged(areas, second)
@@ -67,7 +67,7 @@ def test_audit_finds_what_another_writer_committed_after_the_newest_release(area
         ]
 
 
-def test_audit_finds_a_delta_table_of_which_another_writer_maps_the_columns(areas):
+def test_audit_detects_a_delta_table_whose_columns_another_writer_maps(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     log = areas.public.folder / "delta" / "_delta_log"
     mapped = [
@@ -82,7 +82,7 @@ def test_audit_finds_a_delta_table_of_which_another_writer_maps_the_columns(area
 
 
 @pytest.mark.parametrize("name", ["der See ä&b", "lake #1"])
-def test_a_delta_table_is_in_its_folder_under_any_name_or_refused(tmp_path, name):
+def test_delta_table_is_found_by_its_folder_under_any_name_or_refused(tmp_path, name):
     areas = Areas.from_places(tmp_path / name / "persons", tmp_path / "evidence")
     if "#" in name:
         with pytest.raises(ProtectionFailed, match="another folder"):
@@ -103,7 +103,7 @@ def test_publish_undoes_a_delta_commit_that_lacks_the_records(areas, monkeypatch
     assert Ledger(areas).published() == []
 
 
-def test_a_delta_table_has_the_release_and_no_version_with_a_withdrawn_one(areas):
+def test_delta_table_contains_the_release_and_no_version_with_a_withdrawn_release(areas):
     from microguard.pipelines.publication.formats.delta import committed
 
     second = "f" * 32
@@ -120,12 +120,12 @@ def test_a_delta_table_has_the_release_and_no_version_with_a_withdrawn_one(areas
 
 
 def records_of_delta(areas):
-    """What a reader of the table sees, who knows its folder alone."""
+    """Return the records that a reader gets who knows only the folder of the table."""
     return DeltaTable(str(areas.public.folder / "delta")).to_pyarrow_table()
 
 
 class NoLinks:
-    """A system whose record files have one name each."""
+    """Simulate a file system without hard links."""
 
     def __getattr__(self, name):
         return getattr(os, name)
@@ -137,7 +137,7 @@ class NoLinks:
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["hard links", "none"])
-def test_a_delta_table_is_the_files_of_the_release_and_reads_as_they_do(areas, monkeypatch, links):
+def test_delta_table_reuses_the_files_of_the_release_and_reads_equal_records(areas, monkeypatch, links):
     if not links:
         monkeypatch.setattr(files, "os", NoLinks())
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
@@ -147,14 +147,14 @@ def test_a_delta_table_is_the_files_of_the_release_and_reads_as_they_do(areas, m
     [registered] = (areas.public.folder / "delta").rglob("*.parquet")
     assert registered.read_bytes() == released.read_bytes()
     assert registered.samefile(released) == links
-    assert registered.stat().st_nlink == 1 + links  # the private area has no link to it
+    assert registered.stat().st_nlink == 1 + links  # the private area has no link to the file
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])
-def test_a_damaged_release_is_published_again_with_its_delta_table(areas, name):
+def test_damaged_release_is_published_again_with_its_delta_table(areas, name):
     publish.publish(staged(areas), manifest(format=name), areas, entry())
     [released] = (areas.public.release(ID) / "microdata").glob("*.parquet")
-    with released.open("wb") as file:  # the same file, under all its names
+    with released.open("wb") as file:  # the entry contains the same file under all its names
         pq.write_table(RECORDS.slice(0, 5), file)
     assert not audit(areas.public.release(ID)).passed
     assert not publish.published_already(areas, ID)
@@ -162,14 +162,14 @@ def test_a_damaged_release_is_published_again_with_its_delta_table(areas, name):
     assert audit(areas.public.release(ID)).passed
 
 
-def test_the_delta_log_has_record_counts_and_no_values(areas):
+def test_delta_log_contains_record_counts_and_no_values(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     [log] = (areas.public.folder / "delta" / "_delta_log").glob("*.json")
     adds = [line["add"] for line in map(json.loads, log.read_text().splitlines()) if "add" in line]
     assert [json.loads(add["stats"]) for add in adds] == [{"numRecords": RECORDS.num_rows}]
 
 
-def test_a_delta_table_takes_the_columns_of_the_next_release(areas):
+def test_delta_table_adopts_the_columns_of_the_next_release(areas):
     second, day = "f" * 32, datetime(2026, 1, 1)
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     other = pa.table(
@@ -190,7 +190,7 @@ def test_a_delta_table_takes_the_columns_of_the_next_release(areas):
     assert records_of_delta(areas).to_pydict() == RECORDS.to_pydict()
 
 
-def test_a_killed_delta_commit_keeps_the_last_release_readable(areas, monkeypatch):
+def test_killed_delta_commit_leaves_the_last_release_readable(areas, monkeypatch):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     ready, made = staged(areas, second, RECORDS.slice(0, 3)), manifest(second, format="delta", records=3)
@@ -206,7 +206,7 @@ def test_a_killed_delta_commit_keeps_the_last_release_readable(areas, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])
-def test_a_table_is_durable_before_the_ledger_says_published(areas, monkeypatch, name):
+def test_table_is_durable_before_the_ledger_records_the_publication(areas, monkeypatch, name):
     synced, append = set(), Ledger.append
 
     def look(ledger, line):
@@ -222,7 +222,7 @@ def test_a_table_is_durable_before_the_ledger_says_published(areas, monkeypatch,
     assert areas.public.current() == ID
 
 
-def test_not_carried_lists_the_columns_that_delta_cannot_hold():
+def test_not_carried_lists_the_columns_that_delta_cannot_represent():
     from microguard.pipelines.publication.formats.delta import not_carried
 
     held = {
@@ -237,19 +237,19 @@ def test_not_carried_lists_the_columns_that_delta_cannot_hold():
 
 
 def records_of_iceberg(areas, snapshot=None):
-    """What a reader of the table sees, who knows its folder alone."""
+    """Return the records that a reader gets who knows only the folder of the table."""
     table = StaticTable.from_metadata(str(areas.public.folder / "iceberg"))
     return table.scan(snapshot_id=snapshot).to_arrow()
 
 
-def test_an_iceberg_table_is_the_files_of_the_release_and_reads_as_they_do(areas):
+def test_iceberg_table_reuses_the_files_of_the_release_and_reads_equal_records(areas):
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     assert audit(areas.public.release(ID)).passed
     assert records_of_iceberg(areas).to_pydict() == RECORDS.to_pydict()
     assert not list((areas.public.folder / "iceberg").rglob("*.parquet"))
 
 
-def test_an_iceberg_table_takes_the_columns_of_the_next_release(areas):
+def test_iceberg_table_adopts_the_columns_of_the_next_release(areas):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     other = pa.table({"sex": ["f"] * 3, "hours": [1.5, 2.5, 3.5], "wage": [1, 2, 3]})
@@ -265,7 +265,7 @@ def test_an_iceberg_table_takes_the_columns_of_the_next_release(areas):
     assert faults == []
 
 
-def test_no_iceberg_snapshot_has_a_withdrawn_release(areas):
+def test_no_iceberg_snapshot_contains_a_withdrawn_release(areas):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     fewer = RECORDS.slice(0, 3)
@@ -283,7 +283,7 @@ def test_no_iceberg_snapshot_has_a_withdrawn_release(areas):
 
 
 @pytest.mark.parametrize("step", ["_publish", "replace_files", "write_atomically"])
-def test_a_killed_iceberg_commit_keeps_the_last_release_readable(areas, monkeypatch, step):
+def test_killed_iceberg_commit_leaves_the_last_release_readable(areas, monkeypatch, step):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     ready, made = staged(areas, second, RECORDS.slice(0, 3)), manifest(second, format="iceberg", records=3)
@@ -298,7 +298,7 @@ def test_a_killed_iceberg_commit_keeps_the_last_release_readable(areas, monkeypa
     assert iceberg.committed(areas.public.folder) == [ID, second]
 
 
-def test_audit_finds_an_iceberg_table_that_another_writer_changed(areas):
+def test_audit_detects_an_iceberg_table_that_another_writer_changed(areas):
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     hint = areas.public.folder / "iceberg" / "metadata" / "version-hint.text"
     table = StaticTable.from_metadata(str(areas.public.folder / "iceberg"))
@@ -310,7 +310,7 @@ def test_audit_finds_an_iceberg_table_that_another_writer_changed(areas):
     ]
 
 
-def test_not_carried_lists_the_columns_that_iceberg_cannot_hold():
+def test_not_carried_lists_the_columns_that_iceberg_cannot_represent():
     held = {
         "a b": pa.int64(), "c": pa.dictionary(pa.int8(), pa.string()), "t": pa.timestamp("us"),
         "m": pa.decimal128(9, 2), "b": pa.bool_(), "d": pa.date32(), "f": pa.float32(), "w": pa.time64("us"),

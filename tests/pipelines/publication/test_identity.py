@@ -1,4 +1,4 @@
-"""The release id depends only on inputs that determine the published values."""
+"""Tests that the release id depends only on inputs that determine the published values."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def test_identity_changes_with_keys_that_change_the_release(sections, tmp_path):
     assert made_from(tmp_path, **sections) != made_from(tmp_path)
 
 
-def test_identity_has_the_method_version_and_not_the_package_version(tmp_path):
+def test_identity_contains_the_method_version_and_not_the_package_version(tmp_path):
     found = made_from(tmp_path)
     assert found["method"] == METHOD
     assert "version" not in found
 
 
 @pytest.mark.parametrize("package", ["highspy", "numba", "numpy", "scipy"])
-def test_identity_changes_with_the_versions_of_deciding_packages(package, tmp_path, monkeypatch):
+def test_identity_changes_with_the_versions_of_packages_that_determine_values(package, tmp_path, monkeypatch):
     before = made_from(tmp_path)
     assert before[SOFTWARE][package] == version(package)
     monkeypatch.setattr(identities, "deciding_versions", lambda: {**before[SOFTWARE], package: "0.1"})

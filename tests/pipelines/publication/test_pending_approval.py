@@ -1,4 +1,4 @@
-"""Readers cannot see a release that is pending approval."""
+"""Tests that readers cannot see a release that is pending approval."""
 
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.ledger import Ledger
@@ -13,7 +13,7 @@ from tests.pipelines.releases import ID, contents, entry, manifest, staged
 
 
 def submitted(areas, release_id=ID):
-    """Submit a release, whose evidence folder exists as after a run."""
+    """Submit a release whose evidence folder exists as after a run."""
     areas.record(release_id).mkdir(parents=True, exist_ok=True)
     pending = PendingRelease(staged(areas, release_id), manifest(release_id), entry(release_id), False)
     return submit_for_approval(pending, areas)
@@ -25,7 +25,7 @@ def test_submitting_a_new_release_removes_nothing(areas):
     assert [each.event for each in Ledger(areas).entries()] == ["waiting"]
 
 
-def test_submitting_a_published_release_whose_files_are_damaged_withdraws_it_first(released):
+def test_submitting_a_published_release_with_damaged_files_withdraws_it_first(released):
     (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     file.write_bytes(b"")
     assert submitted(released)
@@ -38,8 +38,8 @@ def test_submitting_a_published_release_whose_files_are_damaged_withdraws_it_fir
     assert publish.published_already(released, ID)
 
 
-def test_a_waiting_release_that_readers_can_see_is_not_taken_for_pending(released):
-    """Versions before left the damaged files of a release visible while it waited."""
+def test_release_that_readers_can_see_is_not_treated_as_pending(released):
+    """Earlier versions left the damaged files of a pending release visible."""
     assert submitted(released)
     areas = released
     publish.publish(staged(areas), manifest(), areas, entry())

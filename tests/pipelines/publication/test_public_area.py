@@ -1,4 +1,4 @@
-"""A public area in an object store has complete releases and one current release after kills and races."""
+"""Tests of a public area in an object store: complete releases after kills and races, one of them current."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def areas(store, tmp_path):
 
 
 def again(areas):
-    """The same areas as another process sees them."""
+    """Return the same areas from the view of another process."""
     return Areas.from_places(ADDRESS, areas.evidence)
 
 
@@ -41,7 +41,7 @@ def published(areas, release_id=ID, **more):
     publish.publish(staged(areas, release_id), manifest(release_id), areas, entry(release_id), **more)
 
 
-def test_a_release_in_an_object_store_is_found_by_its_address_and_gone_when_withdrawn(areas):
+def test_release_in_an_object_store_is_found_by_its_address_until_it_is_withdrawn(areas):
     areas.public.require_writable()
     published(areas)
     assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
@@ -60,7 +60,7 @@ def test_a_release_in_an_object_store_is_found_by_its_address_and_gone_when_with
 def test_set_current_refuses_a_run_whose_lease_was_taken_over(areas, store, tmp_path):
     other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     published(areas)
-    with areas.public.lock():  # and shows no activity for longer than any run waits
+    with areas.public.lock():  # The lease shows no activity for longer than any run waits.
         with pytest.raises(GateRefused, match="differenced"):
             published(other, SECOND)
         published(other, SECOND, accepted=True)
@@ -88,7 +88,7 @@ def test_publish_withdraws_its_release_if_the_area_was_taken_over_before_set_cur
     assert Ledger(areas).ever_published("persons") == [ID]
 
 
-def test_a_lease_is_not_taken_over_while_its_holder_renews_it(store):
+def test_lease_is_not_taken_over_while_its_holder_renews_it(store):
     storage = storage_at(ADDRESS)
     holder = Lease(storage, beat=0.01, silence=0.1, look=0.01)
     waiting = Lease(storage, beat=0.01, silence=0.1, look=0.01)
@@ -100,7 +100,7 @@ def test_a_lease_is_not_taken_over_while_its_holder_renews_it(store):
         waiting._give_back()
     with holder.hold():
         waiting._silence, seen = 0.1, []
-        for _ in range(30):  # three times the silence that the other run waits for
+        for _ in range(30):  # The other run takes over after a third of this time without renewal.
             seen.append(obstore.get(store, lease.LEASE).meta["e_tag"])
             lease.time.sleep(0.01)
         assert len(set(seen)) > 3
@@ -137,7 +137,7 @@ def test_require_writable_refuses_a_store_without_conditional_writes(tmp_path, m
         Areas.from_places(ADDRESS, tmp_path / "evidence").public.require_writable()
 
 
-def test_an_emptied_object_store_is_refused_as_another_area(areas, store):
+def test_emptied_object_store_is_refused_as_another_area(areas, store):
     published(areas)
     for name in names(store):
         obstore.delete(store, name)
@@ -148,7 +148,7 @@ def test_an_emptied_object_store_is_refused_as_another_area(areas, store):
     assert Ledger(areas).status(ID).event == "published"
 
 
-def test_a_torn_current_json_in_an_object_store_is_written_again_by_the_next_run(areas, store):
+def test_torn_current_json_in_an_object_store_is_rewritten_by_the_next_run(areas, store):
     published(areas)
     obstore.put(store, "current.json", b'{"rele')
     with pytest.raises(FileDamaged, match=r"current\.json of the public area"):

@@ -1,4 +1,4 @@
-"""Publish a small verified release, or nothing of it."""
+"""Tests of publish: a small verified release is published completely, or not at all."""
 
 import errno
 import shutil
@@ -48,7 +48,8 @@ def test_publish_removes_the_incoming_folder_of_a_killed_run(areas, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setattr(folder.Path, "rename", kill)
-        patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)  # and nothing is cleaned up
+        # The process is killed, and no cleanup runs.
+        patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)
         with pytest.raises(KeyboardInterrupt):
             publish.publish(staged(areas), manifest(), areas, entry())
     assert contents(areas) == {f".{ID}.incoming"}
@@ -85,7 +86,7 @@ def test_publish_leaves_nothing_on_a_full_disk(areas, monkeypatch):
     assert contents(areas) == set()
 
 
-def test_a_rerun_makes_its_release_current_next_to_other_names(tmp_path, monkeypatch):
+def test_rerun_makes_its_release_current_in_an_area_with_other_names(tmp_path, monkeypatch):
     persons = Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
     firms = Areas.from_places(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
@@ -99,7 +100,7 @@ def test_a_rerun_makes_its_release_current_next_to_other_names(tmp_path, monkeyp
     assert persons.public.current() == ID
 
 
-def test_publish_refuses_next_to_a_release_of_another_evidence_area(areas, tmp_path):
+def test_publish_refuses_if_another_evidence_area_has_a_release_of_the_same_name(areas, tmp_path):
     other = Areas.from_places(areas.public.folder, tmp_path / "elsewhere")
     publish.publish(staged(other), manifest(), other, entry())
     second = "f" * 32
@@ -139,7 +140,7 @@ def test_two_runs_with_different_evidence_areas_publish_one_after_the_other(area
     assert areas.public.current() == ID
 
 
-def test_a_rerun_keeps_the_newer_release_of_another_ledger_current(released, tmp_path):
+def test_rerun_leaves_the_newer_release_of_another_ledger_current(released, tmp_path):
     other, second = Areas.from_places(released.public.folder, tmp_path / "elsewhere"), "f" * 32
     publish.publish(staged(other, second), manifest(second), other, entry(second), accepted=True)
     publish.finish_what_died(released)
@@ -150,7 +151,7 @@ def test_a_rerun_keeps_the_newer_release_of_another_ledger_current(released, tmp
 @pytest.mark.parametrize(
     ("module", "step"), [(folder, "copy_durably"), (folder, "sync_folder"), (publish, "_commit")]
 )
-def test_a_release_that_was_only_intended_is_removed_by_the_next_run(released, monkeypatch, module, step):
+def test_release_that_was_only_intended_is_removed_by_the_next_run(released, monkeypatch, module, step):
     second, third = "f" * 32, "e" * 32
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
@@ -162,7 +163,7 @@ def test_a_release_that_was_only_intended_is_removed_by_the_next_run(released, m
         publish.finish_what_died(released)
     assert not released.public.release(second).exists()
     assert released.public.current() == ID
-    assert second in Ledger(released).ever_published("persons")  # a reader may have read it
+    assert second in Ledger(released).ever_published("persons")  # a reader may have read the release
     publish.publish(staged(released, third), manifest(third), released, entry(third), accepted=True)
     assert released.public.current() == third
 
@@ -176,7 +177,7 @@ def test_publish_repairs_a_release_with_torn_files(released):
     assert audit(released.public.release(ID)).passed
 
 
-def test_publish_keeps_the_files_of_a_whole_release_if_the_ledger_is_lost(released):
+def test_publish_keeps_the_files_of_a_complete_release_if_the_ledger_is_lost(released):
     (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     before = file.stat().st_ino
     released.ledger.unlink()

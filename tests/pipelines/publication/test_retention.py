@@ -1,4 +1,4 @@
-"""Retention keeps only the newest releases of a name, also after kills and failures."""
+"""Tests of retention: only the newest releases of a name are kept, also after kills and failures."""
 
 import json
 from types import SimpleNamespace
@@ -48,7 +48,7 @@ def areas(tmp_path):
     return Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
 
 
-def test_retain_keeps_the_newest_releases_and_notes_the_reason_for_others(areas):
+def test_retain_keeps_the_newest_releases_and_records_the_reason_for_withdrawals(areas):
     published(areas, A, B, C, keep=2)
     retained = retain(areas, "persons")
     assert (retained.withdrawn, retained.left) == ((A,), ())
@@ -104,7 +104,7 @@ def test_retain_ignores_other_names_and_other_public_areas(areas, tmp_path):
 
 
 class Killed(BaseException):
-    """As SIGKILL does: nothing after it runs."""
+    """Simulate SIGKILL: no later code runs."""
 
 
 def kill(*_, **__):
@@ -120,7 +120,7 @@ def kill(*_, **__):
         (PublicArea, "remove"),
     ],
 )
-def test_the_next_run_finishes_a_retention_that_was_killed(areas, monkeypatch, module, step):
+def test_next_run_finishes_a_retention_that_was_killed(areas, monkeypatch, module, step):
     published(areas, A, B, C, keep=1)
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
@@ -134,7 +134,7 @@ def test_the_next_run_finishes_a_retention_that_was_killed(areas, monkeypatch, m
     assert expired_releases(areas, "persons") == []
 
 
-def test_a_failed_retention_keeps_the_publication_and_is_repeated(areas, monkeypatch):
+def test_failed_retention_keeps_the_publication_and_is_repeated(areas, monkeypatch):
     def full(*_):
         raise OSError("the text of the system")
 
@@ -161,7 +161,9 @@ def test_withdraw_accepts_a_release_that_retention_withdrew(areas):
 
 
 def waiting_beside_another(areas):
-    """Return the release B, whose manifest states that another one of its name can be differenced with it."""
+    """Return the release B, whose manifest states that another release of its name can be differenced with
+    it.
+    """
     stated = manifest(B) | {"limits": [DIFFERENCING]}
     return PendingRelease(staged(areas, B), stated, entry(B, keep=1), accepted=True)
 
@@ -180,7 +182,7 @@ def test_approve_applies_retention(areas, monkeypatch):
     assert Ledger(areas).status(B).by == "A. Steward"
 
 
-def test_a_run_applies_retention_after_its_publication(areas, tmp_path):
+def test_run_applies_retention_after_its_publication(areas, tmp_path):
     published(areas, A)
     spec = specification(tmp_path, publish={"path": "lake/persons", "successive": "accept", "keep": 1})
     job = Job(None, spec, areas, Progress(quiet=True))

@@ -1,4 +1,4 @@
-"""A job called again after an upgrade of a solver: its release is found, or a second one is refused."""
+"""Tests of a repeated job after a solver upgrade: its release is found, or a second release is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def made_from(software: dict[str, str] | None = NOW, **table: Any) -> dict[str, 
 
 
 def chosen(**table: Any) -> Specification:
-    """A specification whose releases have the name of `entry`."""
+    """Return a specification whose releases have the name of `entry`."""
     found = build({**TABLE, **table})
     return found.model_copy(update={"release": found.release.model_copy(update={"name": "persons"})})
 
@@ -69,7 +69,7 @@ def test_refuse_same_job_refuses_a_release_by_another_solver(areas, successive) 
 def test_refuse_same_job_refuses_until_a_pending_release_is_decided(areas) -> None:
     release_id = published(areas, made_from(THEN), "waiting")
     message = refusal(areas, made_from(NOW), chosen())
-    assert "waits for approval" in message
+    assert "pending approval" in message
     assert f"microguard approve {areas.record_place(release_id)}" in message
 
 

@@ -1,4 +1,4 @@
-"""Tables of a series: one commit per update, unchanged files stay, withdrawn updates are removed."""
+"""Tests of series tables: one commit per update, unchanged files remain, withdrawn updates are removed."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ from tests.pipelines.releases import Killed, contents, entry, kill, manifest, st
 NIGHTS = [letter * 32 for letter in "abcd"]
 FORMATS = {"delta": delta, "iceberg": iceberg}
 AUDITS = {"delta": audit_of_delta, "iceberg": audit_of_iceberg}
-#: What a register publishes: ten persons at first; then four come; then a class leaves, and four more come.
+#: Published records of a register: first ten persons; then four enter; then one class leaves and four enter.
 REGISTER = [[1] * 3 + [2] * 3 + [3] * 4, [1] * 3 + [2] * 3 + [3] * 4 + [7] * 4, [2] * 3 + [3] * 4 + [7] * 8]
 
 
@@ -41,7 +41,7 @@ def put(areas, night, values, table="delta", **series):
 
 
 def versions(areas, table):
-    """For each commit that a reader of the table finds: whose it is, and the records of each of its files."""
+    """Return, for each commit that a reader finds, its release and the records of each of its files."""
     folder = areas.public.folder / table
     if table == "delta":
         last = DeltaTable(str(folder))
@@ -64,7 +64,7 @@ def held(files):
 
 
 def as_published(areas, table, night):
-    """Whether the table is what `verify` expects next to a release; a publication has asked that already."""
+    """Return whether the table is what `verify` expects for a release; publication already asserted it."""
     made = json.loads((areas.public.release(night) / "manifest.json").read_text())
     return AUDITS[table].faults(areas.public.folder, made) == []
 
@@ -81,19 +81,21 @@ def register(areas, table):
     return areas
 
 
-def test_a_register_release_is_one_commit_of_the_files_that_changed(register, table):
+def test_register_release_is_one_commit_of_the_changed_files(register, table):
     first, second, third = (versions(register, table)[night] for night in NIGHTS[:3])
     assert [held(each) for each in (first, second, third)] == [sorted(values) for values in REGISTER]
     (begun,) = first
-    assert begun in second  # the records of entrants are in no file of an earlier update
+    assert begun in second  # no file of an earlier update contains the records of entrants
     (arrived,) = set(second) - {begun}
-    assert set(third) & set(second) == {arrived}  # three of the records of the first update left
+    assert set(third) & set(second) == {arrived}  # three records of the first update left
 
 
-def test_no_table_version_has_a_withdrawn_release_and_files_depend_on_published_releases_only(
+def test_no_table_version_contains_a_withdrawn_release_and_files_depend_only_on_published_releases(
     register, table, tmp_path
 ):
-    """Files that stay or change follow from the releases alone, so nothing withdrawn is left in them."""
+    """Published releases alone determine which files remain or change, so no file reveals a withdrawn
+    release.
+    """
     withdraw_release(entry(NIGHTS[1]), register)
     told = versions(register, table)
     assert {night: held(files) for night, files in told.items()} == {
@@ -113,14 +115,14 @@ def test_no_table_version_has_a_withdrawn_release_and_files_depend_on_published_
     ]
 
 
-def test_a_register_release_with_other_columns_replaces_the_table(areas, table):
+def test_register_release_with_other_columns_replaces_the_table(areas, table):
     put(areas, NIGHTS[0], REGISTER[0], table, kind="register")
     other = records([4] * 5).append_column("wage", pa.array([1] * 5))
     put(areas, NIGHTS[1], other, table, kind="register")
     assert held(versions(areas, table)[NIGHTS[1]]) == [4] * 5
 
 
-def test_an_event_release_is_added_and_every_version_has_all_releases_until_then(areas, table):
+def test_event_release_is_appended_and_every_version_contains_all_earlier_releases(areas, table):
     values = [[1] * 3, [2] * 3, [3] * 3]
     for number, night in enumerate(NIGHTS[:3]):
         put(areas, night, values[number], table, kind="append", releases=NIGHTS[: number + 1])
@@ -138,7 +140,7 @@ def test_releases_published_without_a_table_are_committed_with_the_next_release(
     assert held(versions(areas, table)[NIGHTS[1]]) == [1] * 3 + [2] * 3
 
 
-def test_an_event_release_with_other_columns_is_refused(areas, table):
+def test_event_release_with_other_columns_is_refused(areas, table):
     put(areas, NIGHTS[0], [1] * 3, table, kind="append", releases=NIGHTS[:1])
     other = records([2] * 3).append_column("wage", pa.array([1] * 3))
     with pytest.raises(ProtectionFailed, match="other columns"):
@@ -148,11 +150,11 @@ def test_an_event_release_with_other_columns_is_refused(areas, table):
 
 
 @pytest.mark.parametrize("step", ["_register", "rename", "rmtree"])
-def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_again(areas, monkeypatch, step):
+def test_delta_table_is_complete_after_a_kill_during_its_replacement(areas, monkeypatch, step):
     for night, values in zip(NIGHTS, REGISTER[:2], strict=False):
         put(areas, night, values, "delta", kind="register")
     with monkeypatch.context() as patched:
-        if step == "rename":  # the old table was moved, and the new one is not yet in its place
+        if step == "rename":  # the old table was moved, and the new table is not yet in its place
             rename = Path.rename
             patched.setattr(
                 Path,
@@ -186,7 +188,7 @@ def test_files_of_a_killed_commit_are_removed_with_its_release(areas, table, mon
 
 
 def test_changes_are_the_difference_of_two_multisets_in_whole_files(tmp_path):
-    """Against counting: files that stay are within the release, and with what is written they are it."""
+    """Brute force: remaining files are subsets of the release; with the written files they equal it."""
     random = np.random.default_rng(5)
     for case in range(8):
         before = [random.integers(0, 6, random.integers(1, 8)).tolist() for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Evidence in an object store is complete for the ledger wherever a run stops."""
+"""Tests that evidence in an object store is complete for the ledger after a stop at any step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAKE, EVIDENCE = "s3://lake/persons", "s3://agency/persons"
 
 @pytest.fixture
 def stores(tmp_path, monkeypatch):
-    """One store behind every address, leases that are found silent at once, a key, and a machine."""
+    """Return one store for every address, leases that expire at once, a key, and a machine."""
     there = {}
     monkeypatch.setattr(
         object_store, "connected", lambda address, *_: there.setdefault(address.rstrip("/"), MemoryStore())
@@ -44,13 +44,13 @@ def stores(tmp_path, monkeypatch):
 
 
 def record(areas, release_id=ID):
-    """Evidence of a release, as a run leaves it before it publishes."""
+    """Write the evidence of a release, as a run does before publication."""
     areas.record(release_id).mkdir(parents=True, exist_ok=True)
     quality = json.dumps({"release": {"public_area": areas.public.name}})
     (areas.record(release_id) / "quality.json").write_text(quality)
 
 
-def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, tmp_path, monkeypatch):
+def test_release_is_published_on_one_machine_and_withdrawn_on_another(stores, tmp_path, monkeypatch):
     areas = Areas.from_places(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
@@ -74,7 +74,7 @@ def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, 
     assert not [name for name in kept if "key" in name or ".work" in name]
 
 
-def test_a_pending_release_is_approved_from_another_machine(stores, tmp_path, monkeypatch):
+def test_pending_release_is_approved_from_another_machine(stores, tmp_path, monkeypatch):
     areas = Areas.from_places(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
@@ -89,7 +89,7 @@ def test_a_pending_release_is_approved_from_another_machine(stores, tmp_path, mo
     assert not list(Areas.from_places(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
 
 
-def test_stored_evidence_requires_a_key_before_the_work(stores, monkeypatch):
+def test_stored_evidence_requires_a_key_before_protection(stores, monkeypatch):
     areas = Areas.from_places(LAKE, EVIDENCE)
     Job(None, None, areas, Progress(quiet=True))
     monkeypatch.delenv(KEY_VARIABLE)
@@ -97,7 +97,7 @@ def test_stored_evidence_requires_a_key_before_the_work(stores, monkeypatch):
         Job(None, None, areas, Progress(quiet=True))
 
 
-def test_stored_evidence_inside_the_public_area_open_or_busy_is_refused(stores, tmp_path, monkeypatch):
+def test_stored_evidence_inside_the_public_area_open_or_locked_is_refused(stores, tmp_path, monkeypatch):
     with pytest.raises(SpecificationError, match="inside the public area"):
         Areas.from_places(LAKE, f"{LAKE}/evidence")
     areas = Areas.from_places(LAKE, EVIDENCE)

@@ -1,4 +1,4 @@
-"""Withdrawal is a transaction that the next command can finish."""
+"""Tests of withdrawal: a transaction that the next command can finish."""
 
 import json
 import shutil
@@ -15,14 +15,14 @@ from microguard.schemas.errors import SpecificationError
 from tests.pipelines.releases import ID, Killed, contents, entry, kill, manifest, staged
 
 
-def test_a_withdrawn_release_is_gone_and_stays_in_the_ledger(released):
+def test_withdrawn_release_is_removed_and_remains_in_the_ledger(released):
     withdraw(str(released.public.release(ID)))
     assert contents(released) == set()
     assert Ledger(released).published() == []
     assert Ledger(released).ever_published("persons") == [ID]
 
 
-def test_withdrawing_the_current_release_makes_the_one_before_it_current(released):
+def test_withdrawing_the_current_release_makes_the_previous_release_current(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     outcome = withdraw(str(released.public.release(second)))
@@ -49,7 +49,7 @@ def test_withdraw_finishes_a_killed_withdrawal(released, monkeypatch):
 
 @pytest.mark.parametrize("step", ["remove", "set_current"])
 @pytest.mark.parametrize("named", ["area", "specification", "folder"])
-def test_repeating_a_killed_withdrawal_withdraws_no_other_release(
+def test_withdraw_repeated_after_a_kill_withdraws_no_other_release(
     released, tmp_path, monkeypatch, step, named
 ):
     second = "f" * 32
@@ -87,7 +87,7 @@ def test_repeating_a_killed_withdrawal_withdraws_no_other_release(
 
 
 def test_withdraw_refuses_a_copy_of_a_release(released):
-    """The ledger would say that it is gone, and let another be published next to it."""
+    """The ledger would record a withdrawal and allow a publication, while the original remains public."""
     copy = released.public.folder.parent / "copy" / ID
     shutil.copytree(released.public.release(ID), copy)
     for place in (copy, copy.parent.parent / "nowhere" / ID):
@@ -97,7 +97,7 @@ def test_withdraw_refuses_a_copy_of_a_release(released):
     assert released.public.is_whole(ID)
 
 
-def test_withdrawing_an_earlier_release_keeps_the_current_one(released):
+def test_withdrawing_an_earlier_release_keeps_the_current_release(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     withdraw(str(released.public.release(ID)))

@@ -10,7 +10,7 @@ from microguard.pipelines.records.coordinates import Coordinates
 
 
 def plan(scales, records=8):
-    """One stratum, one block."""
+    """Return the configuration of one block in one stratum."""
     return Plan(
         pa.table({"records": [records], "__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1
     )
@@ -28,7 +28,7 @@ def clustering(**changes):
         "counted": None,
         "min_diversity": 1,
         "sensitive": (),
-        "plan": plan({"income": Scale(2.0, 0.0, 4)}),  # in units of 1, with means as they are
+        "plan": plan({"income": Scale(2.0, 0.0, 4)}),  # values are in units of 1, and means are not rounded
         "nominal": (),
         "dominance": (1, 85.0),
         "resume": None,

@@ -1,9 +1,9 @@
-"""A variable with an order next to one of the same values without: how far protection moves each."""
+"""Compare an ordered variable with an unordered variable of equal values: how far protection moves each."""
 
 import numpy as np
 
 SIZES = ["tiny", "small", "middle", "large", "huge"]
-#: The order, and the same values as categories.
+#: The order, and the same values as unordered categories.
 ORDERED = {
     "size": {"role": "quasi_identifier", "kind": "ordinal", "order": SIZES},
     "grade": {"role": "quasi_identifier", "kind": "nominal"},
@@ -11,7 +11,7 @@ ORDERED = {
 
 
 def with_orders(frame, rng):
-    """Records with a note of their own, and both variables drawn alike; of sizes some are missing."""
+    """Return records with a unique note and two equally drawn variables; some sizes are missing."""
     n = len(frame)
     return frame.assign(
         note=[f"n{i}" for i in range(n)],
@@ -21,7 +21,7 @@ def with_orders(frame, rng):
 
 
 def steps_moved(original, protected):
-    """Mean steps, of the values that moved, by variable; records are found again by their note."""
+    """Return the mean number of steps of changed values by variable; the note identifies records."""
     before = original.set_index("note").loc[protected["note"]]
     steps = {}
     for name in ORDERED:

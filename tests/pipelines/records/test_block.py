@@ -1,4 +1,4 @@
-"""Protection of one block, and its report if it fails."""
+"""Tests of the protection of one block, and of its report if the method fails."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ from tests.pipelines.records.one_block import block, clustering, plan
 CANARY = "CANARY"
 
 
-def test_a_block_is_clustered_with_the_parameters_given():
+def test_block_is_clustered_with_the_given_parameters():
     income = [0, 10, 14, 100, 111, 200, 203, 207]
     sizes = {}
     for gain in (0.0, 0.2):
@@ -37,7 +37,7 @@ def test_a_block_is_clustered_with_the_parameters_given():
     assert sizes == {0.0: [2, 2, 2, 2], 0.2: [2, 3, 3]}
 
 
-def test_a_block_is_projected_on_the_variable_named_if_it_has_values():
+def test_block_is_projected_on_the_named_variable_if_it_has_values():
     rent = [4.0, 1.0, 3.0, 2.0]
     scales = {"income": Scale(2.0, 1.0, 4), "rent": Scale(2.0, 1.0, 4)}
     named = ProjectionParameters(variable="rent")
@@ -51,7 +51,7 @@ def test_a_block_is_projected_on_the_variable_named_if_it_has_values():
     assert protected["income"].to_pylist() == [1.5, 1.5, 10.5, 10.5]
 
 
-def test_a_block_reports_the_loss_of_each_heuristic_and_refuses_the_edge_model_of_many_records():
+def test_block_reports_the_loss_of_each_heuristic_and_refuses_the_edge_model_of_many_records():
     edges = ColumnGenerationParameters(pricing="edge-model")
     task = clustering(effort="standard", algorithm="column-generation", parameters=edges)
     values = np.random.default_rng(0).normal(size=41).tolist()
@@ -63,13 +63,13 @@ def test_a_block_reports_the_loss_of_each_heuristic_and_refuses_the_edge_model_o
     assert "at most 40 records, found 41" in report["why"]
 
 
-def test_four_records_become_two_pairs_at_their_means():
+def test_four_records_become_two_pairs_with_their_means():
     protected, report, moments = protect_block(block([1, 2, 9, 12], pa.int32()), clustering())
-    assert protected["income"].to_pylist() == [2, 2, 10, 10]  # half to even
+    assert protected["income"].to_pylist() == [2, 2, 10, 10]  # rounds half to even
     assert protected.schema.field("income").type == pa.int32()
     assert report["status"] == "done"
     assert report["clusters"] == 2
-    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # computed from the written (rounded) values
+    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # the loss is computed from the published (rounded) values
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_means_keep_the_type_and_scale_of_their_column(kind, values, expected):
     assert found == {str(value) for value in expected}
 
 
-def test_other_columns_stay_with_their_record():
+def test_other_columns_remain_with_their_record():
     table = block([9.0, 1.0, 12.0, 2.0], note=["c", "a", None, "b"])
     protected, _, _ = protect_block(table, clustering())
     assert protected["note"].to_pylist() == ["c", "a", None, "b"]
     assert protected["income"].to_pylist() == [10.5, 1.5, 10.5, 1.5]
 
 
-def test_a_variable_missing_in_the_whole_block_stays_missing():
+def test_variable_missing_in_the_whole_block_remains_missing():
     table = pa.table({"income": [1.0, 2.0, 9.0, 12.0], "rent": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
     scales = {"income": Scale(2.0, 1.0, 4), "rent": Scale(0.0, 1.0, 0)}
     protected, report, moments = protect_block(table, clustering(plan=plan(scales)))
@@ -107,7 +107,7 @@ def test_a_variable_missing_in_the_whole_block_stays_missing():
 
 
 @pytest.mark.parametrize("counted", [None, "home"])
-def test_a_block_without_numbers_is_one_class_if_records_are_weighted_or_units_are_counted(counted):
+def test_block_without_numbers_is_one_class_if_records_are_weighted_or_units_are_counted(counted):
     table = pa.table({"rent": pa.nulls(4, pa.float64()), "weight": [9.0, 1.0, 1.0, 1.0], BLOCK: [0] * 4})
     table = table.append_column("home", pa.array(["a", "b", "b", "c"]))
     weighs = sampling_weights(name="weight" if counted is None else None, counted=counted)
@@ -117,7 +117,7 @@ def test_a_block_without_numbers_is_one_class_if_records_are_weighted_or_units_a
     assert protected["rent"].null_count == 4
 
 
-def test_a_block_of_a_long_run_is_searched_no_longer_than_its_share_allows():
+def test_block_search_of_a_long_run_ends_after_its_share_of_the_work():
     random = np.random.default_rng(3)
     table = block(random.normal(size=300).tolist(), rent=random.normal(size=300))
     moves = {}
@@ -128,7 +128,7 @@ def test_a_block_of_a_long_run_is_searched_no_longer_than_its_share_allows():
     assert moves[300] > 2 * moves[300_000]
 
 
-def test_a_mixed_block_publishes_an_occurring_combination_of_modes():
+def test_mixed_block_publishes_an_occurring_combination_of_modes():
     table = block([1.0, 1.1, 1.2, 9.0, 9.1, 9.2], sex=["f", "f", "m", "m", "m", None])
     protected, _, _ = protect_block(table, clustering(k=3, nominal=("sex",)))
     assert protected["sex"].to_pylist() == ["f", "f", "f", "m", "m", "m"]
@@ -154,7 +154,7 @@ def sampling_weights(**changes):
     return SamplingWeights(**{"name": "weight", "mean": 1.0, "k": 2, "counted": None} | changes)
 
 
-def test_means_losses_and_clusters_are_weighted_and_weighted_totals_stay():
+def test_means_losses_and_clusters_are_weighted_and_weighted_totals_are_preserved():
     weights = np.array([1.0, 2.0, 3.0, 2.0])
     table = block([1.0, 2.0, 9.0, 12.0], weight=weights)
     protected, report, moments = protect_block(table, clustering(sampling_weights=sampling_weights()))
@@ -168,8 +168,8 @@ def test_means_losses_and_clusters_are_weighted_and_weighted_totals_stay():
     assert report["trimmed"] == 0
 
 
-def test_a_record_with_nearly_all_the_weight_is_not_published_unchanged(monkeypatch):
-    """The attack: read the heaviest record of each class off its mean, and off its modes."""
+def test_record_with_nearly_all_the_weight_is_not_published_unchanged(monkeypatch):
+    """Attack: infer the record with the largest weight of each class from the mean and the modes."""
     random = np.random.default_rng(5)
     income, sex = random.normal(0.0, 100.0, 60).round(), random.choice(["f", "m", "x"], 60)
     weights = random.uniform(1.0, 2.0, 60)
@@ -193,7 +193,7 @@ def test_a_record_with_nearly_all_the_weight_is_not_published_unchanged(monkeypa
     assert same_without == 1.0 > same
 
 
-def test_the_weights_of_a_unit_are_one_share():
+def test_weights_of_a_unit_are_one_share():
     table = block([0.0, 1.0, 2.0, 3.0], weight=[4.0, 4.0, 1.0, 1.0], home=["a", "a", "b", "c"])
     for counted, shown in (("home", (4.0 * 0.5 + 2.0 + 3.0) / 6), (None, (4.0 + 2.0 + 3.0) / 10)):
         task = clustering(k=3, counted=counted, sampling_weights=sampling_weights(k=3, counted=counted))
@@ -201,8 +201,8 @@ def test_the_weights_of_a_unit_are_one_share():
         assert protected["income"].to_pylist() == pytest.approx([shown] * 4)
 
 
-def test_a_unit_with_many_records_is_not_a_class_by_itself():
-    """Eight records of one unit and one each of two others are three units, and most of them one's own."""
+def test_unit_with_many_records_never_forms_a_class_alone():
+    """Three units have eight, one and one records, so that most records are of one unit."""
     table = block([100.0] * 8 + [0.0, 50.0], sex=["f"] * 8 + ["m", "m"], home=["a"] * 8 + ["b", "c"])
     own = {
         "k": 3,
@@ -218,14 +218,14 @@ def test_a_unit_with_many_records_is_not_a_class_by_itself():
         assert moments.records.tolist() == [10]  # losses always count records
 
 
-def test_blocks_with_changed_weights_are_solved_again(tmp_path):
+def test_block_with_changed_weights_is_solved_again(tmp_path):
     task = clustering(resume=(FolderStagingArea(tmp_path), "blocks"), sampling_weights=sampling_weights())
     for weights, resumed in (([1.0] * 4, False), ([1.0] * 4, True), ([1.0, 1.0, 1.0, 2.0], False)):
         _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0], weight=weights), task)
         assert report.get("resumed", False) == resumed
 
 
-def test_ordinal_records_stay_with_their_neighbours_and_take_the_lower_median():
+def test_ordinal_records_are_clustered_with_neighbours_and_get_the_lower_median():
     order = ("child", "young", "adult", "old")
     ordered = plan({})
     ordered = replace(ordered, coordinates=replace(ordered.coordinates, orders={"age": order}))
@@ -240,7 +240,7 @@ def test_ordinal_records_stay_with_their_neighbours_and_take_the_lower_median():
     assert CANARY not in json.dumps(report)
 
 
-def test_the_loss_is_not_weighted_and_the_objective_is():
+def test_loss_is_unweighted_and_the_objective_is_weighted():
     values = [1.0, 2.0, 9.0, 12.0]
     _, plain, before = protect_block(block(values), clustering())
     _, report, moments = protect_block(block(values), clustering(plan=weighted(income=7.0)))
@@ -249,18 +249,18 @@ def test_the_loss_is_not_weighted_and_the_objective_is():
     assert report["file_bound"] == pytest.approx(7.0 * plain["file_bound"])
 
 
-def test_a_block_of_equal_records_is_one_cluster():
+def test_block_of_equal_records_is_one_cluster():
     protected, report, _ = protect_block(block([3.0] * 5), clustering())
     assert protected["income"].to_pylist() == [3.0] * 5
     assert report["optimal"] is True
 
 
-def test_a_block_that_is_too_small_returns_no_record_and_reports_it():
+def test_too_small_block_returns_no_record_and_reports_its_size():
     protected, report, moments = protect_block(block([1.0]), clustering())
     assert (len(protected), report["status"], moments) == (0, "too few", None)
 
 
-def test_a_failing_method_falls_back_and_is_named(monkeypatch):
+def test_failing_method_is_replaced_by_a_fallback_and_named(monkeypatch):
     honest = protect.microaggregate
 
     def failing(points, k, **options):
@@ -274,7 +274,7 @@ def test_a_failing_method_falls_back_and_is_named(monkeypatch):
     assert len(set(protected["income"].to_pylist())) == 2
 
 
-def test_the_error_of_a_block_that_cannot_be_protected_has_no_value(monkeypatch):
+def test_error_of_a_block_that_cannot_be_protected_contains_no_value(monkeypatch):
     def failing(points, k, **options):
         raise ZeroDivisionError(CANARY)
 
@@ -296,7 +296,7 @@ def test_clusters_are_merged_until_they_are_diverse():
     assert report["diversity"] == {"diagnosis": 2}
 
 
-def test_a_block_without_its_sensitive_values_need_not_be_diverse_if_they_are_withheld():
+def test_block_may_violate_diversity_if_its_sensitive_values_are_withheld():
     table = block([1.0, 2.0, 9.0, 12.0], diagnosis=pa.nulls(4, pa.string()))
     diverse = {"min_diversity": 2, "sensitive": ("diagnosis",)}
     assert protect_block(table, clustering(**diverse))[1]["status"] == "too few values"
@@ -305,7 +305,7 @@ def test_a_block_without_its_sensitive_values_need_not_be_diverse_if_they_are_wi
     assert "diversity" not in report
 
 
-def test_diversity_requirements_are_hidden_and_household_requirements_are_not(monkeypatch):
+def test_diversity_requirements_are_hidden_from_methods_and_household_requirements_are_passed(monkeypatch):
     table = block(range(12), home=[*range(6)] * 2, diagnosis=["a", "b", "c"] * 4)
     asked = {}
 
@@ -320,7 +320,7 @@ def test_diversity_requirements_are_hidden_and_household_requirements_are_not(mo
         assert asked["diversity"].hidden.tolist() == hidden
 
 
-def test_a_block_that_lacks_every_number_is_one_cluster():
+def test_block_that_lacks_every_number_is_one_cluster():
     table = pa.table({"income": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
     protected, report, _ = protect_block(table, clustering())
     assert (report["status"], report["file_bound"]) == ("done", 0.0)
@@ -337,7 +337,7 @@ def test_every_cluster_has_k_households_if_k_counts_households():
     assert by_household["home"].equals(records["home"])
 
 
-def test_the_report_of_merged_clusters_states_no_proof_of_their_parts():
+def test_report_of_merged_clusters_states_no_proof_of_the_clusters_before_merging():
     incomes, homes = [1, 2, 4, 9, 12, 17], [1, 1, 2, 3, 3, 4]
     records = block(incomes, pa.float64(), home=homes)
     _, proved, _ = protect_block(records, clustering(effort="exact"))
@@ -345,19 +345,20 @@ def test_the_report_of_merged_clusters_states_no_proof_of_their_parts():
     assert proved["objective"] == pytest.approx(proved["lower_bound"])
     merged, report, _ = protect_block(records, clustering(effort="exact", counted="home"))
     squares = (merged.to_pandas()["income"] - incomes) ** 2
-    assert report["objective"] == pytest.approx(squares.sum())  # the scale of the plan is one
+    # the scale of every variable in the plan is one
+    assert report["objective"] == pytest.approx(squares.sum())
     assert report["lower_bound"] == proved["lower_bound"]
     assert report["gap"] == pytest.approx(1 - proved["lower_bound"] / squares.sum())
     assert not report["optimal"]
 
 
-def test_a_block_of_too_few_households_is_solved_with_its_stratum():
+def test_block_of_too_few_households_is_solved_with_its_stratum():
     crowded = block(list(range(50)), pa.int32(), home=[7] * 50)
     protected, report, moments = protect_block(crowded, clustering(counted="home"))
     assert (len(protected), report["status"], moments) == (0, "too few", None)
 
 
-def test_a_block_of_too_few_sensitive_values_is_solved_with_its_stratum():
+def test_block_of_too_few_sensitive_values_is_solved_with_its_stratum():
     table = block([1.0, 2.0, 9.0, 12.0], diagnosis=[CANARY] * 4)
     protected, report, moments = protect_block(table, clustering(min_diversity=2, sensitive=("diagnosis",)))
     assert (len(protected), report["status"], moments) == (0, "too few values", None)

@@ -1,4 +1,4 @@
-"""Tasks cut blocks that have more records than a block may have."""
+"""Tests that tasks split blocks with more records than the limit."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ SCALES = {"income": Scale(0.0, 1.0, 9), "age": Scale(0.0, 1.0, 9)}
 
 
 def limited(most, **changes):
-    """Settings of the fourth of seven blocks."""
+    """Return the settings of the fourth of seven blocks."""
     one = pa.table({"records": [1], "__first": [0], "__tree": [-1]})
     return clustering(plan=Plan(one, (), Coordinates(SCALES, {}), 7, most), **changes)
 
@@ -35,7 +35,7 @@ def block(values, **others):
 
 @pytest.mark.parametrize("records", [20, 21, 50, 333])
 @pytest.mark.parametrize("tied", [False, True])
-def test_cut_to_limit_leaves_no_part_above_the_limit_and_no_record_out(records, tied):
+def test_cut_to_limit_returns_parts_within_the_limit_that_contain_every_record(records, tied):
     values = np.random.default_rng(1).lognormal(size=(records, 2))
     values[: records if tied else records // 10] = 2.0  # number of records that are equal in all variables
     parts = list(cut_to_limit(block(values, row=np.arange(records)), limited(20)))
@@ -58,22 +58,22 @@ def test_cut_to_limit_returns_margins_without_records_of_other_parts():
     assert np.isinf(whole.margins).all()
 
 
-def test_cut_to_limit_leaves_a_part_whole_if_a_half_could_not_be_protected():
+def test_cut_to_limit_does_not_split_a_part_if_a_half_could_not_be_protected():
     values = np.column_stack([np.arange(40.0), np.zeros(40)])
     healthy = ["a"] * 20 + ["a", "b"] * 10
     diverse = limited(10, sensitive=("illness",), min_diversity=2)
     sizes = [len(part.records) for part in cut_to_limit(block(values, illness=healthy), diverse)]
-    assert sizes == [40]  # the first half has one value
+    assert sizes == [40]  # the first half of the records has one value
     of_household = limited(10, counted="home", k=3)
     homes = [0] * 10 + [1] * 10 + list(range(2, 22))
     sizes = [len(part.records) for part in cut_to_limit(block(values, home=homes), of_household)]
-    assert sizes == [40]  # the first half has two households
+    assert sizes == [40]  # the first half of the records has two households
     sizes = [len(part.records) for part in cut_to_limit(block(values, home=homes[::-1]), limited(10))]
     assert sizes == [10, 10, 10, 10]
 
 
 def skewed(kind: str) -> tuple[pd.DataFrame, dict]:
-    """Return 600 records and the role of the region, if they have one."""
+    """Return 600 records and the role of the region, if they have a region."""
     rng = np.random.default_rng(4)
     numbers = rng.integers(0, 40, size=(600, 2))
     frame = pd.DataFrame({"income": numbers[:, 0], "age": numbers[:, 1], "job": rng.integers(0, 9, 600)})
@@ -99,8 +99,9 @@ def skewed(kind: str) -> tuple[pd.DataFrame, dict]:
         pytest.param("many regions", marks=pytest.mark.long),
     ],
 )
-def test_no_block_is_above_its_limit_and_clusters_do_not_depend_on_order(spark, tmp_path, monkeypatch, kind):
-    for name in ("LEAST_SAMPLED", "SAMPLED_PER_BLOCK"):  # so few that trees of samples are bad
+def test_no_block_exceeds_its_limit_and_clusters_do_not_depend_on_order(spark, tmp_path, monkeypatch, kind):
+    # With so few records, trees built from samples are inaccurate.
+    for name in ("LEAST_SAMPLED", "SAMPLED_PER_BLOCK"):
         monkeypatch.setattr(f"microguard.pipelines.records.blocks.{name}", 2)
     monkeypatch.setattr("microguard.pipelines.records.blocks.SPREAD", 0.0)
     frame, region = skewed(kind)

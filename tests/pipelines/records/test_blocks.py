@@ -1,4 +1,4 @@
-"""The plan of blocks."""
+"""Tests of the plan of blocks."""
 
 import numpy as np
 import pandas as pd
@@ -29,13 +29,13 @@ from tests.pipelines.intake.scales import compute_scales
 from tests.pipelines.microdata import specification
 
 
-def test_a_whole_stratum_that_lost_records_since_the_check_ends_the_run():
+def test_run_ends_if_a_stratum_lost_records_since_the_check():
     plan = Plan(pa.table({"__first": [0], "__tree": [-1]}), (), Coordinates({}, {}), 1)
     with pytest.raises(ProtectionFailed, match="changed during the run"):
         plan.without_trees({0})
 
 
-def test_a_whole_stratum_with_too_few_sensitive_values_rejects_the_input():
+def test_stratum_with_too_few_sensitive_values_rejects_the_input():
     strata = pa.table({"__first": [0, 1], "__tree": [0, -1]})
     cut, whole = {0}, {1}
     plan = Plan(strata, (), Coordinates({}, {}), 2)
@@ -44,9 +44,9 @@ def test_a_whole_stratum_with_too_few_sensitive_values_rejects_the_input():
         plan.without_trees(cut | whole, whole)
 
 
-def test_a_block_is_as_large_as_its_points_fit_memory():
+def test_block_is_as_large_as_its_points_fit_memory():
     assert records_within_memory(12, []) == MOST_NUMBERS // 12
-    assert records_within_memory(2, [50_000]) == 8_191  # each of so few records may have a value of its own
+    assert records_within_memory(2, [50_000]) == 8_191  # each of these few records may have a distinct value
     assert records_within_memory(0, [10, 100]) == MOST_NUMBERS // 110
     assert records_within_memory(0, []) > 10**7
 
@@ -69,7 +69,7 @@ def test_equal_records_are_ordered_by_their_original_values(spark, tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("blocks", [1, 2, 41, 2**40])
-def test_a_block_and_its_hashes_sort_alike_as_one_number(spark, blocks):
+def test_block_number_and_hashes_sort_equally_as_one_number(spark, blocks):
     hashes = [-(2**63), 1 - 2**63, -(2**62), -5, -1, 0, 1, 5, 2**62, 2**63 - 1]
     rows = [(block, hashed) for block in sorted({0, blocks // 2, blocks - 1}) for hashed in hashes]
     frame = spark.createDataFrame(pd.DataFrame(rows[::-1], columns=[BLOCK, HASH]))
@@ -79,7 +79,7 @@ def test_a_block_and_its_hashes_sort_alike_as_one_number(spark, blocks):
 
 
 @pytest.mark.parametrize(("records", "most"), [(300_000, 1_000), (150_000, 20_000)])
-def test_no_block_of_a_sampled_tree_is_above_the_limit(records, most):
+def test_no_block_of_a_sampled_tree_exceeds_the_limit(records, most):
     rng = np.random.default_rng(3)
     values, keys = rng.lognormal(size=(records, 3)), rng.integers(-(2**63), 2**63 - 1, records)
     (leaves,), share = leaves_of(np.array([records]), most)
@@ -89,19 +89,19 @@ def test_no_block_of_a_sampled_tree_is_above_the_limit(records, most):
     assert leaves <= 1.5 * records / most
 
 
-def test_the_sample_of_trees_grows_with_the_number_of_blocks_up_to_its_maximum():
+def test_sample_of_trees_grows_with_the_number_of_blocks_up_to_its_maximum():
     def sampled(records, most):
         return leaves_of(np.array([records]), most)[1] * records
 
     assert sampled(10**6, 100_000) == pytest.approx(LEAST_SAMPLED)
     assert sampled(10**7, 10_000) == pytest.approx(10**6)
     assert sampled(10**9, 10_000) == pytest.approx(MOST_SAMPLED)
-    # the tree is grown on all records
+    # the tree is built from all records
     assert leaves_of(np.array([50_000, 900]), 10_000)[0].tolist() == [5, 1]
 
 
 @pytest.mark.spark
-def test_blocks_do_not_depend_on_units_origins_or_order(spark, tmp_path):
+def test_blocks_do_not_depend_on_units_of_measurement_origins_or_order(spark, tmp_path):
     names = ["age", "income"]
     roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in names}
     chosen = specification(tmp_path, roles, blocking={"max_records": 100}, method={"effort": "fast"})
@@ -122,7 +122,7 @@ def test_blocks_do_not_depend_on_units_origins_or_order(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_an_outlier_does_not_leave_all_other_records_in_one_block(spark, tmp_path):
+def test_outlier_does_not_put_all_other_records_into_one_block(spark, tmp_path):
     roles = {"income": {"role": "quasi_identifier", "kind": "numeric"}}
     chosen = specification(tmp_path, roles, blocking={"max_records": 100}, method={"effort": "fast"})
     changed = pd.DataFrame({"income": [2.0**80, *range(1, 600)]})
@@ -135,7 +135,7 @@ def test_an_outlier_does_not_leave_all_other_records_in_one_block(spark, tmp_pat
 
 
 @pytest.mark.spark
-def test_the_sample_of_trees_does_not_depend_on_units_and_outlasts_an_outlier(spark, tmp_path):
+def test_sample_of_trees_does_not_depend_on_units_of_measurement_or_an_outlier(spark, tmp_path):
     roles = {"income": {"role": "quasi_identifier", "kind": "numeric"}}
     chosen = specification(tmp_path, roles)
     strata = pa.table({PATTERN: [0], "records": [600]})

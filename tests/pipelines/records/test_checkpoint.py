@@ -1,4 +1,4 @@
-"""A finished step is reused only if nothing of it changed."""
+"""Tests of checkpoints: a finished step is reused only if none of its files changed."""
 
 import pytest
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
@@ -16,7 +16,7 @@ def folder(tmp_path):
     return path
 
 
-def test_a_finished_folder_returns_its_reports(folder):
+def test_finished_checkpoint_folder_returns_its_reports(folder):
     assert read_checkpoint(None, FolderStagingArea(folder.parent), NAME) is None
     write_checkpoint(None, FolderStagingArea(folder.parent), NAME, [{"block": 0}])
     assert read_checkpoint(None, FolderStagingArea(folder.parent), NAME) == [{"block": 0}]
@@ -33,7 +33,7 @@ def test_a_finished_folder_returns_its_reports(folder):
         lambda folder: folder.with_name("protected-all.checkpoint.json").write_text("[]"),
     ],
 )
-def test_a_changed_folder_is_not_treated_as_finished(folder, change):
+def test_changed_checkpoint_folder_is_not_treated_as_finished(folder, change):
     write_checkpoint(None, FolderStagingArea(folder.parent), NAME)
     change(folder)
     assert read_checkpoint(None, FolderStagingArea(folder.parent), NAME) is None

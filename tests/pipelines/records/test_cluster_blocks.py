@@ -1,4 +1,6 @@
-"""The seam between Spark and the methods, without Spark: blocks come out of batches whole."""
+"""Tests of the interface between Spark and the methods, without Spark: batches are regrouped into whole
+blocks.
+"""
 
 import itertools
 
@@ -11,7 +13,7 @@ from microguard.pipelines.records.cluster_blocks import blocks_of
 
 
 @given(st.lists(st.integers(1, 5), max_size=8), st.lists(st.integers(1, 7), max_size=12))
-def test_a_block_across_batches_is_processed_as_a_whole(sizes, cuts):
+def test_block_that_spans_batches_is_processed_as_a_whole(sizes, cuts):
     ids = np.repeat(np.arange(len(sizes)), sizes)
     table = pa.table({BLOCK: ids, "place": np.arange(len(ids))})
     edges = [0, *np.cumsum(cuts)[np.cumsum(cuts) < len(ids)], len(ids)]

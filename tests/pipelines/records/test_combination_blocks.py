@@ -1,4 +1,4 @@
-"""Nominal algorithms on blocks of combinations: cut, solved, screened, and what a failure falls back to."""
+"""Tests of nominal algorithms on blocks of key combinations: split, solved, validated, with fallbacks."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def frequencies(n: int, seed: int, regions: int = 2) -> FrequencyVector:
     return collapse(codes, np.array([5, 3, 4]), names, regions=rng.integers(0, regions, n))[0]
 
 
-def test_blocks_are_runs_of_one_region_with_at_least_k_records_each():
+def test_blocks_are_consecutive_combinations_of_one_region_with_at_least_k_records_each():
     found = frequencies(500, 1)
     blocks = cut(found, 3, 60)
     assert np.array_equal(np.sort(np.concatenate(blocks)), np.arange(len(found)))
@@ -30,7 +30,7 @@ def test_blocks_are_runs_of_one_region_with_at_least_k_records_each():
         assert 3 <= found.counts[members].sum() <= 90
 
 
-def test_a_combination_larger_than_a_block_is_not_cut():
+def test_key_combination_larger_than_a_block_is_not_split():
     one, _ = collapse(np.zeros((500, 1), int), np.array([1]), ("a",))
     assert [members.tolist() for members in cut(one, 3, 60)] == [[0]]
 
@@ -50,7 +50,7 @@ def test_every_block_keeps_its_records_and_is_k_anonymous(algorithm):
     assert report["bound_of"] == OF_BLOCK
 
 
-def test_the_report_of_a_failed_block_names_the_fallback_and_the_reason(monkeypatch):
+def test_report_of_a_failed_block_names_the_fallback_and_the_reason(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("a value")
 
@@ -63,7 +63,9 @@ def test_the_report_of_a_failed_block_names_the_fallback_and_the_reason(monkeypa
     assert 0 < report["lower_bound"] <= report["objective"]
 
 
-@pytest.mark.parametrize("counts", [[4, 1], [4, 2], [9, -3]], ids=["lost", "below k", "negative"])
+@pytest.mark.parametrize(
+    "counts", [[4, 1], [4, 2], [9, -3]], ids=["lost records", "below k", "negative count"]
+)
 def test_counts_of_a_method_below_k_are_replaced_by_a_fallback(monkeypatch, counts):
     wrong = ProtectedCounts(np.array(counts), "work")
     monkeypatch.setattr(combination_blocks, "protect_counts", lambda *_, **__: wrong)
@@ -80,7 +82,7 @@ def test_unsupported_input_of_an_algorithm_ends_the_run_with_its_message(spark):
         solved_by_block(spark, task, "random", 60)
 
 
-def test_blocks_keep_their_totals_and_the_file_has_its_own_report(spark):
+def test_blocks_keep_their_totals_and_the_file_has_a_separate_report(spark):
     file = frequencies(200, 3)
     counts, reports = solved_by_block(
         spark, ProtectionTask(file, 3, ControlTables.of(file, TABLES)), "random", 60

@@ -1,4 +1,4 @@
-"""Combinations in parts: one answer for every partitioning, and no record lost on the way."""
+"""Tests of partitioned key combinations: equal results for every partitioning, and no lost record."""
 
 from collections import Counter
 
@@ -53,7 +53,7 @@ def asked_for(folder, **more):
 
 
 def divided(spark, frame, folder, asked):
-    """The parts of the combinations of a frame, protected; their report and the rows of their moves."""
+    """Protect the partitions of the key combinations of a frame; return the report and the rows of moves."""
     group = asked.clusterings[0]
     place = FolderStagingArea(folder)
     write_combinations(frame, group, asked, place, "combinations")
@@ -64,7 +64,7 @@ def divided(spark, frame, folder, asked):
     return parts, report, pq.read_table(folder / "moves")
 
 
-def test_moves_do_not_depend_on_partitions_or_row_order_and_equal_those_of_one_process(spark, tmp_path):
+def test_moves_are_equal_for_any_partitions_and_row_order_and_for_one_process(spark, tmp_path):
     frame, asked, answers = persons(), asked_for(tmp_path), []
     for number, partitions in enumerate((1, 5)):
         shuffled = frame.sample(frac=1, random_state=number)
@@ -88,7 +88,7 @@ def test_moves_do_not_depend_on_partitions_or_row_order_and_equal_those_of_one_p
     assert report["clusters"] == np.count_nonzero(counts)
 
 
-def test_a_release_in_parts_is_k_anonymous_and_moves_no_record_between_regions(spark, tmp_path):
+def test_release_in_partitions_is_k_anonymous_and_moves_no_record_between_regions(spark, tmp_path):
     frame = persons()
     frame.to_parquet(tmp_path / "data")
     spec = asked_for(tmp_path)
@@ -103,14 +103,14 @@ def test_a_release_in_parts_is_k_anonymous_and_moves_no_record_between_regions(s
     assert ['"parts"' in each for each in work] == [True]
 
 
-def test_a_region_below_k_is_refused_with_its_number(spark, tmp_path):
+def test_refusal_of_regions_below_k_states_their_number(spark, tmp_path):
     frame = pd.concat([persons(200), persons(1).assign(region="alone")])
     asked = asked_for(tmp_path)
     with pytest.raises(ProtectionFailed, match="at least k = 3 records each, found 1 with fewer"):
         divided(spark, spark.createDataFrame(frame), tmp_path, asked)
 
 
-def test_combinations_that_share_a_digest_end_the_run(spark, tmp_path):
+def test_key_combinations_with_equal_digests_end_the_run(spark, tmp_path):
     asked, folder = asked_for(tmp_path), tmp_path / "combinations"
     group = asked.clusterings[0]
     place = FolderStagingArea(tmp_path)

@@ -1,4 +1,4 @@
-"""Python workers: forked from a process that has the methods, and the task that calls them, loaded."""
+"""Tests of Python workers: they are forked from a process that has already imported the methods and tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_worker_has_loaded_the_methods_before_its_first_task(spark):
     assert spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]
 
 
-def test_worker_has_loaded_no_method_of_tables(spark):
+def test_worker_does_not_load_the_table_methods(spark):
     def loaded(batches):
         for _ in batches:
             yield pa.record_batch([pa.array(["microguard.sdc.cta" in sys.modules])], names=["loaded"])
@@ -25,7 +25,7 @@ def test_worker_has_loaded_no_method_of_tables(spark):
     assert not spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]
 
 
-def test_worker_does_not_read_archives_again_before_each_task(spark):
+def test_worker_reads_archives_once_for_all_tasks(spark):
     def archives(batches):
         for _ in batches:
             found = [type(each) for each in sys.path_importer_cache.values()]

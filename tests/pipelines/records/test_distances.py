@@ -1,4 +1,4 @@
-"""Releases of records clustered by the distances that their specification asks for."""
+"""Tests of releases of records clustered by the distances of their specification."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.spark
 
 
 def release(spark, folder, roles, original, **sections):
-    """What is published, and measured, of the original records."""
+    """Return the published records and the measures of the original records."""
     original.to_parquet(folder / "data", index=False)
     method = {"effort": "fast", "representative": "mode"}
     _, areas = run(spark, specification(folder, roles, method=method, **sections))
@@ -20,10 +20,10 @@ def release(spark, folder, roles, original, **sections):
     return frame, quality(areas)
 
 
-def test_a_variable_with_a_larger_weight_loses_less(spark, tmp_path):
+def test_variable_with_a_larger_weight_has_less_information_loss(spark, tmp_path):
     rng = np.random.default_rng(4)
     original = persons(120).assign(age=lambda all: rng.uniform(size=len(all)))
-    original["income"] = rng.permutation(original["age"])  # so that they differ only in their weights
+    original["income"] = rng.permutation(original["age"])  # both releases differ only in their weights
     roles = ROLES | {"age": ROLES["age"] | {"variable_weight": 50.0}}
     frame, measured = release(spark, tmp_path, roles, original)
     assert len(frame) == len(original)

@@ -1,4 +1,4 @@
-"""Blocks that an earlier attempt finished are reused if nothing changed, else solved again."""
+"""Tests of finished blocks: they are reused if nothing changed, and solved again otherwise."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from microguard.pipelines.records.block import protect_block
 from tests.pipelines.records.one_block import block, clustering, plan
 
 
-def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
+def test_finished_block_is_read_from_its_folder(tmp_path, monkeypatch):
     table, kept = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     first, _, _ = protect_block(table, kept)
     monkeypatch.setattr(protect, "_solve", None)
@@ -22,14 +22,14 @@ def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
     assert report["resumed"] is True
     assert again.equals(first)
     changed, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.5]), kept)
-    # stored labels of a block with other content are not used
+    # stored labels are not used for a block with other content
     assert (len(changed), report["status"]) == (0, "failed")
     longer = replace(kept, plan=plan({"income": Scale(2.0, 1.0, 4)}, 9_000))
-    # a block of a longer run gets less work, so its labels differ
+    # a block of a longer run has a smaller share of the work, so its labels differ
     assert protect_block(table, longer)[1]["status"] == "failed"
 
 
-def test_a_block_that_another_solver_finished_is_solved_again(tmp_path, monkeypatch):
+def test_finished_block_of_another_solver_version_is_solved_again(tmp_path, monkeypatch):
     table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     _, first, _ = protect_block(table, resuming)
     assert first["software"] == in_words(deciding_versions())
@@ -39,7 +39,7 @@ def test_a_block_that_another_solver_finished_is_solved_again(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
-def test_a_damaged_finished_block_is_solved_again(damage, tmp_path):
+def test_damaged_finished_block_is_solved_again(damage, tmp_path):
     table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     first, _, _ = protect_block(table, resuming)
     (path,) = tmp_path.glob("blocks/*.npz")

@@ -1,4 +1,4 @@
-"""Protection with k households: published, refused and suppressed regions."""
+"""Tests of protection with k households: published, refused and suppressed regions."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ HOUSEHOLD = ROLES | {"home": {"role": "household"}}
 
 
 def families(n=40, seed=3):
-    """Households of one to five alike persons each in three regions; `note` tells the persons apart."""
+    """Return households of one to five equal persons each in three regions; `note` identifies the persons."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 6, n)
     frame = persons(len(sizes)).iloc[: len(sizes)].loc[np.repeat(np.arange(n), sizes)].reset_index(drop=True)
@@ -49,8 +49,8 @@ def assert_household_risk(section, original, released, variables):
         assert section[f"largest_{when}"] == pytest.approx(by_home.max(), rel=1e-8)
 
 
-def test_a_combination_may_have_fewer_than_k_households_if_k_counts_records(spark, tmp_path):
-    """Without weights a household is as exposed as its classes in the file are small."""
+def test_combination_may_have_fewer_than_k_households_if_k_counts_records(spark, tmp_path):
+    """Without weights, the risk of a household follows from the sizes of its classes in the file."""
     original = families()
     original.to_parquet(tmp_path / "data", index=False)
     _, areas = run(
@@ -64,7 +64,7 @@ def test_a_combination_may_have_fewer_than_k_households_if_k_counts_records(spar
 
 @pytest.fixture(scope="module")
 def by_households(spark, tmp_path_factory):
-    """Areas of a release whose k counts households, by the kinds of its variables."""
+    """Return the areas of a release whose k counts households, by the kinds of its variables."""
 
     @cache
     def released(kinds):
@@ -108,7 +108,7 @@ def test_protection_of_households_does_not_depend_on_record_order(spark, tmp_pat
     pd.testing.assert_frame_equal(published(areas), published(by_households("mixed")))
 
 
-def test_a_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path):
+def test_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path):
     original = families()
     lonely = original.iloc[:6].assign(region="isle", home=[1, 1, 1, 2, 2, 2], person=range(900, 906))
     pd.concat([original, lonely.assign(note=[f"q{i}" for i in range(6)])]).to_parquet(
@@ -122,7 +122,7 @@ def test_a_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path
     assert quality(areas)["counts"]["suppressed"] == 6
 
 
-def test_a_household_larger_than_a_block_shares_its_class_with_others(spark, tmp_path):
+def test_household_larger_than_a_block_shares_its_class_with_others(spark, tmp_path):
     original = families().assign(region="north")
     home = (
         original.iloc[:1]
@@ -137,7 +137,7 @@ def test_a_household_larger_than_a_block_shares_its_class_with_others(spark, tmp
     assert fewest_homes(both, areas) >= 3
 
 
-def test_a_class_that_lost_households_is_not_published(spark, tmp_path, monkeypatch):
+def test_class_that_lost_households_is_not_published(spark, tmp_path, monkeypatch):
     families().to_parquet(tmp_path / "data", index=False)
     task = protecting._clustering_task
     monkeypatch.setattr(protecting, "_clustering_task", lambda *given: replace(task(*given), counted=None))

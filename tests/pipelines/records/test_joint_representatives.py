@@ -1,4 +1,4 @@
-"""Representatives chosen together: the tables of a mixed release, with k and loss as they were."""
+"""Tests of jointly chosen representatives: better tables of a mixed release with the same k and loss."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ ROLES_WITH_TWO_NOMINAL = ROLES | {"note": {"role": "quasi_identifier", "kind": "
 
 @pytest.fixture(scope="module")
 def releases(spark, tmp_path_factory):
-    """The original records, and by representative what is published and measured."""
+    """Return the original records, and per choice of representatives the published records and measures."""
     rng = np.random.default_rng(5)
     original = persons(300).assign(
         note=lambda frame: rng.choice(
@@ -34,11 +34,11 @@ def chi2(measured, dimension, section="by_dimension"):
 
 
 def of_all_tables(measured):
-    """What is made small; with few records a region by itself may lose by it."""
+    """Return the objective; with few records, the error of a single region may increase."""
     return chi2(measured, "1") + chi2(measured, "2") + chi2(measured, "1", "by_region")
 
 
-def test_tables_are_better_than_those_of_modes_at_the_same_loss(releases):
+def test_joint_representatives_give_better_tables_than_modes_at_the_same_loss(releases):
     _, found = releases
     (_, together), (_, modes) = found["auto"], found["mode"]
     for dimension in ("1", "2"):

@@ -1,4 +1,4 @@
-"""Cells that a specification keeps: by the search on combinations, or refused where nothing can use them."""
+"""Tests of kept cells: the search on key combinations preserves them; other searches refuse the key."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ QUASI = {"role": "quasi_identifier", "kind": "nominal"}
 
 
 @pytest.mark.parametrize(("kept_dimension", "kept"), [(0, False), (1, True)])
-def test_a_rare_category_is_kept_if_specified(kept_dimension, kept, tmp_path):
+def test_rare_category_is_kept_if_specified(kept_dimension, kept, tmp_path):
     frame = pd.DataFrame([("x", b) for b in "pqrst"] * 10 + [("y", b) for b in "pqrst"], columns=["a", "b"])
     tables = {"kept_dimension": kept_dimension}
     method = {"effort": "fast", "control_tables": tables}

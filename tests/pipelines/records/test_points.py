@@ -1,4 +1,6 @@
-"""Distances of points are those of the specification; distances of trees never exceed them."""
+"""Tests of points: distances of points equal those of the specification; distances of trees never exceed
+them.
+"""
 
 import itertools
 
@@ -41,7 +43,7 @@ def squares(points):
 
 
 def asked(one, other):
-    """Squared distance of two records, as the specification has it."""
+    """Return the squared distance of two records by the specification."""
     return (
         3.0 * ((one["income"] - other["income"]) / 2.0) ** 2
         + ((one["age"] - other["age"]) / 5.0) ** 2
@@ -50,7 +52,7 @@ def asked(one, other):
     )
 
 
-def test_a_weight_multiplies_the_squared_distance_in_its_variable():
+def test_weight_multiplies_the_squared_distance_of_its_variable():
     points = Points.of(RECORDS, COORDINATES, ("sex", "note"))
     found = squares(points.expand())
     rows = RECORDS.to_pylist()
@@ -58,7 +60,7 @@ def test_a_weight_multiplies_the_squared_distance_in_its_variable():
         assert found[i, j] == pytest.approx(asked(rows[i], rows[j]))
 
 
-def test_points_of_trees_are_no_farther_apart_than_records():
+def test_distances_between_tree_points_never_exceed_distances_between_records():
     records = squares(Points.of(RECORDS, COORDINATES, ("sex", "note")).expand())
     trees = COORDINATES.points(RECORDS)
     rounding = TREE_GRID * trees.shape[1] ** 0.5
@@ -67,7 +69,7 @@ def test_points_of_trees_are_no_farther_apart_than_records():
     assert (squares(ORDERED.points(SIZES)) ** 0.5 <= ordered**0.5 + rounding).all()
 
 
-def test_the_ends_of_an_order_are_a_mismatch_apart_and_missing_is_that_far_from_any_value():
+def test_distance_of_order_extremes_and_of_missing_values_equals_one_mismatch():
     found = squares(Points.of(SIZES, ORDERED, ("size",)).values[:, 1:])
     ranks = [0, 2, None, 1, 0, 2]
     for i, j in itertools.product(range(6), repeat=2):
@@ -76,7 +78,7 @@ def test_the_ends_of_an_order_are_a_mismatch_apart_and_missing_is_that_far_from_
         assert found[i, j] == pytest.approx(4.0 * steps, abs=1e-12)
 
 
-def test_levels_of_a_tree_share_the_cost_of_a_mismatch():
+def test_levels_of_a_tree_divide_the_cost_of_a_mismatch():
     paths = {"a1": ("a1", "a"), "a2": ("a2", "a"), "b1": ("b1", "b")}
     coordinates = Coordinates({}, {"code": pa.array(["a1", "b1"])}, {"code": 3.0}, trees={"code": paths})
     table = pa.table({"code": ["a1", "a2", "b1", None]})
@@ -86,7 +88,7 @@ def test_levels_of_a_tree_share_the_cost_of_a_mismatch():
     assert (squares(coordinates.points(table)) <= expected + 1e-12).all()
 
 
-def test_the_loss_of_a_cluster_is_the_cost_of_its_pairs():
+def test_loss_of_a_cluster_is_the_cost_of_its_pairs():
     rng = np.random.default_rng(3)
     way = CostMatrix(("train", "tram", "walk"), np.array([[0.0, 1, 5], [1, 0, 4], [5, 4, 0]]))
     names = [*way.categories, None]
@@ -110,7 +112,7 @@ def test_the_loss_of_a_cluster_is_the_cost_of_its_pairs():
         )
 
 
-def test_without_weights_points_are_as_they_are_without_the_key():
+def test_points_are_unchanged_if_the_specification_has_no_weights():
     plain = Coordinates({"income": INCOME, "age": AGE}, {})
     points = Points.of(RECORDS, plain, ("sex",))
     np.testing.assert_array_equal(points.values[:, :2], plain.numeric(RECORDS))
@@ -118,7 +120,7 @@ def test_without_weights_points_are_as_they_are_without_the_key():
     assert points.nominal.tolist() == [False, False, True]
 
 
-def test_the_width_of_points_is_that_of_their_spread():
+def test_width_of_points_equals_their_number_of_expanded_columns():
     for nominal in (0, 2):
         values = np.column_stack([np.arange(6.0), np.arange(6.0) % 3, np.arange(6.0) % 2])
         points = Points(values, np.ones(nominal))

@@ -1,4 +1,4 @@
-"""Draws of a clustering cannot be guessed."""
+"""Tests that the random draws of a clustering cannot be predicted."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ def specification(seed):
     return SimpleNamespace(release=SimpleNamespace(seed=seed))
 
 
-def test_the_secret_seed_follows_from_the_input_and_the_seed():
+def test_secret_seed_depends_on_the_input_and_the_seed():
     one, other = SimpleNamespace(fingerprint="a"), SimpleNamespace(fingerprint="b")
     seeds = [secret_seed(given, specification(seed)) for given in (one, other) for seed in (7, 8)]
     assert len(set(seeds)) == 4

@@ -1,4 +1,4 @@
-"""Reassignment of records to key combinations does not depend on their order."""
+"""Tests of reassignment: the moves of records to key combinations do not depend on the record order."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ from tests.pipelines.microdata import specification
 QUASI = {"role": "quasi_identifier", "kind": "nominal"}
 ROLES = {"region": {"role": "region"}, "a.b": QUASI, "size": QUASI, "note": {"role": "other"}}
 SCHEMA = "region string, `a.b` string, size double, note string"
-#: Four, one and one record of the north by combination, three of the south; NULL is a value, -0.0 is 0.0.
+#: The north has four, one and one records by key combination, the south three. NULL is a value; -0.0 is 0.0.
 RECORDS = [
     *[("north", "x", [0.0, -0.0][i % 2], f"x{i}") for i in range(4)],
     ("north", "y", 0.0, "y"),
@@ -51,9 +51,9 @@ def collapsed(spark, tmp_path):
         ([3, 0, 3, 3], {("x", 0.0): 3, (None, None): 3}),
         ([6, 0, 0, 3], {("x", 0.0): 6}),
     ],
-    ids=["to a value", "to a missing one", "to one that only takes"],
+    ids=["to a value", "to a missing value", "to a combination that only receives"],
 )
-def test_records_move_within_their_region_until_counts_equal_the_protected_ones(collapsed, counts, left):
+def test_records_move_within_their_region_until_counts_equal_the_protected_counts(collapsed, counts, left):
     frame, found, carried = collapsed(RECORDS)
     assert found.frequencies.counts.tolist() == [4, 1, 1, 3]
     back = carried(counts)
@@ -75,7 +75,7 @@ def test_moves_do_not_depend_on_record_order(collapsed):
     assert moved[0] == moved[1]
 
 
-def test_combinations_that_keep_all_records_are_in_no_move(collapsed, tmp_path):
+def test_key_combinations_with_unchanged_counts_are_in_no_move(collapsed, tmp_path):
     _, found, _ = collapsed(RECORDS)
     place = FolderStagingArea(tmp_path)
     write_moves(place, "moves", 0, found, np.array([6, 0, 0, 3]))

@@ -1,4 +1,4 @@
-"""Distances of a specification between combinations: scaled alike, whole, and used where records move."""
+"""Tests of distances between key combinations: equal scales, integers, and nearest moves of records."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ QUASI = {"role": "quasi_identifier"}
 
 
 def distances(folder, roles, rows):
-    """Distance matrix of the combinations of some rows, None for none, in the order of the rows."""
+    """Return the distance matrix of the key combinations of rows, or None, in the order of the rows."""
     frame = pd.DataFrame(rows, columns=list(roles))
     coded = from_frame(frame)
     values = [
@@ -26,12 +26,12 @@ def distances(folder, roles, rows):
     return all_distances(similar.points)[np.ix_(coded.combination, coded.combination)]
 
 
-def test_plain_variables_of_equal_weight_have_no_distances_of_their_own(tmp_path):
+def test_plain_variables_of_equal_weight_need_no_distance_matrix(tmp_path):
     roles = {name: QUASI | {"kind": "nominal", "variable_weight": 3.0} for name in "ab"}
     assert distances(tmp_path, roles, [("x", "p"), ("y", "p")]) is None
 
 
-def test_the_ends_of_an_order_a_missing_value_and_a_mismatch_cost_the_same(tmp_path):
+def test_extremes_of_an_order_a_missing_value_and_a_mismatch_have_equal_cost(tmp_path):
     roles = {
         "size": QUASI | {"kind": "ordinal", "order": SIZES},
         "sex": QUASI | {"kind": "nominal"},
@@ -42,7 +42,7 @@ def test_the_ends_of_an_order_a_missing_value_and_a_mismatch_cost_the_same(tmp_p
     assert found[1].tolist() == [PARTS // 4, 0, 3 * PARTS // 4, PARTS, PARTS + PARTS // 4]
 
 
-def test_levels_of_a_tree_share_a_mismatch_and_weights_multiply(tmp_path):
+def test_levels_of_a_tree_divide_the_cost_of_a_mismatch_and_weights_multiply_it(tmp_path):
     (tmp_path / "codes.csv").write_text("class,section\na1,a\na2,a\nb1,b\n")
     roles = {
         "activity": QUASI | {"kind": "hierarchical", "hierarchy": "codes.csv", "variable_weight": 2.0},
@@ -52,7 +52,7 @@ def test_levels_of_a_tree_share_a_mismatch_and_weights_multiply(tmp_path):
     assert found[0].tolist() == [0, PARTS, 2 * PARTS, 2 * PARTS, PARTS]
 
 
-def test_the_largest_cost_of_a_matrix_equals_a_nominal_mismatch(tmp_path):
+def test_largest_cost_of_a_matrix_equals_a_nominal_mismatch(tmp_path):
     (tmp_path / "ways.csv").write_text(",train,tram,walk\ntrain,0,1,5\ntram,1,0,4.5\nwalk,5,4.5,0\n")
     roles = {
         "way": QUASI | {"kind": "nominal", "costs": "ways.csv"},
@@ -74,7 +74,7 @@ def test_very_different_weights_do_not_overflow_distances(tmp_path):
 
 
 @pytest.mark.spark
-def test_records_are_carried_to_combinations_that_are_near_in_the_order(spark, tmp_path):
+def test_records_move_to_key_combinations_that_are_near_in_the_order(spark, tmp_path):
     roles = {"note": {"role": "other"}, **ORDERED, "job": QUASI | {"kind": "nominal"}}
     rng = np.random.default_rng(4)
     original = with_orders(pd.DataFrame(index=range(600)), rng)

@@ -1,4 +1,6 @@
-"""A register over many updates in memory, clustered by a simple method; one register for each region."""
+"""Simulate a register over many updates in memory, clustered by a simple method, with one register per
+region.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def key(unit: int) -> bytes:
 
 @dataclass
 class Register:
-    """A series in memory; every update goes through the functions of the room."""
+    """Hold the state of a series in memory; every update calls the functions of `pipelines/series`."""
 
     spark: object
     settings: SeriesSettings
@@ -44,7 +46,7 @@ class Register:
         self.moved = self.spark.createDataFrame([], f"{CLASS} bigint")
 
     def go_on(self, persons: pd.DataFrame) -> UpdateCounts:
-        """One update: `persons` has unit (int), region and income."""
+        """Run one update; `persons` has the columns unit (int), region and income."""
         number = len(self.nights) + 1
         keyed = persons.assign(**{UNIT: [bytearray(key(unit)) for unit in persons["unit"]]})
         tonight = (
@@ -79,12 +81,12 @@ class Register:
         return self.counts[-1]
 
     def _settled(self, frame):
-        """The frame as a table of its own, so that plans do not grow from update to update."""
+        """Return the frame as a new table, so that its plan does not grow from update to update."""
         return self.spark.createDataFrame(frame.toArrow())
 
 
 def clustered(frame: pd.DataFrame, k: int) -> pd.DataFrame:
-    """Means of k to 2k - 1 neighbours by income, within region and past."""
+    """Return means of k to 2k - 1 neighbours by income, within region and past."""
     frame = frame.sort_values(["region", ORIGIN, "income", UNIT], ignore_index=True)
     groups = frame.groupby(["region", ORIGIN], sort=False)
     size, rank = groups["income"].transform("size"), groups.cumcount()
@@ -94,7 +96,7 @@ def clustered(frame: pd.DataFrame, k: int) -> pd.DataFrame:
 
 
 def streams(random: np.random.Generator, number: int, nights: int, most: int = 30) -> list[pd.DataFrame]:
-    """Updates of many small registers, one a region: arrivals, departures, returns, corrections."""
+    """Return updates of many small registers, one per region: arrivals, departures, returns, corrections."""
     parts: list[list[pd.DataFrame]] = [[] for _ in range(nights)]
     for stream in range(number):
         size = int(random.integers(6, most + 1))
@@ -103,7 +105,7 @@ def streams(random: np.random.Generator, number: int, nights: int, most: int = 3
         for t in range(nights):
             kind = random.random()
             if t and kind < 0.15:
-                present = random.random(size) < random.random()  # a burst or a mass departure
+                present = random.random(size) < random.random()  # a burst of arrivals or a mass departure
             elif t and kind < 0.8:
                 present ^= random.random(size) < 0.12
             corrected = random.random(size) < (0.1 if t else 0.0)

@@ -1,4 +1,4 @@
-"""A series that is protected from scratch is refused, or accepted by a steward without further exposure."""
+"""Tests of a rebased series: it is refused, or a steward accepts it without further exposure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("audited", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_a_rebase_is_audited_with_the_series_and_the_gate_limits_updates_after_an_accepted_one(
+def test_rebase_is_audited_with_the_series_and_the_gate_limits_updates_after_an_accepted_rebase(
     spark, tmp_path, monkeypatch, audited
 ):
     series, people = Series(spark, tmp_path), population(84)
     series.measures = ()
     first = series.night(people.iloc[:60])["release_id"]
-    with monkeypatch.context() as patched:  # a series stays one source, whatever the source is called
+    with monkeypatch.context() as patched:  # a series remains one source under every source name
         plain = series.specified()
         release = plain.release.model_copy(update={"source": "population-register"})
         otherwise = plain.model_copy(update={"release": release})

@@ -1,4 +1,4 @@
-"""Appended updates of events: nothing that is published changes, and no unit is published twice."""
+"""Tests of appended updates of events: published records never change, and no unit is published twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 
 
 class Stream:
-    """A specification whose input is replaced at every update; no measures are computed."""
+    """Return a specification whose input is replaced at every update; no measures are computed."""
 
     def __init__(self, spark, folder, roles=ROLES, table="parquet", **sections):
         self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
@@ -60,7 +60,7 @@ class Stream:
 
 @pytest.fixture(scope="module")
 def stream(spark, tmp_path_factory):
-    """Two updates: 60 events, then 60 new ones and five that were published before."""
+    """Run two updates: 60 events, then 60 new events and five that were published before."""
     append = Stream(spark, tmp_path_factory.mktemp("append"), table="iceberg")
     everybody = population()
     append.first = append.night(everybody.iloc[:60])["release_id"]
@@ -69,7 +69,7 @@ def stream(spark, tmp_path_factory):
     return append
 
 
-def test_each_appended_update_has_its_own_records_and_nothing_published_changes(stream):
+def test_appended_update_publishes_its_own_records_and_keeps_earlier_records(stream):
     assert len(stream.rows(stream.first)) == len(stream.rows(stream.second)) == 60
     pd.testing.assert_frame_equal(stream.rows(stream.first), stream.before)
     weights = pd.concat([stream.rows(stream.first), stream.rows(stream.second)])["weight"]
@@ -78,7 +78,7 @@ def test_each_appended_update_has_its_own_records_and_nothing_published_changes(
         assert audit(stream.areas.public.release(release_id)).passed
 
 
-def test_the_newest_release_is_current_and_its_manifest_names_all_updates(stream):
+def test_appended_update_becomes_current_and_its_manifest_names_all_updates(stream):
     assert stream.areas.public.current() == stream.second
     night = stream.manifest(stream.second)["series"]
     assert night["kind"] == "append"
@@ -87,33 +87,33 @@ def test_the_newest_release_is_current_and_its_manifest_names_all_updates(stream
 
 
 def nights_of_the_table(stream):
-    """What each snapshot of the table shows to a reader, oldest first."""
+    """Return the rows that each snapshot of the table contains, oldest snapshot first."""
     table = StaticTable.from_metadata(str(stream.areas.public.folder / "iceberg"))
     shown = [table.scan(snapshot_id=each.snapshot_id).to_pandas() for each in table.snapshots()]
     return [sorted(each["weight"]) for each in shown]
 
 
-def test_the_table_has_all_updates_and_a_snapshot_those_up_to_its_time(stream):
+def test_table_snapshot_contains_the_updates_up_to_its_time(stream):
     first, second = (list(stream.rows(each)["weight"]) for each in (stream.first, stream.second))
     assert nights_of_the_table(stream) == [sorted(first), sorted(first + second)]
 
 
-def test_a_unit_that_was_published_before_is_rejected_with_that_reason(stream):
+def test_append_rejects_a_unit_that_was_published_before_with_that_reason(stream):
     quality = json.loads((stream.areas.record(stream.second) / "quality.json").read_text())
     assert quality["counts"]["rejected"] == {"unit published before": 5}
     with pytest.raises(InputRejected, match="unit published before: 80"):
         stream.night(population().iloc[:80])
-    # as tools convert integers if a value is missing
+    # other tools convert integers to floating point if a value is missing
     in_floats = population().iloc[:80].astype({"person": "float64"})
     with pytest.raises(InputRejected, match="unit published before: 80"):
         stream.night(in_floats)
 
 
-def test_running_the_same_update_again_returns_its_release(stream):
+def test_append_returns_the_existing_release_if_the_same_update_runs_again(stream):
     assert stream.night(population().iloc[55:120], max_rejected=5)["release_id"] == stream.second
 
 
-def test_history_has_a_line_for_each_update_and_the_audit_finds_no_disclosure(stream):
+def test_history_has_a_line_for_each_update_and_audit_finds_no_disclosure(stream):
     rows = history(stream.spec()).content["releases"]
     assert [(row["units"], row["published"], row["below k"]) for row in rows] == [(60, 60, 0), (65, 60, 0)]
     exposure = audit_source(stream.spec()).content
@@ -121,12 +121,12 @@ def test_history_has_a_line_for_each_update_and_the_audit_finds_no_disclosure(st
     assert exposure["smallest_history"] >= 3
 
 
-def test_no_identifier_is_stored_with_an_appended_update(stream):
+def test_appended_update_stores_no_identifier(stream):
     for path in (path for path in stream.areas.evidence.rglob("*.parquet") if path.is_file()):
         assert "person" not in pq.read_schema(path).names
 
 
-def test_units_of_a_withdrawn_update_are_still_rejected_and_lost_evidence_is_refused(stream, tmp_path):
+def test_append_rejects_units_of_a_withdrawn_update_and_refuses_lost_evidence(stream, tmp_path):
     withdraw(str(stream.areas.record(stream.second)))
     assert nights_of_the_table(stream) == [sorted(stream.before["weight"])]
     with pytest.raises(InputRejected, match="unit published before: 65"):

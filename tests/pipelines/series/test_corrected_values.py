@@ -1,4 +1,4 @@
-"""Values of corrected units: new only for a whole class, and not determined by all updates together."""
+"""Tests of corrected values: only whole classes get new values, and the updates determine no value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 
 def clustered(spark, number, origin, before, published):
-    """Units 1, 2, ... of one class: their incomes before protection, and what is published for all."""
+    """Return the incomes of the units 1, 2, ... of one class before protection, and their published mean."""
     frame = pd.DataFrame({"income": before})
     frame[UNIT] = [bytearray([unit + 1]) for unit in range(len(before))]
     frame = frame.assign(**{VERSION: number, ORIGIN: origin})
@@ -37,7 +37,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_class_of_corrected_units_has_new_values_only_if_all_its_units_have(spark, case):
+def test_class_of_corrected_units_gets_new_values_only_if_all_units_have_new_values(spark, case):
     before, expected = CASES[case]
     nights = [clustered(spark, 0, 0, [0.0, 0.5, 0.7], 0.4), clustered(spark, 2, 7, [1.0, 2.0, 3.0], 2.0)]
     births = nights[0].unionByName(nights[1])
@@ -48,7 +48,7 @@ def test_a_class_of_corrected_units_has_new_values_only_if_all_its_units_have(sp
     assert numbers == {(8, expected), (0, 8.0)}
 
 
-def test_unknown_original_values_count_as_possibly_equal(spark):
+def test_unknown_original_values_are_treated_as_possibly_equal(spark):
     births = clustered(spark, 0, 0, [1.0, 2.0, 3.0], 2.0)
     births = births.withColumn(births.columns[-1], f.lit(None).cast("bigint"))
     found = with_earlier_values(clustered(spark, 3, 8, [4.0, 5.0, 9.0], 6.0), births, ["income"], ["income"])
@@ -56,7 +56,9 @@ def test_unknown_original_values_count_as_possibly_equal(spark):
 
 
 def solved(nights, published):
-    """Units whose income follows from the means of all updates, for a reader who can follow every row."""
+    """Return the units whose income follows from the means of all updates, for a reader who follows every
+    row.
+    """
     incomes, equations = nights[0].set_index("person")["income"], []
     for night, release in zip(nights, published, strict=True):
         alike = release.merge(night[["person", "weight"]], on="weight").groupby(["region", "sex", "income"])

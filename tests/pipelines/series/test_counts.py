@@ -1,4 +1,4 @@
-"""Public shares of an update by region: none shows fewer than k units."""
+"""Tests of the public shares of an update by region: no share reveals a change of fewer than k units."""
 
 import pyarrow as pa
 from microguard.pipelines.series.counts import public_shares
@@ -12,8 +12,8 @@ def shares(published, units):
     return row["ghosts"]
 
 
-def test_public_shares_do_not_show_the_exit_of_fewer_than_k_units():
-    """In a region of ten a share of 0.1 says that one person has left, and 0.05 in one of thirty."""
+def test_public_shares_hide_the_exit_of_fewer_than_k_units():
+    """In a region of ten units, a share of 0.1 reveals one exit; in a region of thirty, 0.05 does."""
     assert [shares(10, units) for units in range(6)] == [0.0, 0.0, 0.0, 0.3, 0.3, 0.6]
     assert [shares(30, units) for units in range(4)] == [0.0, 0.0, 0.0, 0.1]
 

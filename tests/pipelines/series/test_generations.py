@@ -1,4 +1,6 @@
-"""Generations continue from the last published release after a kill, and not from a restored back-up."""
+"""Tests of state generations: a killed run continues from the last published release, never from a restored
+back-up.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,17 @@ def folder(tmp_path):
     return tmp_path / "series"
 
 
-def test_a_new_series_has_no_latest_generation(tmp_path):
+def test_latest_generation_of_a_new_series_is_none(tmp_path):
     assert Generations(tmp_path / "series", []).latest() is None
 
 
-def test_the_latest_generation_is_the_one_the_ledger_published_last(folder):
+def test_latest_generation_is_the_last_generation_that_the_ledger_published(folder):
     for published, number in ((["a", "b", "c"], 3), (["a", "b"], 2)):
         latest = Generations(folder, published).latest()
         assert (latest.number, latest.release_id, latest.counts) == (number, published[-1], {"units": 7})
 
 
-def test_a_generation_whose_release_was_never_published_is_made_again(folder):
+def test_series_seals_a_generation_again_if_its_release_was_not_published(folder):
     target = sealed(folder, ["a", "b"], "d")
     assert sorted(path.name[-1] for path in folder.iterdir()) == ["a", "b", "d"]
     assert target.name == "000003-d"
@@ -45,7 +47,7 @@ def test_a_generation_whose_release_was_never_published_is_made_again(folder):
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed", "older births changed", "other chain"])
-def test_generations_that_differ_from_the_ledger_are_refused(folder, damage):
+def test_series_refuses_generations_that_differ_from_the_ledger(folder, damage):
     last = folder / "000003-c"
     if damage == "missing":
         shutil.rmtree(last)

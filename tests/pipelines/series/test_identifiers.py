@@ -1,4 +1,4 @@
-"""Units under other identifiers are recognised by their records and not published in second classes."""
+"""Tests of changed identifiers: units are recognised by their records and never enter a second class."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def state_rows(spark, entrants, absent):
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 @pytest.mark.parametrize("kinds", [20, 300, 100_000])
-def test_entrants_drawn_independently_of_exits_are_not_called_renamed(spark, seed, kinds):
+def test_renamed_is_false_for_entrants_drawn_independently_of_exits(spark, seed, kinds):
     random = np.random.default_rng(seed)
     chances = random.dirichlet(np.full(kinds, 0.5))
     entrants, absent = (random.choice(kinds, size, p=chances) for size in (400, 2000))
@@ -40,7 +40,7 @@ def test_entrants_drawn_independently_of_exits_are_not_called_renamed(spark, see
 
 
 @pytest.mark.parametrize("again", [0, 20, 400])
-def test_entrants_with_the_records_of_exits_are_called_renamed(spark, again):
+def test_renamed_is_true_for_entrants_with_the_records_of_exits(spark, again):
     random = np.random.default_rng(1)
     absent = random.integers(-(2**62), 2**62, 2000)
     entrants = np.concatenate([absent[:again], random.integers(-(2**62), 2**62, 400 - again)])
@@ -48,14 +48,14 @@ def test_entrants_with_the_records_of_exits_are_called_renamed(spark, again):
 
 
 def rows_with_staying_units(spark, entrants, left, stay):
-    """Return rows of an update in which other units stay."""
+    """Return rows of an update in which other units remain."""
     events = ["entrant"] * len(entrants) + ["exit"] * len(left) + ["unchanged"] * len(stay)
     rows = np.concatenate([entrants, left, stay]).astype(np.int64)
     return spark.createDataFrame(pd.DataFrame({ROW: rows, EVENT: events, SUPERSEDED: False}))
 
 
 @pytest.mark.parametrize("again", [0, 4, 9])
-def test_few_units_that_leave_and_enter_with_unique_records_are_called_renamed(spark, again):
+def test_renamed_is_true_for_few_exits_and_entrants_with_equal_unique_records(spark, again):
     random = np.random.default_rng(1)
     stay, left, entrants = (random.integers(-(2**62), 2**62, size) for size in (1000, 10, 10))
     both = random.integers(-(2**62), 2**62, again)
@@ -75,20 +75,20 @@ def test_renamed_is_false_for_entrants_and_exits_that_coincide_by_chance(spark, 
 
 
 @pytest.mark.parametrize("many", [pytest.param(6000, marks=pytest.mark.long), 12000])
-def test_a_sample_of_many_entrants_is_compared(spark, many):
+def test_renamed_compares_a_sample_of_many_entrants(spark, many):
     random = np.random.default_rng(1)
     away = random.integers(-(2**62), 2**62, many)
     assert renamed(state_rows(spark, away[: many // 2], away))
 
 
 def numbered(n=400):
-    """The town under numbers of four digits, of which a tenth begin with a zero."""
+    """Return the synthetic data with numbers of four digits as identifiers; a tenth begin with a zero."""
     people = population(n)
     return people.assign(person=[f"{25 * i:04d}" for i in range(n)])
 
 
 def without_zeros(frame):
-    """The same as a tool hands it on that takes texts of digits for numbers."""
+    """Return the same data after a tool converted texts of digits to numbers."""
     return frame.assign(person=frame["person"].astype(int).astype(str))
 
 
@@ -97,7 +97,7 @@ def prefixed(frame):
 
 
 def anew(series, frame, **publish):
-    """An update of a register that is solved from the start."""
+    """Run an update of a register that is solved from scratch."""
     frame.to_parquet(series.folder / "persons.parquet", index=False)
     spec = series.specified(**publish)
     with series.areas.lock():
@@ -113,7 +113,7 @@ def begun(spark, tmp_path_factory):
     return series
 
 
-def test_a_register_is_refused_if_some_units_lost_their_leading_zeros(begun):
+def test_register_is_refused_if_some_units_lost_their_leading_zeros(begun):
     tonight = without_zeros(numbered())
     assert (tonight["person"] != numbered()["person"]).sum() == 40
     with pytest.raises(GateRefused, match="identifiers appear to have changed"):
@@ -121,13 +121,13 @@ def test_a_register_is_refused_if_some_units_lost_their_leading_zeros(begun):
     assert begun.areas.public.current() == begun.first
 
 
-def test_a_rebase_of_the_same_records_under_other_identifiers_is_refused(begun):
+def test_rebase_of_the_same_records_with_other_identifiers_is_refused(begun):
     recoded = prefixed(numbered()).assign(weight=lambda frame: frame["weight"] * 1.1)
     with pytest.raises(GateRefused, match="identifiers appear to have changed"):
         anew(begun, recoded)
 
 
-def test_an_update_with_another_key_is_refused(begun):
+def test_update_with_another_secret_key_is_refused(begun):
     key = begun.areas.evidence / "key"
     before = key.read_text()
     key.write_text(secrets.token_hex(32))
@@ -137,7 +137,7 @@ def test_an_update_with_another_key_is_refused(begun):
     key.write_text(before)
 
 
-def test_appending_the_same_events_under_other_identifiers_is_refused(spark, tmp_path):
+def test_append_refuses_the_same_events_with_other_identifiers(spark, tmp_path):
     stream = Stream(spark, tmp_path)
     first = stream.night(numbered())["release_id"]
     with pytest.raises(GateRefused, match=f"{first}.*identifiers appear to have changed"):

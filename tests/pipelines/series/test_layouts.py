@@ -1,4 +1,4 @@
-"""Updates in folders by region and as CSV: published, audited together, approved and withdrawn."""
+"""Tests of updates stored in folders by region and as CSV: publication, joint audit, approval, withdrawal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(folder):
 
 
 @pytest.mark.long
-def test_updates_of_a_register_are_published_in_folders_by_region(spark, tmp_path, monkeypatch):
+def test_register_updates_are_published_in_folders_by_region(spark, tmp_path, monkeypatch):
     register = Series(spark, tmp_path, **LAYOUT)
     register.measures = ()
     first, second, third, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
@@ -43,7 +43,7 @@ def test_updates_of_a_register_are_published_in_folders_by_region(spark, tmp_pat
     describes = source.Members.describes
     monkeypatch.setattr(source.Members, "describes", lambda *each: asked.append(each) or describes(*each))
     reports.append(register.night(third))
-    assert len(asked) == 1  # maps of earlier updates are recorded as verified
+    assert len(asked) == 1  # the evidence records the maps of earlier updates as verified
     folders = register.folders()
     assert [len(rows(folder)) for folder in folders[:2]] == [80, 120]
     for folder in folders:

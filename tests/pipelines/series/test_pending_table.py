@@ -1,4 +1,4 @@
-"""A pending table publishes no second value of a cell that was published while it was pending."""
+"""Tests of a pending table: no cell gets a second value if it was published in the meantime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULE = {"dominance": None, "p_percent": 15.0}
 
 
 def of_table(folder, name, path, seed, approval, **table):
-    """A specification of the firms' table, or of another one of theirs."""
+    """Return a specification of a table of the firms, the first one or another one."""
     chosen = specification(folder, records(), release={"name": name, "seed": seed}, **RULE, **table)
     publish = chosen.publish.model_copy(update={"path": path, "approval": approval})
     return chosen.model_copy(update={"publish": publish})
@@ -41,9 +41,9 @@ AMOUNTS = {"A": 812_344, "B": 95_120, "C": 40_778, "D": 5_031_990, "E": 1_207_65
         ({code: 100 * AMOUNTS[code] for code in "AB"}, False),
         ({"A": 812_344, "B": 97_000, "C": 40_778, "D": 5_031_990}, False),
     ],
-    ids=["thousands", "other amounts", "cents of four", "cents of two", "one of four is another"],
+    ids=["thousands", "other amounts", "cents, four cells", "cents, two cells", "one of four cells differs"],
 )
-def test_a_pending_table_is_refused_if_the_same_amounts_were_published_in_another_unit(
+def test_approve_refuses_a_pending_table_if_the_same_amounts_were_published_in_another_unit(
     areas, values, refused
 ):
     other, table = "f" * 32, {"content": "table"}
@@ -63,7 +63,7 @@ def test_a_pending_table_is_refused_if_the_same_amounts_were_published_in_anothe
 
 
 @pytest.mark.spark
-def test_a_pending_table_is_refused_if_its_cells_were_published_meanwhile(adjusted, tmp_path):
+def test_approve_refuses_a_pending_table_if_its_cells_were_published_meanwhile(adjusted, tmp_path):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     waits = of_table(tmp_path, "turnover", "lake", 1, "required")
     waiting = adjusted(waits)["release_id"]

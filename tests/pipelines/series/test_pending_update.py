@@ -1,4 +1,4 @@
-"""A pending update: the series continues from it if it is approved, and never forks."""
+"""Tests of a pending update: after approval the series continues from this update and never forks."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def entry(release_id, kind="register", name=NAME):
 
 
 def made(areas, release_id, kind="register", nights=()):
-    """An update as a run leaves it before it is published: staged, with its map and its sealed generation."""
+    """Return an update as a run leaves it before publication: staged, with its map and sealed generation."""
     folder = areas.record(release_id)
     (folder / MEMBERS).mkdir(parents=True)
     (folder / MEMBERS / "members.json").write_text("{}")
@@ -57,7 +57,7 @@ def latest(areas):
 
 @pytest.fixture
 def areas(tmp_path, monkeypatch):
-    """A register whose first update is published and whose second one waits."""
+    """Return a register whose first update is published and whose second update is pending."""
     monkeypatch.setattr("microguard.pipelines.approval.rebuild_reports", lambda areas, each: None)
     monkeypatch.setattr(publish, "refuse_joint_exposure", lambda *_: None)  # the maps of units are empty
     register_areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
@@ -66,14 +66,14 @@ def areas(tmp_path, monkeypatch):
     return register_areas
 
 
-def test_a_pending_update_is_not_the_latest_state_before_its_approval(areas):
+def test_pending_update_is_not_the_latest_state_before_its_approval(areas):
     assert (areas.public.current(), latest(areas)) == (A, A)
     approve(str(areas.record(B)), by="A. Steward")
     assert (areas.public.current(), latest(areas)) == (B, B)
     refuse_beside_pending(areas, NAME, C)
 
 
-def test_approve_returns_the_counts_of_the_update(areas):
+def test_approve_returns_the_counts_of_the_pending_update(areas):
     counts = {"units": 9, "comers": 2, "leavers": 1, "matched": 6}
     (areas.record(B) / JOINT).write_text(json.dumps({"night": counts}))
     answer = approve(str(areas.record(B)), by="A. Steward")
@@ -81,14 +81,14 @@ def test_approve_returns_the_counts_of_the_update(areas):
     assert answer.as_json()["night"] == counts
 
 
-def test_an_update_is_refused_while_another_one_is_pending(areas):
+def test_register_refuses_an_update_while_another_is_pending(areas):
     with pytest.raises(GateRefused, match=rf"Release {B} .*microguard approve .*{B} --by NAME"):
         refuse_beside_pending(areas, NAME, C)
     refuse_beside_pending(areas, NAME, B)
     refuse_beside_pending(areas, "another", C)
 
 
-def test_a_rejected_update_leaves_the_state_unchanged(areas):
+def test_reject_leaves_the_state_of_the_series_unchanged(areas):
     reject(str(areas.record(B)), by="A. Steward")
     refuse_beside_pending(areas, NAME, C)
     assert latest(areas) == A
@@ -106,12 +106,13 @@ def test_a_rejected_update_leaves_the_state_unchanged(areas):
         (publish, "remove_release"),
     ],
 )
-def test_a_killed_approval_is_complete_or_pending_again_and_never_forks_the_series(
+def test_killed_approval_is_complete_or_pending_again_and_never_forks_the_series(
     areas, monkeypatch, module, step
 ):
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
-        if step == "remove_release":  # killed again while what a first kill left is taken back
+        # the run is killed again while it removes the remains of the first killed run
+        if step == "remove_release":
             patched.setattr(publish, "_commit", kill)
         with pytest.raises(Killed):
             approve(str(areas.record(B)), by="A. Steward")
@@ -134,7 +135,7 @@ def test_a_killed_approval_is_complete_or_pending_again_and_never_forks_the_seri
 
 
 @pytest.mark.parametrize("damage", ["lost", "changed", "map"])
-def test_approval_is_refused_if_the_state_of_the_update_has_changed(areas, damage):
+def test_approve_refuses_an_update_whose_state_changed(areas, damage):
     folder = areas.evidence / "series" / NAME / f"000002-{B}"
     if damage == "lost":
         shutil.rmtree(folder)
@@ -148,7 +149,7 @@ def test_approval_is_refused_if_the_state_of_the_update_has_changed(areas, damag
 
 
 @pytest.mark.parametrize("name", [NAME, "another of the source"])
-def test_approval_is_refused_if_releases_of_the_source_were_published_since(areas, name):
+def test_approve_refuses_if_other_releases_of_the_source_were_published_since(areas, name):
     Ledger(areas).append(entry(C, name=name))
     published_elsewhere = Entry(**{**vars(entry(C, name=name)), "event": "published"})
     Ledger(areas).append(published_elsewhere)
@@ -157,7 +158,7 @@ def test_approval_is_refused_if_releases_of_the_source_were_published_since(area
     assert areas.public.releases() == [A]
 
 
-def test_approval_is_refused_if_another_evidence_area_published_meanwhile(tmp_path):
+def test_approve_refuses_if_another_evidence_area_published_meanwhile(tmp_path):
     one, other = (Areas.from_places(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
     submit_for_approval(made(one, A), one)
     published(other, made(other, B))
@@ -166,7 +167,7 @@ def test_approval_is_refused_if_another_evidence_area_published_meanwhile(tmp_pa
     assert (other.public.current(), other.public.releases()) == (B, [B])
 
 
-def test_a_release_whose_approval_was_killed_can_be_rejected(areas, monkeypatch):
+def test_reject_accepts_a_release_whose_approval_was_killed(areas, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(publish, "_commit", kill)
         with pytest.raises(Killed):
@@ -175,7 +176,7 @@ def test_a_release_whose_approval_was_killed_can_be_rejected(areas, monkeypatch)
     assert (areas.public.releases(), latest(areas), Ledger(areas).status(B).event) == ([A], A, "rejected")
 
 
-def test_approval_of_an_appended_update_is_refused_if_one_it_names_was_withdrawn(tmp_path):
+def test_approve_refuses_an_appended_update_if_an_update_that_it_names_was_withdrawn(tmp_path):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(areas, made(areas, A, "append"))
     submit_for_approval(made(areas, B, "append", [A]), areas)

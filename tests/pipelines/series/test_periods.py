@@ -1,4 +1,4 @@
-"""Records of a source are compared with its tables of the same period; without a period, with all of them."""
+"""Tests of periods: records are compared with tables of their period, or of all periods without one."""
 
 from types import SimpleNamespace
 
@@ -23,14 +23,14 @@ MOVED = pd.DataFrame({"region": ["n", "s", "T"], "__value": [45.0, 75.0, 120.0]}
     ("table", "records", "cells"),
     [("2026", "2026", 2), ("2026", "", 2), ("", "2026", 2), ("", "", 2), ("2025", "2026", 0)],
 )
-def test_a_release_without_a_period_is_compared_with_those_of_every_period(table, records, cells):
+def test_release_without_a_period_is_compared_with_tables_of_every_period(table, records, cells):
     seen = _PublicReleases(None, False, True, None)
     seen.tables[table] = [PublishedTable("t", "income", MOVED, "T")]
     seen.records[records] = [PublishedRecords("r", MANIFEST, RECORDS, {"income": 1.0})]
     assert seen.disclosed_cells() == cells
 
 
-def test_staged_records_are_compared_with_tables_by_their_map(tmp_path):
+def test_staged_records_are_compared_with_tables_by_their_map_of_members(tmp_path):
     (tmp_path / "microdata").mkdir()
     pq.write_table(pa.Table.from_pandas(RECORDS), tmp_path / "microdata" / "part-0.parquet")
     contract = SimpleNamespace(names=["region", "income"], partition_by=None)

@@ -1,4 +1,4 @@
-"""The plan of a series: plans of earlier versions continue, different plans are refused."""
+"""Tests of the plan of a series: a run continues plans of earlier versions and refuses different plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tests.pipelines.microdata import specification
 
 
 def plans(folder):
-    """A plan as an earlier version kept it, without a key that came later, and the plan of now."""
+    """Return a plan without a key that was added later, as an earlier version stored it, and the current
+    plan.
+    """
     plan = plan_of(specification(folder), Contract(pa.schema([("sex", pa.string())])))
     begun = json.loads(json.dumps(plan))
     for variable in begun["variables"].values():
@@ -22,12 +24,12 @@ def plans(folder):
     return begun, plan
 
 
-def test_refuse_other_plan_continues_a_plan_without_keys_that_came_later(tmp_path):
+def test_refuse_other_plan_accepts_a_plan_without_later_keys(tmp_path):
     refuse_other_plan(*plans(tmp_path))
 
 
 @pytest.mark.parametrize(("key", "value"), [("role", "other"), ("date", "year"), ("missing", [9])])
-def test_refuse_other_plan_refuses_another_variable(key, value, tmp_path):
+def test_refuse_other_plan_refuses_a_plan_with_another_variable(key, value, tmp_path):
     begun, plan = plans(tmp_path)
     plan["variables"]["sex"][key] = value
     with pytest.raises(GateRefused, match="began with another variables"):

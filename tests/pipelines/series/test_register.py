@@ -1,4 +1,4 @@
-"""A register through the whole run: several updates, and what a reader of all folders finds."""
+"""Tests of a register over several updates, and of what an attacker with all release folders can infer."""
 
 from __future__ import annotations
 
@@ -56,20 +56,22 @@ def population(n=120):
             "sex": np.array(["f", "m"])[random.integers(0, 2, n)],
             "income": np.round(random.lognormal(7, 1, n), 2),
             "diagnosis": np.array(["a", "b", "c"])[random.integers(0, 3, n)],
-            "weight": random.uniform(1, 5, n),  # identifies rows, so that a reader can follow each of them
+            # weights identify rows, so that a reader can match rows across releases
+            "weight": random.uniform(1, 5, n),
         }
     )
 
 
 def alike(first=120, n=12):
-    """A few who come last, of one sex and one diagnosis in each region."""
+    """Return the last few entrants of each region, who have one sex and one diagnosis."""
     last_comers = population(n).assign(person=np.arange(first, first + n))
     place = np.arange(n) % 2
     return last_comers.assign(sex=np.array(["f", "m"])[place], diagnosis=np.array(["a", "b"])[place])
 
 
-#: Units in the register at each update: first 40 enter, 70 leave (whole classes among them) and one is
-#: corrected; then nothing changes; then the few entrants have one diagnosis, and it determines their sex.
+#: Number of units in the register at each update. At the first update 40 units enter, 70 leave (including
+#: whole classes) and one is corrected. The second update changes nothing. At the third, the few entrants have
+#: one diagnosis, which determines their sex.
 NIGHTS = (range(80), range(120), range(70, 120), range(70, 120), range(70, 132))
 
 
@@ -81,7 +83,9 @@ def nights(everybody):
 
 
 class Series:
-    """A specification whose input is replaced at every update; `measures` as in `microdata.run`."""
+    """Return a specification whose input is replaced at every update; `measures` are those of
+    `microdata.run`.
+    """
 
     measures: tuple[str, ...] | None = None
 
@@ -107,7 +111,7 @@ class Series:
             ).content
 
     def approved_night(self, frame):
-        """An update that waits until a person approves it."""
+        """Run an update that is pending until a person approves it."""
         report = self.night(frame, approval="required")
         assert self.areas.public.current() != report["release_id"]
         self.approve(report)
@@ -123,7 +127,7 @@ class Series:
 
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
-    """Five updates, and two that are refused: under other identifiers, and while the second one waits."""
+    """Run five updates, and two refused ones: with other identifiers, and while an update is pending."""
     register = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
     first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
     register.reports = [register.night(first)]
@@ -137,7 +141,7 @@ def series(spark, tmp_path_factory):
 
 
 def refused(register, frame):
-    """The reason why an update is refused, which leaves the release before it current."""
+    """Return the reason of the refusal of an update; the current release must not change."""
     served = register.areas.public.current()
     with pytest.raises(GateRefused) as reason:
         register.night(frame)
@@ -149,7 +153,7 @@ def rows(folder):
     return ds.dataset(folder / "microdata").to_table().to_pandas()
 
 
-def test_three_updates_make_three_releases_and_a_fourth_without_changes_makes_none(series):
+def test_register_publishes_three_updates_and_nothing_for_an_unchanged_fourth(series):
     first, second, third, fourth = (report["release_id"] for report in series.reports[:4])
     assert len({first, second, third}) == 3
     assert fourth == third
@@ -159,7 +163,7 @@ def test_three_updates_make_three_releases_and_a_fourth_without_changes_makes_no
     assert [len(rows(folder)) for folder in series.folders()[:2]] == [80, 120]
 
 
-def test_a_register_refuses_other_identifiers_and_accepts_its_own_again(series):
+def test_register_refuses_other_identifiers_and_accepts_its_own_identifiers(series):
     assert re.search(
         r"80 units are not in this input any more, 90 are new, and only 0 are known", series.renamed
     )
@@ -172,7 +176,7 @@ def test_an_update_of_a_register_is_refused_while_one_is_pending(series):
     )
 
 
-def test_risk_is_measured_of_all_records_of_a_release_and_not_of_the_new_ones_alone(series):
+def test_register_measures_risk_over_all_records_of_the_release(series):
     release = series.folders()[3]
     quality = json.loads((series.areas.record(release.name) / "quality.json").read_text())
     homogeneity = quality["homogeneity"]["diagnosis"]
@@ -182,9 +186,9 @@ def test_risk_is_measured_of_all_records_of_a_release_and_not_of_the_new_ones_al
     assert quality["determined"] == {"region": [], "diagnosis": [], "weight": []}
 
 
-def test_information_loss_is_measured_of_every_present_unit(series):
+def test_register_measures_information_loss_over_all_present_units(series):
     everybody = nights(pd.concat([population(), alike()], ignore_index=True))
-    begun = everybody[0]["income"]  # whose mean and deviation are the scale of every update
+    begun = everybody[0]["income"]  # mean and deviation of these units scale every update
     for night, release in zip((0, 1, 2, 4), series.folders(), strict=True):
         tonight, published = everybody[night], rows(release)
         stands = tonight.merge(published, on="weight", suffixes=("", "_published"))
@@ -194,7 +198,7 @@ def test_information_loss_is_measured_of_every_present_unit(series):
         mean, weights = np.average(before, weights=stands["weight"]), stands["weight"]
         loss = sum(weights * (after - before) ** 2) / sum(weights * (before - mean) ** 2)
         assert quality["loss"]["all"]["information_loss"] == pytest.approx(loss, rel=1e-9)
-        # at an update, only the objective of new classes is known
+        # an update computes only the objective of new classes
         assert (quality["loss"]["all"]["objective"] is None) == (night > 0)
         counts = [frame["sex"].value_counts().sort_index() for frame in (tonight, published)]
         of_sex = next(each for each in quality["tables"] if each["variables"] == ["sex"])
@@ -202,7 +206,7 @@ def test_information_loss_is_measured_of_every_present_unit(series):
         assert quality["record_linkage"]["sampled"] == len(stands)
 
 
-def test_records_of_unchanged_classes_are_published_again_bit_for_bit(series):
+def test_register_republishes_records_of_unchanged_classes_bit_for_bit(series):
     before, after = (rows(folder) for folder in series.folders()[:2])
     both = before.merge(after, on="weight", suffixes=("", "_after"))
     assert len(both) == 80
@@ -210,13 +214,13 @@ def test_records_of_unchanged_classes_are_published_again_bit_for_bit(series):
         assert (both[name] == both[f"{name}_after"]).all()
 
 
-def test_a_reader_of_all_releases_who_follows_every_row_finds_no_disclosure(series):
+def test_register_discloses_nothing_to_a_reader_who_follows_every_row(series):
     exposure = joint_exposure(align_releases([read_records(folder) for folder in series.folders()]))
     assert exposure.units == 132
     assert exposure.safe, exposure.faults()
 
 
-def test_time_travel_of_the_table_shows_the_releases_alone(series):
+def test_table_time_travel_returns_the_single_releases(series):
     table = series.areas.public.folder / "delta"
     files = set()
     for version, folder in enumerate(series.folders()):
@@ -228,7 +232,7 @@ def test_time_travel_of_the_table_shows_the_releases_alone(series):
     assert {each.name for each in table.glob("*.parquet")} == files
 
 
-def test_the_audit_finds_no_disclosure_and_history_has_a_line_for_each_release(series):
+def test_joint_audit_finds_no_disclosure_and_history_has_a_line_for_each_release(series):
     exposure = audit_source(series.spec).content
     assert exposure["smallest_history"] >= 3
     assert exposure["units"] == 132
@@ -237,7 +241,7 @@ def test_the_audit_finds_no_disclosure_and_history_has_a_line_for_each_release(s
     assert [row["comers"] for row in history(series.spec).content["releases"]] == [80, 40, 0, 12]
 
 
-def test_the_manifest_has_the_number_of_the_update_and_the_evidence_its_counts(series):
+def test_manifest_contains_the_update_number_and_evidence_contains_its_counts(series):
     manifest = json.loads((series.folders()[2] / "manifest.json").read_text())
     assert manifest["series"]["generation"] == 3
     assert {row["region"] for row in manifest["series"]["regions"]} == {"north", "south"}
@@ -245,13 +249,13 @@ def test_the_manifest_has_the_number_of_the_update_and_the_evidence_its_counts(s
     assert quality["counts"]["ghosts"] > 0
 
 
-def test_no_identifier_is_stored_with_the_state(series):
+def test_series_state_contains_no_identifier(series):
     for path in (series.areas.evidence / "series").rglob("*.parquet"):
         names = ds.dataset(path).schema.names
         assert "person" not in names
 
 
-def test_a_series_with_a_lost_generation_is_refused(series, tmp_path):
+def test_series_with_a_lost_generation_is_refused(series, tmp_path):
     moved = sorted((series.areas.evidence / "series" / "persons").iterdir())[-1]
     shutil.move(moved, tmp_path / "kept")
     with pytest.raises(GateRefused, match="back-up"):
@@ -265,7 +269,7 @@ def test_a_series_with_a_lost_generation_is_refused(series, tmp_path):
     series.areas.ledger.write_text(ledger)
 
 
-def test_a_map_with_exchanged_units_counts_as_not_compared(series):
+def test_map_with_exchanged_units_is_reported_as_not_compared(series):
     release = series.folders()[0].name
     (path, *_) = sorted((series.areas.record(release) / MEMBERS / "units.parquet").glob("*.parquet"))
     before, table = path.read_bytes(), pq.read_table(path)
@@ -280,7 +284,7 @@ def test_a_map_with_exchanged_units_counts_as_not_compared(series):
     assert audit_source(series.spec).content["smallest_history"] >= 3
 
 
-def test_the_same_reader_identifies_exits_if_every_update_is_protected_from_scratch(tmp_path):
+def test_control_updates_protected_from_scratch_reveal_exits(tmp_path):
     everybody = population()
     folders = [solved_anew(tmp_path, name, everybody.iloc[first:]) for first, name in enumerate(("1", "2"))]
     found = joint_exposure(align_releases([read_records(folder) for folder in folders]))
@@ -289,7 +293,7 @@ def test_the_same_reader_identifies_exits_if_every_update_is_protected_from_scra
 
 
 def solved_anew(area, name, frame):
-    """A release as if it stood alone: clusters by income within region and sex."""
+    """Protect an update as a single release: cluster by income within region and sex."""
     parts = []
     for _, alike in frame.groupby(["region", "sex"]):
         labels = microaggregate(alike[["income"]], 3, effort="fast").labels
@@ -301,8 +305,11 @@ def solved_anew(area, name, frame):
 
 @pytest.fixture(scope="module")
 def diverse(spark, tmp_path_factory):
-    """Three updates of diverse classes: six new units of each region have one diagnosis, as a later six of
-    one region; the other six have several."""
+    """Run three updates of diverse classes.
+
+    In each update, six new units of every region have one diagnosis. In the last update, only one region has
+    such units; the other six regions have several diagnoses.
+    """
     register = Series(spark, tmp_path_factory.mktemp("diverse"), format="iceberg")
     register.method, register.measures = {"min_diversity": 2}, ("homogeneity", "diversity")
     begun = population(80)
@@ -315,7 +322,7 @@ def diverse(spark, tmp_path_factory):
     return register
 
 
-def test_entrants_with_too_few_sensitive_values_are_published_without_their_values(diverse):
+def test_register_withholds_sensitive_values_of_entrants_with_too_few_distinct_values(diverse):
     counts = [(report["night"]["born"], report["night"]["waiting"]) for report in diverse.reports]
     assert counts == [(80, 0), (12, 0), (12, 0)]
     withheld = [report["night"]["withheld"] for report in diverse.reports]
@@ -332,8 +339,8 @@ def test_entrants_with_too_few_sensitive_values_are_published_without_their_valu
     assert verify(str(diverse.folders()[-1])).content
 
 
-def test_an_update_without_changes_is_published_if_the_last_release_was_withdrawn(diverse):
-    """It ends the series of the fixture."""
+def test_register_publishes_an_unchanged_update_if_the_last_release_was_withdrawn(diverse):
+    """This test ends the series of the fixture."""
     first = diverse.areas.public.current()
     before = rows(diverse.areas.public.release(first))
     withdraw(str(diverse.areas.public.release(first)))

@@ -1,4 +1,4 @@
-"""The run refuses a second release of records that it has published, before it spends work on it."""
+"""Tests that a run refuses a second release of published records before it computes anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = {"tables": [["region", "sex"]], "value": "income", "source": "microdata"
 
 
 class Agency:
-    """Jobs on one evidence area."""
+    """Run jobs on one evidence area."""
 
     def __init__(self, spark, folder):
         self.spark, self.folder = spark, folder
@@ -58,7 +58,7 @@ def named(name, **release):
     return {"release": {"name": name, **release}, "publish": {"path": f"lakes/{name}"}}
 
 
-def test_a_release_writes_the_fingerprint_of_its_source_to_its_evidence(agency):
+def test_release_writes_the_fingerprint_of_its_source_to_its_evidence(agency):
     assert (agency.folder / "evidence" / agency.first / FILE).is_file()
 
 
@@ -72,13 +72,13 @@ CASES = {
 @pytest.mark.parametrize(
     "case", ["other columns", *(pytest.param(case, marks=pytest.mark.long) for case in list(CASES)[:2])]
 )
-def test_the_refusal_of_the_same_records_names_their_release(agency, case):
+def test_refusal_of_published_records_names_their_release(agency, case):
     message = agency.refused(frame=CASES[case](persons()), **named("people", k=2))
     assert agency.first in message
     assert str(agency.folder / "lake" / agency.first) in message
 
 
-def test_a_table_of_the_records_is_refused(agency):
+def test_table_of_published_records_is_refused(agency):
     def product(specification):
         return table_method(specification).product()
 
@@ -86,25 +86,27 @@ def test_a_table_of_the_records_is_refused(agency):
     assert agency.first in message
 
 
-def test_another_evidence_area_that_shares_the_ledger_refuses_them_too(agency):
+def test_published_records_are_refused_in_another_evidence_area_of_the_same_ledger(agency):
     elsewhere = {"publish": {"path": "lakes/south", "evidence": "south"}}
     assert agency.first in agency.refused(frame=persons(), **elsewhere)
 
 
-def test_newer_software_and_another_limit_find_the_release_published_already(agency, monkeypatch):
+def test_release_is_recognised_as_published_with_newer_software_and_another_limit(agency, monkeypatch):
     monkeypatch.setattr(verification, "microguard_version", lambda: "99.0")
     report = agency.run(frame=persons(), quality={"max_information_loss": 0.99})
     assert report["release_id"] == agency.first
 
 
-def test_another_solver_is_refused_although_a_steward_accepts_other_releases(agency, monkeypatch):
+def test_release_with_another_solver_is_refused_although_a_steward_accepts_other_releases(
+    agency, monkeypatch
+):
     monkeypatch.setattr(identities, "deciding_versions", lambda: {"highspy": "0.1"})
     accepting = {"publish": {"path": "lake", "evidence": "evidence", "successive": "accept"}}
     with pytest.raises(GateRefused, match=r"only the versions .* highspy 0\.1 now"):
         agency.run(frame=persons(), **accepting)
 
 
-def test_a_withdrawn_release_counts_under_another_name(agency):
+def test_withdrawn_release_is_recognised_under_another_name(agency):
     withdraw(str(agency.folder / "evidence" / agency.first))
     areas = Areas.from_places(agency.folder / "lake", agency.folder / "evidence")
     assert Ledger(areas).published() == []

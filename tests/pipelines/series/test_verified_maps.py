@@ -1,4 +1,4 @@
-"""A comparison is trusted as long as map, files and signature are unchanged."""
+"""Tests of verified maps: a comparison is trusted while map, files and signature are unchanged."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ def release(tmp_path):
     return members, folder
 
 
-def test_a_compared_map_is_trusted_as_long_as_nothing_changes(release):
+def test_verified_map_is_trusted_while_nothing_changes(release):
     members, folder = release
     assert verified_before(members, checksums_of(folder), KEY) == "yes"
-    assert verified_before(members, None, KEY) == "yes"  # withdrawn: there are no files to compare with
+    # The release is withdrawn, so there are no files to compare with.
+    assert verified_before(members, None, KEY) == "yes"
     (members / COMPARED).unlink()
     assert verified_before(members, checksums_of(folder), KEY) == "no"
 
 
-def test_changed_files_are_compared_again(release):
+def test_verified_map_is_compared_again_if_files_changed(release):
     members, folder = release
     file = folder / "microdata" / "part-0.parquet"
     file.write_bytes(file.read_bytes() + b"\0")
@@ -40,7 +41,7 @@ def test_changed_files_are_compared_again(release):
     assert verified_before(members, checksums_of(folder), KEY) == "no"
 
 
-def test_a_changed_map_is_not_trusted_although_it_describes_the_files(release):
+def test_verified_map_is_not_trusted_if_the_map_changed(release):
     members, folder = release
     swapped = [*keys(NIGHT)[4:], *keys(NIGHT)[:4]]
     write_again = members.parent / "again"
@@ -49,7 +50,7 @@ def test_a_changed_map_is_not_trusted_although_it_describes_the_files(release):
     assert verified_before(members, checksums_of(folder), KEY) == "map changed"
 
 
-def test_a_comparison_without_the_signature_of_the_key_is_repeated(release):
+def test_verified_map_is_compared_again_if_its_signature_is_invalid(release):
     members, folder = release
     assert verified_before(members, checksums_of(folder), b"another") == "no"
     file = folder / "microdata" / "part-0.parquet"

@@ -1,4 +1,6 @@
-"""Batches without values: those that lack some, those that waited for some, and those drawn."""
+"""Tests of batches without sensitive values: batches that lack values, that waited for values, and drawn
+ones.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ ROLES = {
     "diagnosis": {"role": "sensitive"},
     "wage": {"role": "sensitive"},
 }
-#: Regions with their diagnoses and wages: one diagnosis in two spellings, wages within 1 %, many of both.
+#: Regions with diagnoses and wages: one diagnosis in two spellings, wages within 1 %, many values of both.
 BATCHES = {
     "one diagnosis": (["flu", " FLU"] * 8, range(1_000, 17_000, 1_000)),
     "close wages": (["flu", "gout", "burn", "none"] * 4, range(10_000, 10_016)),
@@ -51,7 +53,7 @@ def frame(spark):
     )
 
 
-def test_batches_that_lack_values_or_waited_for_them_are_published_without(spark, spec, frame):
+def test_withheld_batches_lack_sensitive_values_or_waited_for_them(spark, spec, frame):
     published = frame.select("region", "diagnosis", "wage").where("region = 'enough' or region is null")
     waited = spark.createDataFrame([("waited", 0, 0)], f"{REGION} string, {PATTERN} bigint, {ORIGIN} bigint")
     batches = batches_of(frame, published, waited, spec, b"secret")
@@ -65,7 +67,7 @@ def test_batches_that_lack_values_or_waited_for_them_are_published_without(spark
     assert len(after) == len(frame.toPandas())
 
 
-def test_batches_are_withheld_independently_of_their_values_if_one_value_prevails(spec, frame):
+def test_withheld_batches_are_drawn_independently_of_values_if_one_value_prevails(spec, frame):
     uniform = frame.selectExpr("region", "'flu' AS diagnosis", "wage")
     batches = batches_of(frame, uniform, None, spec, b"secret")
     assert batches.withheld == 5 * 16

@@ -1,4 +1,4 @@
-"""Manifests of tables that were not written: what they say of method and limits."""
+"""Manifests of tables without files: their statements about method and limits."""
 
 from __future__ import annotations
 

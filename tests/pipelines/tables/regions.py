@@ -1,4 +1,4 @@
-"""Three regions and their total, the first with a single contributor, next to a file on their cells."""
+"""Three regions and their total, the first with one contributor, and an a priori file on the cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY = bytes(range(32))
 
 
 def regional(folder: Path, known: str, **table: Any) -> Specification:
-    """A table of turnover by region, whose file of a priori information says what is `known`."""
+    """Return a table of turnover by region whose a priori file contains `known`."""
     (folder / "known.csv").write_text(known)
     content = {
         "release": {"name": "turnover", "k": 3},
@@ -30,7 +30,7 @@ def regional(folder: Path, known: str, **table: Any) -> Specification:
 
 
 def regional_cells(specification: Specification, unit: float = 100.0) -> Cells:
-    """One, two and three times the unit in the regions, n, s and w."""
+    """Return the values of the regions n, s and w: one, two and three times the unit."""
     assert specification.table is not None
     codes = pd.DataFrame({"region": ["n", "s", "w", "Total"]})
     units, contributors = np.array([1.0, 2, 3, 6]) * unit, np.array([1.0, 9, 9, 19])

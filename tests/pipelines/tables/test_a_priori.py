@@ -1,4 +1,4 @@
-"""The agency's statuses of single cells take precedence over the rules."""
+"""Tests of a priori files: the agency's status of a cell takes precedence over the rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.pipelines.tables.regions import KEY, regional, regional_cells
 from tests.schemas.specification.test_table import build
 
 
-def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> None:
+def test_a_priori_file_sets_cells_safe_sensitive_or_fixed(tmp_path: Path) -> None:
     text = "region,status,upper_protection,lower_protection,upper_capacity,cost\n"
     text += "n,safe,,,,7\ns,sensitive,4,3,,\n,fixed,,,,\nw,,,,5,\n"
     specification = regional(tmp_path, text)
@@ -41,7 +41,7 @@ def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> N
         ("region\nn\n", "expected a column"),
     ],
 )
-def test_the_rejection_of_a_faulty_file_names_rows_and_no_values(
+def test_rejection_of_a_faulty_a_priori_file_names_rows_and_no_values(
     tmp_path: Path, text: str, message: str
 ) -> None:
     specification = regional(tmp_path, text)
@@ -50,7 +50,7 @@ def test_the_rejection_of_a_faulty_file_names_rows_and_no_values(
         read_a_priori(str(tmp_path / "known.csv"), regional_cells(specification), specification.table)
 
 
-def test_the_release_id_depends_on_the_a_priori_file(tmp_path: Path) -> None:
+def test_release_id_depends_on_the_a_priori_file(tmp_path: Path) -> None:
     def made_from(text: str) -> object:
         screened = SimpleNamespace(fingerprint="of the input")
         return identity(screened, regional(tmp_path, text), "table")  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def test_the_release_id_depends_on_the_a_priori_file(tmp_path: Path) -> None:
     assert before != made_from("region,status\nn,sensitive\n")
 
 
-def test_a_tau_argus_file_gives_the_same_statuses(tmp_path: Path) -> None:
+def test_tau_argus_a_priori_file_sets_the_same_statuses(tmp_path: Path) -> None:
     specification = regional(tmp_path, "region,status\n")
     cells = regional_cells(specification)
     assert specification.table is not None
@@ -74,7 +74,7 @@ def test_a_tau_argus_file_gives_the_same_statuses(tmp_path: Path) -> None:
         np.testing.assert_array_equal(one.numbers[name], other.numbers[name])
 
 
-def test_the_status_of_a_finished_table_applies_to_cells_that_the_file_omits(tmp_path: Path) -> None:
+def test_status_of_a_finished_table_applies_to_cells_that_the_a_priori_file_omits(tmp_path: Path) -> None:
     specification = regional(tmp_path, "region,status,cost\nn,safe,\nw,,5\n")
     cells = regional_cells(specification)
     places = {code: row for row, code in enumerate(cells.codes["region"])}
@@ -86,6 +86,6 @@ def test_the_status_of_a_finished_table_applies_to_cells_that_the_file_omits(tmp
     assert a_priori.numbers["cost"][places["w"]] == 5
 
 
-def test_an_a_priori_file_is_refused_for_counts() -> None:
+def test_a_priori_file_is_refused_for_counts() -> None:
     with pytest.raises(SpecificationError, match="drawn"):
         build({"kind": "frequency", "tables": [["region"]], "a_priori": "known.csv"})

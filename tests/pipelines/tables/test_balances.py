@@ -1,4 +1,4 @@
-"""Tables of amounts: balances that cancel and zeros disclose as much as sums."""
+"""Tests of balances: cancelling amounts and zeros disclose as much as sums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.pipelines.turnover import records, specification
 
 
 def profits(planted: list[float]) -> pd.DataFrame:
-    """Profits in four regions; of section A in the east two firms, which know each other."""
+    """Return profits in four regions; section A has two firms in the east, which know each other."""
     frame = records()
     rng = np.random.default_rng(4)
     frame["region"] = rng.choice(["north", "south", "west", "east"], len(frame))
@@ -27,7 +27,7 @@ def profits(planted: list[float]) -> pd.DataFrame:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("planted", [[300.0, -299.9], [300.0, -300.0]])
-def test_a_balance_of_two_cancelling_contributors_discloses_neither(adjusted, tmp_path, planted):
+def test_balance_of_two_cancelling_contributors_discloses_neither(adjusted, tmp_path, planted):
     content = adjusted(specification(tmp_path, profits(planted), dominance={"n": 1, "k": 99.0}))
     table = pq.read_table(next(Path(content["release"]).rglob("table/*.parquet"))).to_pandas()
     (shown,) = table[(table["a21"] == "A") & (table["region"] == "east")]["turnover"]
@@ -36,7 +36,7 @@ def test_a_balance_of_two_cancelling_contributors_discloses_neither(adjusted, tm
 
 
 @pytest.mark.spark
-def test_a_zero_turnover_is_not_disclosed_by_a_cell_of_one_firm(adjusted, tmp_path):
+def test_zero_turnover_is_not_disclosed_by_a_cell_of_one_firm(adjusted, tmp_path):
     frame = records()
     frame = frame.assign(firm=np.arange(len(frame)).astype(str))
     alone = {"a10": "CE", "a21": "F", "region": "west", "turnover": 0.0}
@@ -52,7 +52,7 @@ def test_a_zero_turnover_is_not_disclosed_by_a_cell_of_one_firm(adjusted, tmp_pa
 
 
 @pytest.mark.spark
-def test_a_dominant_contributor_of_three_is_protected_without_a_rule(adjusted, tmp_path):
+def test_dominant_contributor_of_three_is_protected_without_a_rule(adjusted, tmp_path):
     frame = records()
     frame = frame[(frame["a21"] != "C") | (frame["region"] != "west")]
     frame = frame.assign(firm=np.arange(len(frame)).astype(str))

@@ -1,4 +1,4 @@
-"""Rules see contributors as the specification says: weights, holdings, requests, waivers, nested codes."""
+"""Tests of contributors in the rules: weights, holdings, requests, waivers, nested codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE_LEVEL = {"tables": [["a21", "region"]], "hierarchies": None, "minimum_freque
 
 
 def tabulated(spark, chosen):
-    """The cells of the records of a specification, and which of them the rules find sensitive."""
+    """Return the cells of the records of a specification, and the cells that the rules find sensitive."""
     reader = as_input(chosen)
     screened = validate(read(spark, reader), reader)
     chosen = with_parents_of_codes(screened.frame, chosen)
@@ -29,7 +29,7 @@ def tabulated(spark, chosen):
 
 
 def inside(frame: pd.DataFrame, codes: dict) -> pd.DataFrame:
-    """The records of a cell."""
+    """Return the records of a cell."""
     kept = np.ones(len(frame), bool)
     for name, code in codes.items():
         kept &= (frame[name] == code).to_numpy() | (code == "Total")
@@ -37,12 +37,12 @@ def inside(frame: pd.DataFrame, codes: dict) -> pd.DataFrame:
 
 
 def small(seed: int = 4, count: int = 60) -> pd.DataFrame:
-    """Records of cells with few contributors, in whole numbers."""
+    """Return records of cells with few contributors, in whole numbers."""
     frame = records(seed, count)
     return frame.assign(turnover=np.rint(frame["turnover"]) + 1.0)
 
 
-def test_a_contribution_of_weight_w_counts_as_w_contributions():
+def test_contribution_of_weight_w_counts_as_w_contributions():
     assert weighted_contributions([100, 10], [4, 7], 3).tolist() == [100, 100, 100]
     assert weighted_contributions([10, 100], [7, 1], 3).tolist() == [100, 10, 10]
     assert weighted_contributions([100, 10, 1], [1.5, 1, 1], 3).tolist() == [100, 55, 5.5]
@@ -50,8 +50,8 @@ def test_a_contribution_of_weight_w_counts_as_w_contributions():
     assert weighted_contributions([100], [1], 2).tolist() == [100, 0]
 
 
-def test_the_p_percent_rule_with_weights_is_that_of_the_repeated_contributions():
-    """Not the weighted total next to contributions without weights, which finds too few cells."""
+def test_p_percent_rule_with_weights_equals_the_rule_on_repeated_contributions():
+    """A weighted total with contributions without weights would find too few sensitive cells."""
     rng, found = np.random.default_rng(3), {True: 0, False: 0}
     for _ in range(300):
         sizes, weights = rng.lognormal(3, 2.5, 4).round(2) + 0.01, rng.integers(1, 3, 4)
@@ -67,7 +67,7 @@ def test_the_p_percent_rule_with_weights_is_that_of_the_repeated_contributions()
     assert min(found.values()) > 10
 
 
-def test_the_p_percent_rule_protects_only_contributors_who_requested_it():
+def test_p_percent_rule_protects_only_contributors_who_requested_protection():
     largest, totals = [[100.0, 30.0]], [135.0]
     assert p_percent(largest, totals, 10).sensitive[0]
     assert not p_percent(largest, totals, 20, protected=[20.0]).sensitive[0]
@@ -77,7 +77,7 @@ def test_the_p_percent_rule_protects_only_contributors_who_requested_it():
 
 @pytest.mark.spark
 @pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
-def test_weighted_cells_have_the_contributions_of_the_expanded_sample(spark, tmp_path, unit):
+def test_weighted_cells_equal_the_contributions_of_the_expanded_sample(spark, tmp_path, unit):
     frame = small(4, 30).assign(weight=np.random.default_rng(1).choice([1.0, 1.5, 3.0], 30))
     variables = {"weight": {"role": "weight"}} | ({unit: {"role": "unit"}} if unit else {})
     chosen = specification(tmp_path, frame, variables, weighted=True, p_percent=90.0, **ONE_LEVEL)
@@ -95,7 +95,7 @@ def test_weighted_cells_have_the_contributions_of_the_expanded_sample(spark, tmp
 
 
 @pytest.mark.spark
-def test_requests_protect_the_largest_contributor_who_asked_above_its_share(spark, tmp_path):
+def test_request_rule_protects_the_largest_requesting_contributor_above_its_share(spark, tmp_path):
     frame = small(5)
     frame["asked"] = np.random.default_rng(2).choice(["0", "1", "2"], len(frame), p=[0.5, 0.25, 0.25])
     keys = ONE_LEVEL | {"minimum_frequency": 3, "request": "asked", "requests": {"1": 30, "2": 60}}
@@ -112,8 +112,8 @@ def test_requests_protect_the_largest_contributor_who_asked_above_its_share(spar
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [float, int, "blanks"])
-def test_codes_of_requests_and_waivers_are_known_in_whatever_type_the_file_has_them(spark, tmp_path, kind):
-    """A whole number that some records lack is a floating-point one: 1.0 asks for protection as "1" does."""
+def test_codes_of_requests_and_waivers_match_any_column_type(spark, tmp_path, kind):
+    """An integer column with missing values is read as floating point: 1.0 must match the code "1"."""
     frame = small(5)
     codes = np.random.default_rng(2).choice(["0", "1", "2"], len(frame), p=[0.5, 0.25, 0.25])
     named = {"request": "asked", "requests": {"1": 30, "2": 60}}
@@ -130,7 +130,7 @@ def test_codes_of_requests_and_waivers_are_known_in_whatever_type_the_file_has_t
 
 
 @pytest.mark.spark
-def test_codes_of_requests_that_no_record_has_are_refused(spark, tmp_path):
+def test_request_codes_that_no_record_has_are_refused(spark, tmp_path):
     keys = ONE_LEVEL | {"minimum_frequency": 3, "request": "asked", "requests": {"yes": 30}}
     chosen = specification(tmp_path, small(5).assign(asked="Yes"), {"asked": {"role": "other"}}, **keys)
     with pytest.raises(InputRejected, match="codes yes in the column asked, found none"):
@@ -139,7 +139,7 @@ def test_codes_of_requests_that_no_record_has_are_refused(spark, tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("rule", [{"p_percent": 15.0}, {"dominance": {"n": 2, "k": 70.0}}])
-def test_waivers_leave_cells_sensitive_only_because_of_others(spark, tmp_path, rule):
+def test_waivers_leave_cells_sensitive_only_because_of_other_contributors(spark, tmp_path, rule):
     frame = small(6)
     frame["allows"] = np.random.default_rng(3).choice(["1", "0"], len(frame))
     frame.loc[frame.index[:5], "allows"] = None
@@ -160,7 +160,7 @@ def test_waivers_leave_cells_sensitive_only_because_of_others(spark, tmp_path, r
 
 
 @pytest.mark.spark
-def test_a_holding_is_one_contributor_to_the_rules_of_adjusted_tables(spark, tmp_path):
+def test_holding_is_one_contributor_to_the_rules_of_adjusted_tables(spark, tmp_path):
     """The example of tau-ARGUS's manual, section 4.4.4: 700 and 200 are of one enterprise group."""
     frame = pd.DataFrame({"a21": "900", "region": "30", "turnover": [700.0, 200, 60, 40, 10],
                           "entgroup": ["6", "6", "7", "8", "9"]})  # fmt: skip
@@ -185,7 +185,7 @@ def test_codes_nest_by_the_widths_of_their_levels():
 @pytest.mark.spark
 @pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
 @pytest.mark.parametrize("method", ["adjustment", "suppression"])
-def test_cells_of_nested_codes_are_those_of_columns_that_nest(spark, tmp_path, unit, method):
+def test_nested_codes_give_the_same_cells_as_nested_columns(spark, tmp_path, unit, method):
     frame = records(7, 120).assign(a21=lambda x: x["a10"].str[0] + x["a21"])
     frame["a10"] = frame["a21"].str[0]
     variables = {unit: {"role": "unit"}} if unit else {}
@@ -210,7 +210,7 @@ def test_cells_of_nested_codes_are_those_of_columns_that_nest(spark, tmp_path, u
 
 
 @pytest.mark.spark
-def test_records_with_a_code_that_has_parts_are_refused(spark, tmp_path):
+def test_records_with_a_parent_code_are_refused(spark, tmp_path):
     keys = ONE_LEVEL | {"parents": {"a21": {"A": "B"}}, "p_percent": 10.0}
     with pytest.raises(InputRejected, match=r"have a code in a21 that is a parent of other codes"):
         tabulated(spark, specification(tmp_path, records(), **keys))

@@ -1,4 +1,4 @@
-"""Counts of records of units with several records: a large count may have fewer than k units."""
+"""Tests of record counts for units with several records: a large count may have fewer than k units."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def made(
 
 
 @pytest.mark.parametrize(("method", "keys"), METHODS)
-def test_many_records_of_few_units_are_refused_by_cause(method: str, keys: dict[str, Any]) -> None:
+def test_large_counts_of_few_units_are_refused_with_the_cause(method: str, keys: dict[str, Any]) -> None:
     spec, cells = made(method, keys, FINEST)
     with pytest.raises(InputRejected, match="have fewer than 3 contributors and a larger count"):
         table_problem(cells, spec, b"k" * 32)
 
 
 @pytest.mark.parametrize(("method", "keys"), METHODS)
-def test_control_one_record_of_each_unit_is_moved(method: str, keys: dict[str, Any]) -> None:
+def test_control_counts_are_adjusted_with_one_record_per_unit(method: str, keys: dict[str, Any]) -> None:
     spec, cells = made(method, keys, FINEST | {("z", "f"): (1, 1)})
     assert table_problem(cells, spec, b"k" * 32).by_rule.sensitive.sum() == 1

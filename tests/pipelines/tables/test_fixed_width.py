@@ -1,4 +1,4 @@
-"""Microdata at fixed places with tau-ARGUS metadata are read, protected and written back in one call."""
+"""Tests of fixed-width microdata with tau-ARGUS metadata: one call reads, protects and writes them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def written(folder: Path, more: str = "", count: int = 400) -> pd.DataFrame:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("more", [ACCEPTED, 'method = "suppression"'], ids=["adjusted", "suppressed"])
-def test_records_and_metadata_of_tau_argus_are_protected_and_written_back(adjusted, tmp_path, more):
+def test_fixed_width_records_with_metadata_of_tau_argus_are_protected_and_written_back(
+    adjusted, tmp_path, more
+):
     frame = written(tmp_path, more)
     content = adjusted(read_specification(tmp_path / "release.toml"))
     release, evidence = Path(content["release"]), Path(content["report"]).parent
@@ -103,7 +105,7 @@ def test_records_and_metadata_of_tau_argus_are_protected_and_written_back(adjust
 
 
 @pytest.mark.spark
-def test_the_refusal_counts_lines_that_end_before_the_last_field(adjusted, tmp_path):
+def test_refusal_counts_lines_that_end_before_the_last_field(adjusted, tmp_path):
     written(tmp_path)
     path = tmp_path / "turnover.asc"
     path.write_text(path.read_text() + "84 34110\n")

@@ -1,4 +1,4 @@
-"""Rows of a finished table as other software writes them: padded codes, own total marks, inner cells only."""
+"""Tests of finished tables from other software: padded codes, own total marks, inner cells only."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_prepared_refuses_margins_that_it_cannot_compute(table, message):
 
 
 def rules_by_shadow(shadow, capacity=100.0):
-    """The rules of two cells and their total, of which the first has a largest contribution of 90."""
+    """Return the rules for two cells and their total; the first has a largest contribution of 90."""
     frame = pd.DataFrame({"a": ["x", "y", "Total"], "v": [1000.0, 500.0, 1500.0], "m": [90.0, 10.0, 90.0]})
     given = {"value": "v", "tables": [["a"]], "largest": ["m"], "shadow": "s", "decimals": 0}
     given |= {"dominance": {"n": 1, "k": 80.0}, "capacity": capacity}
@@ -113,11 +113,11 @@ def rules_by_shadow(shadow, capacity=100.0):
     return rule_table(cells_of_finished(frame, spec.table), spec)
 
 
-def test_dominance_is_judged_by_the_shadow_variable_if_it_is_smaller():
+def test_dominance_rule_uses_the_shadow_variable_if_it_is_smaller():
     assert rules_by_shadow([100.0, 50.0, 150.0]).sensitive.tolist() == [False, True, False]
     assert not rules_by_shadow([1000.0, 500.0, 1500.0]).sensitive.any()
 
 
-def test_readers_know_that_no_value_is_negative_if_the_shadow_variable_is_larger():
+def test_nonnegativity_is_public_knowledge_if_the_shadow_variable_is_larger():
     table = rules_by_shadow([2000.0, 900.0, 2900.0], capacity=200.0)
     assert (table.lower_capacity <= table.values).all()

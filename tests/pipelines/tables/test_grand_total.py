@@ -1,4 +1,6 @@
-"""A grand total that readers know: where its move would be refused, an adjustment that keeps it is sought."""
+"""Tests of a publicly known grand total: if its move exceeds the limit, an adjustment that fixes it is
+computed.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from microguard.pipelines.tables.total_changes import change_summary
 from tests.attacks.suppression.office import cells_of_finished, of_finished
 from tests.pipelines.tables.regions import KEY
 
-#: Two regions by two sexes with their totals: the 5 women of A are sensitive. By inverse costs it is cheaper
-#: to move the totals with them than the other three inner cells.
+#: Two regions by two sexes with totals: the 5 women of A are sensitive. By inverse costs it is cheaper to
+#: move the totals than the other three inner cells.
 COUNTS = {("A", "m"): 20, ("A", "f"): 5, ("A", "Total"): 25, ("B", "m"): 12, ("B", "f"): 23,
           ("B", "Total"): 35, ("Total", "m"): 32, ("Total", "f"): 28, ("Total", "Total"): 60}  # fmt: skip
 

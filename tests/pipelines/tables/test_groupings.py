@@ -1,4 +1,4 @@
-"""Several hierarchies over one column: their tables are linked, in the program and in the written files."""
+"""Tests of several hierarchies over one column: their tables are linked in the program and in the files."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def specification(**changes) -> Specification:
 
 
 def cells_of(specification: Specification, seed: int = 0) -> Cells:
-    """Every activity in every region, few firms in some."""
+    """Return every activity in every region, with few firms in some cells."""
     rng, table = np.random.default_rng(seed), table_of(specification)
     records = pd.DataFrame([(a, region) for a in "ABCD" for region in "nsw"], columns=["a21", "region"])
     records["a10"], records["branch"] = records["a21"].map(A10), records["a21"].map(BRANCH)
@@ -78,12 +78,13 @@ def written(folder, cells, units, table, original):
     return verify_written_table(folder, contents, table, layout, AdditiveTable(), original)
 
 
-def test_a_cell_of_another_hierarchy_is_the_sum_of_the_codes_below_it_in_every_region():
+def test_cell_of_another_hierarchy_is_the_sum_of_its_codes_in_every_region():
     cells = cells_of(specification())
     plain = cells_of(specification(hierarchies=[["a10", "a21"], ["macro", "branch"]])).tabulation.relations
     relations = cells.tabulation.relations
     assert not np.any(relations @ cells.units)
-    assert relations.shape[0] == plain.shape[0] + 3 * 4  # three branches, each in three regions and in all
+    # three branches, each in three regions and in their total
+    assert relations.shape[0] == plain.shape[0] + 3 * 4
     named = [tuple(row) for row in cells.codes[["a21", "branch", "region"]].to_numpy()]
     ties = set()
     for line in relations[plain.shape[0] :]:
@@ -104,7 +105,7 @@ def test_published_files_are_additive_over_both_hierarchies(tmp_path, changes):
     files = written(tmp_path, cells, units, table, original)
     assert not any(files.count.metrics.values())
     assert files.layout["groupings"][0]["codes"]["C"] == ["xy", "x"]
-    # branches x and y change places in a region: all margins of their table stay, the activities disagree
+    # Exchange branches x and y in a region. All margins of their table remain; the activities disagree.
     codes = cells.codes
     moved = units + ((codes["branch"] == "x") & (codes["region"] == "n")) * 1.0
     moved -= ((codes["branch"] == "y") & (codes["region"] == "n")) * 1.0
@@ -114,7 +115,7 @@ def test_published_files_are_additive_over_both_hierarchies(tmp_path, changes):
     assert broken.count.metrics[MetricKey("lines_open")] == 4
 
 
-def test_a_code_in_two_groups_is_refused():
+def test_code_in_two_groups_is_refused():
     twice = pd.concat([GROUPS, GROUPS.assign(branch="z", macro="z")]).drop_duplicates()
     with pytest.raises(InputRejected, match="a21 does not nest in branch"):
         Grouping("a21", ("macro", "branch"), twice)
@@ -128,8 +129,8 @@ def test_a_code_in_two_groups_is_refused():
         {"hierarchies": [["a10", "a21"], ["a21", "branch"]]},
         {"source": "cells", "contributors": "turnover"},
     ],
-    ids=["groups of no table", "two columns shared", "shared above", "cells"],
+    ids=["hierarchy without a table", "two shared columns", "shared coarser column", "cells"],
 )
-def test_a_hierarchy_without_a_new_grouping_is_refused(changes):
+def test_hierarchy_without_a_new_grouping_is_refused(changes):
     with pytest.raises(SpecificationError, match="hierarchies"):
         specification(**changes)

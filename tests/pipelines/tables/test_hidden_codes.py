@@ -1,4 +1,4 @@
-"""Tables of counts: that a code is listed says no more of it than its count does."""
+"""Tests of listed codes: in tables of counts, a listed code discloses no more than its count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ RARE = [f"R{i}" for i in range(6)]
 
 
 def with_rare_codes() -> pd.DataFrame:
-    """Firms in two sections, in six branches with one firm each, and the same firms in another grouping."""
+    """Return firms in two sections, in six branches with one firm each, and the same firms in another
+    grouping.
+    """
     frame = records()
     of_other = frame["a21"].isin(["A", "C"]).map({True: "p", False: "q"})
     frame = frame.assign(firm=range(len(frame)), other=of_other)
@@ -28,7 +30,7 @@ def with_rare_codes() -> pd.DataFrame:
     "method",
     [{"zeros": "all"}, {"zeros": "omit"}, {"method": "rounding", "base": 5}, {"method": "cell_key"}],
 )
-def test_a_code_whose_firm_is_published_as_none_is_listed_nowhere(adjusted, tmp_path, method):
+def test_code_whose_only_firm_is_published_as_zero_is_not_listed(adjusted, tmp_path, method):
     keys = {"kind": "frequency", "value": None, "dominance": None, "decimals": None, "effort": None}
     keys |= {"tables": [["a21", "region"], ["other", "region"]]}
     keys |= {"hierarchies": [["a10", "a21"], ["other", "a21"]]}
@@ -38,7 +40,7 @@ def test_a_code_whose_firm_is_published_as_none_is_listed_nowhere(adjusted, tmp_
     release = Path(content["release"])
     frame = pq.read_table(min(release.rglob("table/*.parquet"))).to_pandas()
     hidden = [code for code in RARE if code not in set(frame["a21"])]
-    assert hidden, "a key by which each is published above 0 is one in hundreds"
+    assert hidden, "fewer than one in a hundred keys publish every code above 0"
     texts = [path.read_text() for each in ("*.json", "*.html", "sdmx/*") for path in release.glob(each)]
     assert not [code for code in hidden if any(code in text for text in texts)]
     of_codes = frame[(frame["a21"] != "Total") & (frame["region"] == "Total")]

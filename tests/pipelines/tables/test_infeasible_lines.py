@@ -1,4 +1,4 @@
-"""A table that cannot be protected is refused by the codes of the line that proves it."""
+"""Tests of infeasible tables: the refusal names the codes of the constraint that proves infeasibility."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEVELS = "region,status,lower_protection,upper_protection\nn,sensitive,40,40\n"
 
 
 def refused(folder: Path, standing=None, source="cells", **keys: object) -> tuple[ProtectionFailed, object]:
-    """The refusal of the regions whose first one must move by 40, of which nothing else is known."""
+    """Return the refusal of the regions whose first one must move by 40, without a priori information."""
     specification = regional(folder, LEVELS, minimum_frequency=1, **keys)
     cells = regional_cells(specification)
     problem = table_problem(cells, specification, KEY, None if standing is None else standing(cells))
@@ -36,7 +36,7 @@ def refused(folder: Path, standing=None, source="cells", **keys: object) -> tupl
     return named(caught.value, cells, problem, table), (specification, cells, problem)
 
 
-def test_the_refusal_names_the_constraint_by_codes_and_a_sufficient_capacity(tmp_path: Path) -> None:
+def test_refusal_names_the_infeasible_constraint_by_codes_and_a_sufficient_capacity(tmp_path: Path) -> None:
     refusal, (_, _, problem) = refused(tmp_path, capacity=2.0)
     text = str(refusal)
     assert "The proof: Total = n (sensitive) + s + w." in text
@@ -48,7 +48,7 @@ def test_the_refusal_names_the_constraint_by_codes_and_a_sufficient_capacity(tmp
     adjusted(again, enough, enough.table, KEY)
 
 
-def test_the_refusal_marks_cells_that_were_published_before(tmp_path: Path) -> None:
+def test_refusal_marks_cells_that_were_published_before(tmp_path: Path) -> None:
     def standing(cells):
         others = (cells.codes["region"] != "n").to_numpy()
         return PublishedValues(others, np.where(others, cells.units, 0.0), ("first",))
@@ -65,13 +65,13 @@ def test_refusals_contain_no_codes_of_records(tmp_path: Path) -> None:
     assert "set table.capacity to" in text
 
 
-def test_other_refusals_are_not_changed(tmp_path: Path) -> None:
+def test_other_refusals_are_unchanged(tmp_path: Path) -> None:
     error = ProtectionFailed("No protected table was found.")
     assert named(error, None, None, None) is error
 
 
 def chain(count: int, capacity: float) -> CellTable:
-    """Totals of two parts each, all linked by a grand total; in each the first part is sensitive."""
+    """Return totals of two parts each, linked by a grand total; the first part of each is sensitive."""
     parts = 2 * count
     lines, cells = [], parts + count + 1
     for i in range(count):
@@ -89,21 +89,21 @@ def chain(count: int, capacity: float) -> CellTable:
     return CellTable(values, np.array([*lines, grand]), sensitive, level, level, room, room)
 
 
-def test_an_infeasible_constraint_is_found_before_the_search_by_its_own_capacities() -> None:
-    """A cell that rises has no room to fall: the others must balance all of its level."""
+def test_infeasible_constraint_is_found_before_the_search_by_its_own_capacities() -> None:
+    """A cell that rises cannot also fall: the other cells must balance its whole protection level."""
     with pytest.raises(ImpossibleConstraints) as caught:
         check_constraints(Problem.from_table(chain(300, 9.0), "at-least"))
     assert caught.value.constraints.tolist() == [0]
     check_constraints(Problem.from_table(chain(300, 10.0), "at-least"))
 
 
-def test_a_deletion_filter_returns_constraints_that_are_jointly_infeasible(monkeypatch) -> None:
-    """Two lines are each feasible and not together: the total may not move, and both parts of it must."""
+def test_deletion_filter_returns_constraints_that_are_jointly_infeasible(monkeypatch) -> None:
+    """Each of two constraints is feasible alone: the total may not move, and both of its parts must move."""
     table = chain(200, 50.0)
     fixed = table.upper_capacity.copy()
-    fixed[1] = 0.0  # the first total moves by 20 at least
+    fixed[1] = 0.0  # the first total must move by 20 at least
     fixed[400 + 1 : 400 + 200] = 0.0
-    fixed[-1] = 0.0  # and no other total moves
+    fixed[-1] = 0.0  # no other total may move
     stuck = CellTable(table.values, table.relations, table.sensitive, table.lower_protection,
                       table.upper_protection, fixed, fixed)  # fmt: skip
     problem = Problem.from_table(stuck, "at-least")
@@ -116,7 +116,7 @@ def test_a_deletion_filter_returns_constraints_that_are_jointly_infeasible(monke
 
 @pytest.mark.long
 @pytest.mark.parametrize("effort", ["fast", "standard", "thorough", "exact"])
-def test_the_reference_table_of_four_dimensions_is_adjusted_if_its_zeros_are_safe(effort: str) -> None:
+def test_reference_table_of_four_dimensions_is_adjusted_if_its_zeros_are_safe(effort: str) -> None:
     frame, table = pizzas(**OWN)
     frame.loc[frame["pizzas_tot"] == 0, "is_secret_prim"] = "FALSE"
     specification = of_finished(frame, {"method": "adjustment", "effort": effort, "tolerance": 1e9, **table})
@@ -127,5 +127,5 @@ def test_the_reference_table_of_four_dimensions_is_adjusted_if_its_zeros_are_saf
     assert check(problem.secret, adjustment.values, "at-least").sound
     intervals = intervals_of(problem, adjustment, specification.table, most_cells=200, seed=0)
     assert cells.input_columns["status"].tolist().count("sensitive") == 104
-    assert len(intervals.cells) == problem.known.sensitive.sum() >= 60  # identical cells are one
+    assert len(intervals.cells) == problem.known.sensitive.sum() >= 60  # identical cells are merged into one
     assert not intervals.below_protection.any()

@@ -1,4 +1,4 @@
-"""Comparison of methods on one table: the keys of each, and its cost for a user."""
+"""Tests of the comparison of methods on one table: the keys of each method, and its cost for a user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METHODS = [name for name, row in BUILT_IN.items() if row.content == "table"]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_table_of_counts_can_be_protected_by_every_method_with_the_keys_that_it_uses(method):
+def test_table_of_counts_can_be_protected_by_every_method_with_its_keys(method):
     frame = firms(1)
     given = {"kind": "frequency", "tables": [["activity", "region"]], "method": "suppression",
              "attackers": ["outsider"], "costs": "number", "minimum_frequency": 4}  # fmt: skip
@@ -33,7 +33,7 @@ def test_a_method_that_does_not_fit_the_table_is_refused():
         with_method(chosen(firms(1)), "rounding")
 
 
-def test_the_estimate_of_a_suppressed_cell_is_the_middle_of_its_feasible_interval(tmp_path):
+def test_estimate_of_a_suppressed_cell_is_the_middle_of_its_feasible_interval(tmp_path):
     frame = firms(2)
     spec = chosen(frame)
     published = SuppressingOffice(tmp_path).publish(cells_of_firms(frame, spec), spec)

@@ -1,4 +1,4 @@
-"""Codes of two columns that have the same records together."""
+"""Tests of codes in two columns that have the same records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from microguard.pipelines.tables.nested_columns import add_up
         ("a1 a2 b3", True, True),  # a is the sum of 1 and 2
         ("a1 b1 c2", True, True),
         ("a1 a2 b2 b3 c4", True, True),  # a and b together are 1, 2 and 3
-        ("a1 a2 b1 b2", True, False),  # all that they have in common is the total
+        ("a1 a2 b1 b2", True, False),  # only the total is common to both columns
         ("a1 a2 b2 b3 c3", True, False),
         ("a1 b2 c3", True, False),
         ("a1 b2 c3", False, True),

@@ -1,4 +1,4 @@
-"""The last digits of a table whose decimals nobody set do not show which of its cells were moved."""
+"""Tests of published digits: with default decimals, last digits do not reveal which cells were adjusted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def unversioned(made_from: dict) -> dict:
 
 
 def whole_cells(chosen: Specification, seed: int) -> Cells:
-    """A two-way table with margins of whole-number contributions, some of them dominant."""
+    """Return a two-way table with margins of whole-number contributions, some of them dominant."""
     assert chosen.table is not None
     rng = np.random.default_rng(seed)
     records = pd.DataFrame(
@@ -63,7 +63,7 @@ def whole_cells(chosen: Specification, seed: int) -> Cells:
 
 
 def last_digits_and_moves(decimals: int) -> tuple[np.ndarray, np.ndarray]:
-    """Last digit before the point and all behind it of every published value, and whether it was moved."""
+    """Return the last digits of every published value, and whether the value was adjusted."""
     chosen = build(
         {"value": "turnover", "tables": [["a21", "region"]], "decimals": decimals, "effort": "fast"}
     )
@@ -78,9 +78,13 @@ def last_digits_and_moves(decimals: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(digits), np.concatenate(moved)
 
 
-@pytest.mark.parametrize(("decimals", "tells"), [(2, True), (0, False)], ids=["before", "as the data"])
-def test_last_digits_disclose_moved_cells_of_whole_numbers_only_with_more_digits(decimals, tells) -> None:
-    """The attacker learns from half of the cells which endings are those of moved ones."""
+@pytest.mark.parametrize(
+    ("decimals", "tells"), [(2, True), (0, False)], ids=["earlier default", "digits of the data"]
+)
+def test_last_digits_reveal_adjusted_cells_of_whole_numbers_only_with_more_digits_than_the_data(
+    decimals, tells
+) -> None:
+    """The attacker learns from half of the cells which last digits adjusted cells have."""
     digits, moved = last_digits_and_moves(decimals)
     assert 0.15 < moved.mean() < 0.9
     half = np.random.default_rng(0).random(len(moved)) < 0.5
@@ -114,11 +118,11 @@ def test_last_digits_disclose_moved_cells_of_whole_numbers_only_with_more_digits
         ({"turnover": [2.0], "home": [0.5], "firms": [1.5]}, {"parts": {"market": ["home", "firms"]},
           "tables": [["a21", "market"]]}, 1),
     ],
-    ids=["integers", "whole floats", "one digit", "two", "more than two", "a value with weights",
-         "a weight with digits", "whole weights", "weights with digits", "fewer asked for", "more asked for",
-         "parts"],
+    ids=["integers", "whole floats", "one digit", "two digits", "more than two digits",
+         "a value with weights", "a weight with digits", "whole weights", "weights with digits",
+         "fewer digits specified", "more digits specified", "parts"],
 )  # fmt: skip
-def test_a_table_has_the_digits_of_its_data_by_default(spark, columns, table, digits) -> None:
+def test_table_has_the_digits_of_its_data_by_default(spark, columns, table, digits) -> None:
     chosen = build({"value": "turnover", "tables": [["a21", "region"]], **table})
     found = with_digits_of_data(spark.createDataFrame(pd.DataFrame(columns)), chosen)
     assert found.table is not None
@@ -126,7 +130,7 @@ def test_a_table_has_the_digits_of_its_data_by_default(spark, columns, table, di
     assert found.table.digits == (2 if digits is None else digits)
 
 
-def test_the_digits_of_the_data_are_in_the_identity_unless_they_are_the_default_of_before() -> None:
+def test_release_identity_contains_the_digits_unless_they_equal_the_earlier_default() -> None:
     screened = SimpleNamespace(fingerprint="of the input")
     table = {"value": "turnover", "tables": [["a21", "region"]]}
 
@@ -137,7 +141,7 @@ def test_the_digits_of_the_data_are_in_the_identity_unless_they_are_the_default_
     assert made_from(build({**table, "decimals": 0}))["specification"]["table"]["decimals"] == 0
 
 
-def test_a_table_of_whole_numbers_is_published_in_whole_numbers(adjusted, monkeypatch, tmp_path) -> None:
+def test_table_of_whole_numbers_is_published_in_whole_numbers(adjusted, monkeypatch, tmp_path) -> None:
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
         {
@@ -151,7 +155,7 @@ def test_a_table_of_whole_numbers_is_published_in_whole_numbers(adjusted, monkey
     chosen = specification(
         tmp_path, frame, decimals=None, hierarchies=None, dominance={"n": 1, "k": 25.0}, quality=OPEN
     )
-    with monkeypatch.context() as before:  # whose identity had no versions of software
+    with monkeypatch.context() as before:  # earlier identities contained no software versions
         before.setattr(admission, "identity", lambda *given: unversioned(identity(*given)))
         content = adjusted(chosen)
     (file,) = sorted(Path(content["release"]).rglob("table/*.parquet"))
@@ -162,5 +166,5 @@ def test_a_table_of_whole_numbers_is_published_in_whole_numbers(adjusted, monkey
     quality = json.loads((Path(content["report"]).parent / "quality.json").read_text())
     assert quality["table"]["unit"] == 1
     assert quality["adjustment"]["solver"].startswith("HiGHS")
-    # the earlier version has published this release already
+    # the earlier version has already published this release
     assert adjusted(chosen)["release_id"] == content["release_id"]

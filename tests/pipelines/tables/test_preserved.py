@@ -1,4 +1,4 @@
-"""Statistics of the finest cells are preserved as the specification says, counted by the gate, and shown."""
+"""Tests of preserved statistics of the finest cells: as specified, counted by the gate, and reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def specification(**preserve: float) -> Specification:
 
 
 def cells_of(chosen: Specification) -> Cells:
-    """Four activities by four regions with their margins; two cells have too few firms."""
+    """Return four activities by four regions with margins; two cells have too few firms."""
     rows: list[dict[str, Any]] = []
     for row, column in np.ndindex(5, 5):
         a21, region = [*"ABCD", "Total"][row], [*"nesw", "Total"][column]
@@ -56,14 +56,14 @@ def protect(chosen: Specification) -> tuple[Cells, np.ndarray, dict[str, Any]]:
     return cells, adjustment.values[problem.variables], sections
 
 
-def test_a_table_without_preserved_statistics_reports_the_fit_to_original_cells() -> None:
+def test_table_without_preserved_statistics_reports_the_fit_to_original_cells() -> None:
     cells, values, sections = protect(specification())
     (fit,) = sections["fit"]
     finest = finest_cells(cells.codes, table_of(specification()), ("a21", "region"))
     assert fit["cells"] == 16
     assert fit["slope"] == pytest.approx(np.polyfit(cells.units[finest], values[finest], 1)[0])
     assert fit["mean_before"] == VALUES.mean()
-    assert abs(fit["slope"] - 1) > 0.0001  # so that the next test preserves something
+    assert abs(fit["slope"] - 1) > 0.0001  # the next test needs a slope that is not preserved by default
     assert "statistics_lost" not in sections["metrics"]
 
 
@@ -83,7 +83,7 @@ def test_mean_and_slope_are_preserved_in_whole_units_and_stated_in_the_manifest(
     assert method["preserved"] == {"mean": 0.0, "slope": 0.0001}
 
 
-def test_a_mean_or_slope_that_moved_too_far_is_counted() -> None:
+def test_gate_counts_a_mean_or_slope_that_moved_too_far() -> None:
     chosen = specification(mean=0.01, slope=0.01)
     cells, table = cells_of(chosen), table_of(specification(mean=0.01, slope=0.01))
     assert lost_statistics(fits(cells, table, cells.units), table) == 0
@@ -92,18 +92,18 @@ def test_a_mean_or_slope_that_moved_too_far_is_counted() -> None:
     assert lost_statistics(fits(cells, table, cells.units + 100), table) == 1
 
 
-def test_the_finest_cells_are_those_below_no_other_in_levels_of_columns_and_of_codes() -> None:
+def test_finest_cells_have_no_cells_below_them_in_levels_of_columns_and_of_codes() -> None:
     nested = build({"value": "turnover", "tables": [["a21"], ["a10"]], "hierarchies": [["a10", "a21"]]})
     codes = pd.DataFrame({"a10": ["G", "G", "Total"], "a21": ["47", "Total", "Total"]})
     assert finest_cells(codes, table_of(nested), ("a21",)).tolist() == [0]
     assert finest_cells(codes, table_of(nested), ("a10",)).tolist() == [1]
     parents = {"source": "cells", "value": "turnover", "tables": [["a21"]], "contributors": "firms",
                "parents": {"a21": {"47": "G", "46": "G", "55": "I"}}}  # fmt: skip
-    codes = pd.DataFrame({"a21": ["47", "G", "I", "Total"]})  # parts of I are unknown
+    codes = pd.DataFrame({"a21": ["47", "G", "I", "Total"]})  # some parts of I are unknown
     assert finest_cells(codes, table_of(build(parents)), ("a21",)).tolist() == [0, 2]
 
 
-def test_counts_have_no_statistics_to_preserve() -> None:
+def test_preserve_is_refused_for_counts() -> None:
     with pytest.raises(SpecificationError, match="preserve"):
         build({"kind": "frequency", "tables": [["region"]], "preserve": {"mean": 0.0}})
     with pytest.raises(SpecificationError, match="slope"):

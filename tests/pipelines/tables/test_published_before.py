@@ -1,4 +1,4 @@
-"""A published cell keeps its value in every later table, under any name or seed."""
+"""Tests that a published cell keeps its value in every later table, under any name or seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 
 
 def counted(specification: Specification, seed: int = 1) -> Cells:
-    """Counts by activity and region with all margins, as Spark hands them over."""
+    """Return counts by activity and region with all margins, in the format of Spark."""
     table = specification.table
     assert table is not None
     rng = np.random.default_rng(seed)
@@ -54,7 +54,7 @@ def counted(specification: Specification, seed: int = 1) -> Cells:
     )
 
 
-def test_a_table_of_counts_contains_empty_combinations() -> None:
+def test_table_of_counts_contains_empty_combinations() -> None:
     specification = build(COUNTS)
     cells = counted(specification)
     assert (cells.units == 0).sum() >= 1
@@ -65,7 +65,7 @@ def test_a_table_of_counts_contains_empty_combinations() -> None:
     assert not np.any(cells.tabulation.relations @ cells.units)
 
 
-def test_the_next_table_publishes_a_cell_as_the_first_one_did() -> None:
+def test_later_table_publishes_a_cell_with_its_first_value() -> None:
     specification = build(COUNTS)
     cells = counted(specification)
     first = table_problem(cells, specification, KEY)
@@ -89,7 +89,7 @@ def test_the_next_table_publishes_a_cell_as_the_first_one_did() -> None:
     assert not [cell for cell in new_cells(cells, table, published, standing, ORIGIN) if cell in drawn]
 
 
-def test_a_cell_is_identified_by_its_codes_in_any_table() -> None:
+def test_cell_is_identified_by_its_codes_in_any_table() -> None:
     whole, by_region = build(COUNTS), build(COUNTS | {"tables": [["region"]], "hierarchies": []})
     assert whole.table is not None
     assert by_region.table is not None
@@ -103,7 +103,7 @@ def test_a_cell_is_identified_by_its_codes_in_any_table() -> None:
     assert np.array_equal(standing.units, alone.units)
 
 
-def test_a_part_of_a_value_has_the_cell_of_the_table_of_this_part() -> None:
+def test_part_of_a_value_is_the_same_cell_as_in_a_table_of_this_part() -> None:
     parts = {"tables": [["region", "market"]], "parts": {"market": ["firms", "home"]}}
     together = build({"value": "turnover", **parts}).table
     alone = build({"value": "firms", "tables": [["region"]]}).table
@@ -126,7 +126,7 @@ def test_a_part_of_a_value_has_the_cell_of_the_table_of_this_part() -> None:
     }
 
 
-def test_a_value_that_no_longer_protects_is_refused_without_being_named() -> None:
+def test_refusal_of_a_published_value_that_no_longer_protects_does_not_contain_the_value() -> None:
     specification = build(COUNTS)
     cells = counted(specification)
     few = np.flatnonzero((cells.units > 0) & (cells.units < 3))
@@ -136,7 +136,7 @@ def test_a_value_that_no_longer_protects_is_refused_without_being_named() -> Non
         table_problem(cells, specification, KEY, standing)
 
 
-def test_a_value_with_more_digits_than_this_table_has_is_refused() -> None:
+def test_published_value_with_more_digits_than_the_later_table_is_refused() -> None:
     specification = build(COUNTS)
     cells = counted(specification)
     assert specification.table is not None
@@ -172,7 +172,7 @@ def test_tables_of_the_same_records_are_recognised_under_any_source() -> None:
     assert of_the_same_records(cells, table, unknown, elsewhere) == []
 
 
-def test_a_true_value_is_recognised_if_records_were_rounded_to_fewer_digits() -> None:
+def test_original_value_is_recognised_if_records_were_rounded_to_fewer_digits() -> None:
     finer, coarser = (
         build({"value": "turnover", "tables": [["region"]], "decimals": d}).table for d in (2, 0)
     )

@@ -1,4 +1,6 @@
-"""Limits that make a table infeasible are relaxed if specified, and the evidence and the page state it."""
+"""Tests of relaxed limits: an infeasible table relaxes specified limits; evidence and page state the
+relaxation.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tests.schemas.specification.test_table import build
 
 
 def specification(folder: Path, *relax: str, capacity: float = 1) -> Specification:
-    """Three regions of 100, 200 and 300: the first is to move by 20, the others may by 2 and 3."""
+    """Return regions of 100, 200 and 300: the first must move by 20, the others may move by 2 and 3."""
     return regional(folder, "region,status\nTotal,fixed\n", capacity=capacity, relax=list(relax))
 
 
@@ -34,17 +36,17 @@ def relaxed(chosen: Specification, standing: PublishedValues | None = None):
     return cells, *protect_cells(problem, chosen, chosen.table, KEY)
 
 
-def test_nothing_is_relaxed_unless_specified(tmp_path: Path) -> None:
+def test_infeasible_table_is_refused_unless_relaxation_is_specified(tmp_path: Path) -> None:
     with pytest.raises(ProtectionFailed, match="cannot be protected"):
         relaxed(specification(tmp_path))
 
 
-def test_nothing_is_relaxed_if_the_table_is_feasible(tmp_path: Path) -> None:
+def test_feasible_table_is_not_relaxed(tmp_path: Path) -> None:
     _, problem, _ = relaxed(specification(tmp_path, "capacities", "fixed", capacity=10))
     assert problem.relaxation is None
 
 
-def test_capacities_are_relaxed_before_fixed_cells_and_counted_in_the_evidence(tmp_path: Path) -> None:
+def test_relaxation_changes_capacities_before_fixed_cells_and_evidence_counts_both(tmp_path: Path) -> None:
     chosen = specification(tmp_path, "capacities", "fixed")
     assert chosen.table is not None
     cells, problem, adjustment = relaxed(chosen)
@@ -61,7 +63,7 @@ def test_capacities_are_relaxed_before_fixed_cells_and_counted_in_the_evidence(t
     assert set(manifest["limits"]) - set(untouched["limits"]) == {RELAXED.format("capacities")}
 
 
-def test_a_fixed_cell_is_relaxed_if_necessary_and_a_published_cell_never(tmp_path: Path) -> None:
+def test_relaxation_changes_a_fixed_cell_if_necessary_and_never_a_published_cell(tmp_path: Path) -> None:
     chosen = specification(tmp_path, "capacities", "fixed", capacity=0)
     cells, problem, _ = relaxed(chosen)
     assert problem.relaxation is not None

@@ -1,4 +1,6 @@
-"""Amounts that were published in another unit are recognised, few cells by how exactly they agree."""
+"""Tests of rescaled duplicates: amounts published in another unit are recognised, few cells by exact
+agreement.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from microguard.pipelines.tables.rescaled_duplicates import proportional
 
 from tests.schemas.specification.test_table import build
 
-#: Turnover of three regions, and their total.
+#: Turnover of three regions and its total.
 EUROS = (813_223, 90_511, 2_413_901, 3_317_635)
 RECORDS = (9.0, 3.0, 30.0, 42.0)
 
@@ -35,9 +37,10 @@ def in_one_ratio(here, there, records=RECORDS):
         (EUROS, EUROS, True),
         ([100 * euros for euros in EUROS], EUROS, True),
         ([813_225, 91_511, 2_413_901, 3_318_637], EUROS, False),
-        ([round(euros / 1000) for euros in EUROS], EUROS, False),  # so few digits may coincide
+        # amounts with so few digits may coincide by chance
+        ([round(euros / 1000) for euros in EUROS], EUROS, False),
         ([813_223, 90_511, 903_734], [813_223, 90_511, 903_734], False),
-        ([903_734] * 4, [903_734] * 4, False),  # one amount, however many cells have it
+        ([903_734] * 4, [903_734] * 4, False),  # many cells have the same amount
     ],
 )
 def test_few_cells_with_one_ratio_are_the_same_amounts_if_they_have_many_digits(here, there, found):

@@ -1,4 +1,4 @@
-"""Counts are rounded where the specification says so: measured, verified, kept, refused in words."""
+"""Tests of rounded counts: measured, verified, equal to earlier releases, refused with a reason."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ROUNDED = COUNTS | {"method": "rounding", "base": 5}
 
 
 def rounded(specification, cells, key=KEY, standing=None):
-    """The problem, its adjustment, and the published value of every cell."""
+    """Return the problem, its adjustment, and the published value of every cell."""
     problem = table_problem(cells, specification, key, standing)
     problem, adjustment = round_cells(problem, specification, specification.table, key)
     return problem, adjustment, adjustment.values[problem.variables]
 
 
 @pytest.mark.parametrize("zeros", ["all", "omit"])
-def test_every_cell_is_a_multiple_next_to_its_count_and_totals_add_up(zeros: str) -> None:
+def test_rounded_cells_are_multiples_next_to_their_counts_and_totals_add_up(zeros: str) -> None:
     specification = build(ROUNDED | {"zeros": zeros})
     cells = counted(specification)
     _, adjustment, shown = rounded(specification, cells)
@@ -44,7 +44,7 @@ def test_every_cell_is_a_multiple_next_to_its_count_and_totals_add_up(zeros: str
     assert np.all(shown[cells.units == 0] == 0)
 
 
-def test_intervals_of_an_attacker_are_nearly_a_base_wide_and_no_small_count_is_likely() -> None:
+def test_attacker_intervals_are_nearly_one_base_wide_and_identify_no_small_count() -> None:
     specification = build(ROUNDED)
     problem, adjustment, _ = rounded(specification, counted(specification))
     intervals = intervals_of(problem, adjustment, specification.table, most_cells=20, seed=0)
@@ -55,7 +55,7 @@ def test_intervals_of_an_attacker_are_nearly_a_base_wide_and_no_small_count_is_l
     assert attack.metrics["posterior"] == attack.section["largest_posterior"] < 0.7
 
 
-def test_odds_of_a_completing_program_count_if_they_disclose_more() -> None:
+def test_rounding_audit_counts_the_probabilities_of_a_completing_program_if_they_disclose_more() -> None:
     specification = build(ROUNDED)
     moves = table_problem(counted(specification), specification, KEY).moves
     counts = np.repeat(np.arange(10.0), 60)
@@ -65,7 +65,7 @@ def test_odds_of_a_completing_program_count_if_they_disclose_more() -> None:
     assert by_method.largest < 0.7 * as_moved.largest
 
 
-def test_the_next_table_keeps_published_values_and_refuses_another_base() -> None:
+def test_later_rounded_table_keeps_published_values_and_refuses_another_base() -> None:
     specification = build(ROUNDED)
     cells = counted(specification)
     _, _, shown = rounded(specification, cells)
@@ -76,11 +76,11 @@ def test_the_next_table_keeps_published_values_and_refuses_another_base() -> Non
     assert np.array_equal(again[standing.published], shown[standing.published])
     assert not np.any(cells.tabulation.relations @ again)
     other = build(ROUNDED | {"base": 7})
-    with pytest.raises(StandingValueFails, match=r"table.base = 7: expected a base of which"):
+    with pytest.raises(StandingValueFails, match=r"table.base = 7: expected a base that divides"):
         table_problem(cells, other, KEY, standing)
 
 
-def test_a_published_total_that_is_too_far_away_is_refused_or_relaxed_if_allowed() -> None:
+def test_published_total_outside_the_rounding_range_is_refused_unless_relaxation_is_allowed() -> None:
     specification = build(ROUNDED)
     cells = counted(specification)
     total = (cells.codes == "Total").all(axis=1).to_numpy()

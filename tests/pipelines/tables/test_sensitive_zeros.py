@@ -1,4 +1,4 @@
-"""A cell of 0 that is declared sensitive is protected by an absolute level, or refused by its rule."""
+"""Tests of cells of 0 declared sensitive: protected by an absolute level, or refused with the rule."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ ZERO = ("x", "r")
 
 
 def two_way(folder: Path, known: str = "", *, only_zero: bool = False, **keys: object) -> tuple:
-    """The table of sdcTools/UserSupport#194: nine cells with margins; x by r is a zero declared sensitive."""
+    """Return the table of sdcTools/UserSupport#194: nine cells with margins; x by r is a zero declared
+    sensitive.
+    """
     table = {
         "tables": [["region", "branch"]],
         "decimals": 0,
@@ -70,7 +72,9 @@ def place(cells: Cells) -> int:
 def failures(
     problem: TableProblem, adjustment: Adjustment, intervals: Intervals, cells: Cells, chosen: Specification
 ) -> set[str]:
-    """Requirements of the gate that the metrics of a table do not meet; so small a total moves by more."""
+    """Return the gate requirements that the metrics of a table fail; a higher limit for moves of small totals
+    applies.
+    """
     assert chosen.table is not None
     metrics = measured(cells, problem, adjustment, intervals, chosen.table)["metrics"]
     required = [each for each in table_requirements(chosen.table, True) if each.key.metric in metrics]
@@ -81,7 +85,9 @@ def failures(
 @pytest.mark.parametrize(
     "known", ["", "region,branch,status,lower_protection,upper_protection\nx,r,sensitive,0,0\n"]
 )
-def test_a_sensitive_zero_without_a_level_is_refused_before_the_work(tmp_path: Path, known: str) -> None:
+def test_sensitive_zero_without_a_protection_level_is_refused_before_protection(
+    tmp_path: Path, known: str
+) -> None:
     specification, cells = two_way(tmp_path, known)
     with pytest.raises(InputRejected, match=r"no protection level.*table\.zero_safety_range") as caught:
         table_problem(cells, specification, KEY)
@@ -89,7 +95,7 @@ def test_a_sensitive_zero_without_a_level_is_refused_before_the_work(tmp_path: P
 
 
 @pytest.mark.parametrize("only_zero", [False, True])
-def test_a_sensitive_zero_moves_by_the_zero_safety_range_and_passes_the_gate(tmp_path, only_zero) -> None:
+def test_sensitive_zero_moves_by_the_zero_safety_range_and_passes_the_gate(tmp_path, only_zero) -> None:
     specification, cells = two_way(tmp_path, only_zero=only_zero, zero_safety_range=5.0)
     problem, adjustment, intervals = protected(specification, cells)
     row = place(cells)
@@ -97,19 +103,19 @@ def test_a_sensitive_zero_moves_by_the_zero_safety_range_and_passes_the_gate(tmp
     assert adjustment.values[problem.variables[row]] >= 5
     at = list(intervals.cells).index(problem.variables[row])
     assert intervals.upper[at] - max(intervals.lower[at], 0) >= 5
-    assert not intervals.determined[at]  # that it rose does not follow from a capacity of 0
+    assert not intervals.determined[at]  # a capacity of 0 does not reveal that the zero rose
     assert not failures(problem, adjustment, intervals, cells, specification)
     assert problem.by_rule.sensitive.sum() == (1 if only_zero else 2)
 
 
-def test_a_sensitive_zero_moves_by_the_levels_that_the_file_gives(tmp_path: Path) -> None:
+def test_sensitive_zero_moves_by_the_protection_levels_of_the_file(tmp_path: Path) -> None:
     known = "region,branch,status,lower_protection,upper_protection\nx,r,sensitive,7,7\n"
     specification, cells = two_way(tmp_path, known)
     problem, adjustment, _ = protected(specification, cells)
     assert adjustment.values[problem.variables[place(cells)]] >= 7
 
 
-def test_the_refusal_of_a_sensitive_zero_that_may_not_rise_names_its_rule(tmp_path: Path) -> None:
+def test_refusal_of_a_sensitive_zero_that_may_not_rise_names_its_rule(tmp_path: Path) -> None:
     known = "region,branch,status,upper_capacity\nx,r,sensitive,0\n"
     specification, cells = two_way(tmp_path, known, zero_safety_range=5.0)
     with pytest.raises(InputRejected, match=r"may not change.*declare it safe or fixed"):
@@ -117,7 +123,7 @@ def test_the_refusal_of_a_sensitive_zero_that_may_not_rise_names_its_rule(tmp_pa
 
 
 def without_level(tmp_path: Path) -> tuple:
-    """What the version before made of the table: the zero is sensitive by a level of 0."""
+    """Return the table of the previous version, in which the zero is sensitive with a level of 0."""
     specification, cells = two_way(tmp_path, only_zero=True, zero_safety_range=5.0)
     problem, _, _ = protected(specification, cells)
     none = np.zeros(len(cells))
@@ -128,7 +134,7 @@ def without_level(tmp_path: Path) -> tuple:
     return specification, cells, problem, adjustment, intervals
 
 
-def test_a_sensitive_cell_without_a_level_never_passes_and_is_reported(tmp_path: Path) -> None:
+def test_gate_refuses_and_reports_a_sensitive_cell_without_a_protection_level(tmp_path: Path) -> None:
     specification, cells, problem, adjustment, intervals = without_level(tmp_path)
     assert intervals.below_protection.tolist() == [True]
     assert {"cells_not_judged", "intervals_below_unit"} <= failures(
@@ -139,7 +145,7 @@ def test_a_sensitive_cell_without_a_level_never_passes_and_is_reported(tmp_path:
     assert "1 of 1 sensitive cells have no interval" in next(iter(ATTACKER.attacks(section, 3)))[1]
 
 
-def test_the_written_files_do_not_protect_a_sensitive_cell_without_a_level(tmp_path: Path) -> None:
+def test_audit_of_written_files_refuses_a_sensitive_cell_without_a_protection_level(tmp_path: Path) -> None:
     specification, cells, problem, _, _ = without_level(tmp_path)
     original = original_cells(cells, problem, specification.table)
     as_they_were = Published(np.zeros(len(cells)), cells.units, np.zeros(len(cells), bool), foreign=0)
@@ -147,18 +153,18 @@ def test_the_written_files_do_not_protect_a_sensitive_cell_without_a_level(tmp_p
 
 
 @pytest.mark.parametrize(("width", "found"), [(0.5, 1), (1.9, 1), (2.0, 0)])
-def test_an_interval_narrower_than_digit_or_least_level_never_passes(tmp_path, width, found) -> None:
+def test_gate_refuses_an_interval_narrower_than_a_digit_or_the_least_level(tmp_path, width, found) -> None:
     specification, cells = two_way(tmp_path, zero_safety_range=5.0, quality={"min_interval": 0.0})
     problem, adjustment, intervals = protected(specification, cells)
     rule = problem.by_rule
-    # the level by dominance; the level of the zero is 5
+    # The first level follows from dominance; the level of the zero is 5.
     assert rule.upper_protection[rule.sensitive].min() == 2
     narrow = replace(intervals, lower=intervals.upper - width)
     assert judged_intervals(narrow, problem).below_unit == found * len(intervals.cells)
     assert ("intervals_below_unit" in failures(problem, adjustment, narrow, cells, specification)) == found
 
 
-def test_a_sensitive_cell_without_a_tested_attacker_never_passes(tmp_path: Path) -> None:
+def test_gate_refuses_a_sensitive_cell_without_a_tested_attacker(tmp_path: Path) -> None:
     specification, cells = two_way(tmp_path, zero_safety_range=5.0)
     problem, adjustment, _ = protected(specification, cells)
     table = specification.table
@@ -167,10 +173,11 @@ def test_a_sensitive_cell_without_a_tested_attacker_never_passes(tmp_path: Path)
     missing = replace(problem, known=unknown)
     assert judged_intervals(nobody, missing).missing == 2
     sampled = intervals_of(problem, adjustment, table, most_cells=1, seed=0)
-    assert judged_intervals(sampled, problem).missing == 0  # as table.quality.examined asks for
+    # table.quality.examined = 1 requires one examined cell
+    assert judged_intervals(sampled, problem).missing == 0
 
 
-def test_an_attacker_interval_of_a_cell_without_a_level_is_below_protection() -> None:
+def test_attacker_interval_of_a_cell_without_a_protection_level_is_too_narrow() -> None:
     table = two_cells_and_total([5, 0, 5], [5, 0, 5])
     zeros = np.zeros(table.cells)
     bare = replace(table, values=zeros, lower_protection=zeros, upper_protection=zeros)
@@ -185,6 +192,6 @@ def test_an_attacker_interval_of_a_cell_without_a_level_is_below_protection() ->
     ],
     ids=["nothing is declared", "counts"],
 )
-def test_a_zero_safety_range_is_of_declared_cells_of_magnitudes(keys: dict, match: str) -> None:
+def test_zero_safety_range_is_refused_for_counts_and_undeclared_cells(keys: dict, match: str) -> None:
     with pytest.raises(SpecificationError, match=match):
         build({"tables": [["region"]], "zero_safety_range": 1.0, **keys})

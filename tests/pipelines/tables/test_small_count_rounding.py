@@ -1,4 +1,4 @@
-"""Small counts alone are rounded where the specification says so: measured, verified, refused in words."""
+"""Tests of small-count rounding as specified: measured, verified, refused with a reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rounded(specification, cells, key=KEY):
     return with_small_counts_rounded(problem, specification, specification.table, key)
 
 
-def test_no_small_count_is_published_and_large_ones_that_are_no_totals_stay() -> None:
+def test_small_counts_are_rounded_and_large_inner_counts_are_unchanged() -> None:
     specification = build(SMALL)
     cells = counted(specification)
     problem, adjustment = rounded(specification, cells)
@@ -45,7 +45,7 @@ def test_no_small_count_is_published_and_large_ones_that_are_no_totals_stay() ->
     assert np.any(shown != cells.units)
 
 
-def test_readers_are_left_with_the_base_and_the_written_values_are_counted() -> None:
+def test_reader_intervals_are_one_base_wide_and_the_written_values_are_counted() -> None:
     specification = build(SMALL)
     table, cells = specification.table, counted(specification)
     problem, adjustment = rounded(specification, cells)
@@ -69,7 +69,7 @@ def test_readers_are_left_with_the_base_and_the_written_values_are_counted() -> 
     assert guarantee.compare(moved, original)[1] == 1
 
 
-def test_the_guarantee_is_built_from_its_manifest_and_refuses_small_counts() -> None:
+def test_guarantee_is_built_from_the_manifest_and_refuses_small_counts() -> None:
     specification = build(SMALL)
     guarantee = table_method(specification).guarantee()
     assert table_guarantee(manifest_of(specification)) == SmallCounts(5)
@@ -86,6 +86,6 @@ def test_the_guarantee_is_built_from_its_manifest_and_refuses_small_counts() -> 
         (SMALL | {"relax": ["adjacent"]}, "relax"),
     ],
 )
-def test_the_refusal_of_a_faulty_specification_names_the_key(table, said) -> None:
+def test_refusal_of_a_faulty_specification_names_the_key(table, said) -> None:
     with pytest.raises(SpecificationError, match=said):
         build(table)

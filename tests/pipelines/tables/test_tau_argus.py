@@ -1,4 +1,4 @@
-"""tau-ARGUS files say the same as ours: of single cells before a table is protected, and of it afterwards."""
+"""Tests of tau-ARGUS files: a priori files before protection, and table files after it, equal our formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def contents() -> dict[str, pa.Table]:
     return {"a.parquet": pa.table({"region": codes, "turnover": pa.array(values, pa.decimal128(18, 2))})}
 
 
-def test_a_protected_table_is_written_as_cells_metadata_and_hierarchy(tmp_path: Path) -> None:
+def test_protected_table_is_written_as_cells_metadata_and_hierarchy(tmp_path: Path) -> None:
     write_tau_argus(tmp_path, contents(), table())
     assert (tmp_path / FOLDER / "a.tab").read_text().splitlines()[:2] == ["@S;1.00", "N1;0.25"]
     assert (tmp_path / FOLDER / "a.rda").read_text().split() == [
@@ -39,7 +39,7 @@ def test_a_protected_table_is_written_as_cells_metadata_and_hierarchy(tmp_path: 
     assert parents_of(tmp_path / FOLDER / "a-1.hrc", "#") == PARENTS
 
 
-def test_a_cell_file_that_was_changed_is_found(tmp_path: Path) -> None:
+def test_audit_detects_a_changed_cell_file(tmp_path: Path) -> None:
     write_tau_argus(tmp_path, contents(), table())
     assert same_cells(tmp_path, contents(), table())
     path = tmp_path / FOLDER / "a.tab"
@@ -47,7 +47,7 @@ def test_a_cell_file_that_was_changed_is_found(tmp_path: Path) -> None:
     assert not same_cells(tmp_path, contents(), table())
 
 
-def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:
+def test_a_priori_lines_on_one_cell_are_merged(tmp_path: Path) -> None:
     (tmp_path / "known.hst").write_text("North;1;u\nNorth;1;pl;100;200\nNorth;1;C;3\nSouth;T;p\nSouth;1;s\n")
     rows = read_hst(tmp_path / "known.hst", ("region", "size"))
     assert rows.to_numpy().tolist() == [
@@ -68,7 +68,7 @@ def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:
         ("North;1;s\nNorth;1;pl;1;2\n", "contradicts"),
     ],
 )
-def test_the_rejection_of_a_faulty_line_names_its_number(tmp_path: Path, text: str, message: str) -> None:
+def test_rejection_of_a_faulty_line_names_its_number(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "known.hst").write_text(text)
     with pytest.raises(InputRejected, match=message):
         read_hst(tmp_path / "known.hst", ("region", "size"))

@@ -1,4 +1,4 @@
-"""The whole way in a real browser: open a file, correct roles, choose k, accept a limit, run, approve."""
+"""Tests of the workbench in a browser: open a file, correct roles, choose k, accept a limit, run, approve."""
 
 import http.client
 import json
@@ -37,7 +37,7 @@ def figures(page):
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    """A workbench on a file with hostile names and categories."""
+    """Return a workbench on a file with hostile names and categories."""
     require_browser()
     folder = tmp_path_factory.mktemp("browser")
     people().to_parquet(folder / "people.parquet", index=False)
@@ -46,11 +46,11 @@ def opened(tmp_path_factory):
 
 
 @pytest.mark.spark
-def test_a_file_is_drafted_protected_and_approved_in_the_workbench(opened):
+def test_workbench_drafts_protects_and_approves_a_file(opened):
     folder, address, printed = opened
     with window(address) as page:
         before = figures(page)
-        assert page.title() == "microguard workbench"  # no script of a name or category has run
+        assert page.title() == "microguard workbench"  # the browser has run no script from a name or category
         assert HOSTILE in page.locator("table.columns th[scope=row]").all_inner_texts()
         page.get_by_label("role of illness").select_option("sensitive")
         page.get_by_label("role of key").select_option("unit")
@@ -105,7 +105,7 @@ def test_a_file_is_drafted_protected_and_approved_in_the_workbench(opened):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("protects", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_table_is_opened_compared_and_protected(tmp_path, protects):
+def test_workbench_opens_compares_and_protects_a_table(tmp_path, protects):
     require_browser()
     for name in ("business/businesses.csv", "table/suppression.toml"):
         (tmp_path / name).parent.mkdir()
@@ -145,7 +145,7 @@ def window_beside(page, address):
     other.close()
 
 
-def test_page_fits_three_widths_with_contrast_and_names(opened, tmp_path):
+def test_workbench_page_fits_three_widths_with_contrast_and_names(opened, tmp_path):
     with window(opened[1]) as page:
         figures(page)
         page.locator("img.picture").first.wait_for()
@@ -160,7 +160,7 @@ def test_page_fits_three_widths_with_contrast_and_names(opened, tmp_path):
         assert page.locator("h1").count() == 1
 
 
-def test_keyboard_alone_changes_a_role_and_undoes_it(opened):
+def test_workbench_keyboard_changes_a_role_and_undoes_the_change(opened):
     with window(opened[1]) as page:
         figures(page)
         role = page.get_by_label("role of sex")
@@ -170,7 +170,7 @@ def test_keyboard_alone_changes_a_role_and_undoes_it(opened):
             if role.evaluate("element => element === document.activeElement"):
                 break
         assert role.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
-        page.keyboard.press("i")  # identifier
+        page.keyboard.press("i")  # the role "identifier"
         page.get_by_text("role of sex: identifier").first.wait_for(state="attached")
         assert role.input_value() == "identifier"
         figures(page)
@@ -184,7 +184,7 @@ def test_keyboard_alone_changes_a_role_and_undoes_it(opened):
         )
 
 
-def test_text_that_is_typed_survives_an_update_of_the_page(opened):
+def test_typed_text_survives_an_update_of_the_page(opened):
     with window(opened[1]) as page, window_beside(page, opened[1]) as other:
         figures(page)
         field = page.get_by_label("k: records that share a combination")
@@ -228,7 +228,7 @@ microguard.main(["start", sys.argv[1], "--no-browser"])
 """
 
 
-def test_results_of_verbs_are_shown_with_possible_actions(tmp_path):
+def test_page_shows_results_of_verbs_with_possible_actions(tmp_path):
     require_browser()
     people().to_parquet(tmp_path / "people.parquet", index=False)
     with started(tmp_path, "people.parquet", WITH_RESULTS) as (address, _), window(address) as page:
@@ -236,7 +236,7 @@ def test_results_of_verbs_are_shown_with_possible_actions(tmp_path):
         assert page.get_by_role("button", name="Approve and publish").count() == 2
         assert page.get_by_text("units 3 to 5").is_visible()
         page.get_by_role("button", name="Show what withdrawal means").click()
-        page.get_by_text("readers of current.json are led to 01234567 again").wait_for()
+        page.get_by_text("current.json will refer to 01234567 again").wait_for()
         assert page.evaluate(CONTRAST) == []
         assert page.evaluate(NAMELESS) == []
         page.get_by_role("button", name="Approve and publish").first.click()
@@ -247,7 +247,7 @@ def test_results_of_verbs_are_shown_with_possible_actions(tmp_path):
         page.get_by_text("max_information_loss = 0.6").first.wait_for()
 
 
-def test_a_replaced_file_is_reported_and_no_verb_runs(tmp_path):
+def test_workbench_reports_a_replaced_file_and_runs_no_verb(tmp_path):
     require_browser()
     people().to_parquet(tmp_path / "people.parquet", index=False)
     with started(tmp_path, "people.parquet") as (address, printed), window(address) as page:
@@ -260,7 +260,7 @@ def test_a_replaced_file_is_reported_and_no_verb_runs(tmp_path):
 
 
 def answered(address, path="/", **headers):
-    """Return the status of a request that a program of this machine sends."""
+    """Return the status of a request from another program on this machine."""
     host = address.removeprefix("http://").partition("/")[0]
     connection = http.client.HTTPConnection(host, timeout=SECONDS)
     connection.request("GET", path, headers={"Host": host} | headers)
@@ -291,7 +291,7 @@ def test_running_server_refuses_other_hosts_users_and_origins(opened):
             assert b"people" not in body
 
 
-def test_no_other_verb_loads_the_workbench():
+def test_only_the_verb_workbench_imports_the_workbench():
     code = (
         "import sys; import microguard.jobs.verbs as v\n"
         "[verb.function() for name, verb in v.VERBS.items() if name != 'start']\n"

@@ -1,4 +1,4 @@
-"""Child processes of the workbench: which code they run, when they end, and which result is shown."""
+"""Tests of child processes of the workbench: the code they run, their end, and the result shown."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
-    """A folder with data and modules that somebody has put there."""
+    """Return a folder with data and malicious modules."""
     for name in ("microguard", "numpy", "argparse"):
         (tmp_path / f"{name}.py").write_text(PLANTED)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), ""]))
@@ -29,7 +29,7 @@ def planted(tmp_path, monkeypatch):
 def test_command_runs_no_code_from_the_folder_of_the_data(planted):
     control = [sys.executable, "-m", "microguard", "draft", "missing.csv"]
     subprocess.run(control, cwd=planted, capture_output=True)
-    assert (planted / "executed").exists()  # the attack succeeds without the protection
+    assert (planted / "executed").exists()  # control: the attack succeeds without the protection
     (planted / "executed").unlink()
     result = asyncio.run(Command(["draft", "missing.csv"], planted).run(lambda _: None))
     assert "missing.csv" in result.text
@@ -74,7 +74,7 @@ server.run(lambda: background_tasks.create(run_and_print()), workbench.close)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_workbench_that_ends_waits_for_the_command_that_it_stops(tmp_path, number):
+def test_workbench_waits_for_the_command_that_it_stops(tmp_path, number):
     pytest.importorskip("nicegui", reason="the extra [workbench] is not installed")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
@@ -88,7 +88,7 @@ def test_workbench_that_ends_waits_for_the_command_that_it_stops(tmp_path, numbe
 
 
 def opened(folder):
-    """A workbench whose input does not exist."""
+    """Return a workbench whose input does not exist."""
     from microguard.pipelines.workbench.specification_text import SpecificationText
     from microguard.pipelines.workbench.workbench import Workbench
 
@@ -97,7 +97,7 @@ def opened(folder):
 
 
 @pytest.mark.parametrize("change", [True, False])
-def test_result_of_a_run_is_outdated_if_the_specification_changed_meanwhile(tmp_path, monkeypatch, change):
+def test_run_result_is_marked_outdated_if_the_specification_changed_meanwhile(tmp_path, monkeypatch, change):
     workbench = opened(tmp_path)
 
     async def run(self, progress):
@@ -114,8 +114,8 @@ def test_result_of_a_run_is_outdated_if_the_specification_changed_meanwhile(tmp_
     ("verb", "kept"), [("protect", []), ("adjust", []), ("approve", []), ("reject", []), ("withdraw", []),
                        ("check", ["pending", "history"]), ("pending", ["pending", "history"])],
 )  # fmt: skip
-def test_ledger_that_was_read_is_forgotten_after_a_verb_that_changes_it(tmp_path, monkeypatch, verb, kept):
-    """'No release waits for approval' would stay after the run of a release that waits."""
+def test_workbench_reads_the_ledger_again_after_a_verb_that_changes_it(tmp_path, monkeypatch, verb, kept):
+    """'No release is pending approval' would remain after a run whose release is pending."""
 
     async def run(self, progress):
         return Finished(0, "done")
@@ -127,7 +127,7 @@ def test_ledger_that_was_read_is_forgotten_after_a_verb_that_changes_it(tmp_path
     assert [each for each in workbench.finished if each in ("pending", "history")] == kept
 
 
-def test_verb_that_reads_does_not_save_the_specification(tmp_path):
+def test_verb_that_only_reads_does_not_save_the_specification(tmp_path):
     workbench = opened(tmp_path)
     assert asyncio.run(workbench.run_saved("pending")) is None
     assert not workbench.text.path.exists()

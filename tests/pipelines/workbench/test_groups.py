@@ -1,4 +1,4 @@
-"""Groups of quasi-identifiers: each variable is in one, whatever is moved or gets another role."""
+"""Tests of groups of quasi-identifiers: each variable is in one group after moves and role changes."""
 
 import pytest
 from microguard.pipelines.workbench.groups import OWN, fitted, group_of, moved
@@ -11,7 +11,7 @@ def variables(groups):
     return {each["name"]: each["variables"] for each in groups}
 
 
-def test_variable_is_moved_to_a_group_of_its_own_and_back():
+def test_groups_move_a_variable_to_a_separate_group_and_back():
     groups = moved(CONTENT, "income", OWN)
     assert variables(groups) == {"group_1": ["age", "sex"], "group_2": ["income"]}
     content = CONTENT | {"groups": groups}
@@ -19,16 +19,16 @@ def test_variable_is_moved_to_a_group_of_its_own_and_back():
     assert group_of(CONTENT, "age") == "all"
     assert variables(moved(content, "sex", "group_2")) == {"group_1": ["age"], "group_2": ["income", "sex"]}
     assert len(moved(content, "sex", OWN)) == 3
-    assert moved(content, "income", "group_1") is None  # all are protected together again
+    assert moved(content, "income", "group_1") is None  # all variables are protected together again
 
 
-def test_groups_follow_the_roles():
+def test_groups_change_with_the_roles_of_variables():
     content = CONTENT | {"groups": moved(CONTENT, "income", OWN)}
     assert variables(fitted(content, [*NAMES, "new"]))["group_1"] == ["age", "sex", "new"]
     assert fitted(content, ["age", "sex"]) is None
 
 
-def test_groups_are_written_as_tables_and_removed(tmp_path):
+def test_groups_are_written_to_toml_and_removed_again(tmp_path):
     pytest.importorskip("tomlkit", reason="the extra [workbench] is not installed")
     from microguard.pipelines.workbench.specification_text import SpecificationText
 

@@ -1,4 +1,4 @@
-"""Attacks on the workbench: other hosts, users and origins. Each succeeds without the guard."""
+"""Attacks on the workbench by other hosts, users and origins. Each attack succeeds without the guard."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ OWN = f"http://{HOST}"
 
 
 async def open_app(scope, receive, send):
-    """Answer everything, as NiceGUI does."""
+    """Accept every request, as NiceGUI does."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.accept"})
         return
@@ -28,7 +28,7 @@ def guard():
 
 
 def answer(app, kind="http", path="/", query="", method="GET", client=None, **headers):
-    """Send a request with these headers, and return the messages of the answer."""
+    """Send a request with these headers and return the messages of the response."""
     sent = []
 
     async def receive():
@@ -81,7 +81,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=list(ATTACKS))
 @pytest.mark.parametrize(("kind", "method"), [("http", "GET"), ("http", "POST"), ("websocket", "")])
-def test_guard_refuses_attack_that_succeeds_without_it(guard, kind, method, attack):
+def test_guard_refuses_an_attack_that_succeeds_without_the_guard(guard, kind, method, attack):
     headers = {"host": HOST, "cookie": cookie(guard), "origin": OWN} | attack
     assert is_served(answer(open_app, kind, method=method, **headers))
     sent = answer(guard, kind, method=method, **headers)
@@ -94,7 +94,7 @@ def test_guard_refuses_post_and_websocket_without_origin(guard):
     assert not is_served(answer(guard, "websocket", host=HOST, cookie=cookie(guard)))
 
 
-def test_guard_exchanges_the_token_for_a_cookie_that_scripts_and_other_sites_do_not_get(guard):
+def test_guard_exchanges_the_token_for_a_cookie_that_scripts_and_other_sites_cannot_read(guard):
     sent = answer(guard, query=f"token={token(guard)}", host=HOST)
     headers = dict(sent[0]["headers"])
     given = headers[b"set-cookie"].decode()
@@ -109,7 +109,7 @@ def test_guard_refuses_an_address_with_another_token(guard, query):
     assert not is_served(answer(guard, query=query, host=HOST))
 
 
-def test_guard_accepts_the_token_in_the_address_of_the_first_page_only(guard):
+def test_guard_accepts_the_token_only_in_the_address_of_the_first_page(guard):
     query = f"token={token(guard)}"
     assert not is_served(answer(guard, path="/release/0", query=query, host=HOST))
     assert not is_served(answer(guard, method="POST", query=query, host=HOST, origin=OWN))
@@ -129,8 +129,8 @@ LINE = "   {n}: {end} {other} 01 00000000:00000000 00:00000000 00000000 {user} 0
 SERVER, PEER, CLOSED = "0100007F:1267", "0100007F:9C40", "0100007F:9C41"
 
 
-def test_guard_refuses_the_process_of_another_user_that_has_the_cookie(tmp_path, monkeypatch):
-    """A server of another user on the same address gets the cookie with each page that it serves."""
+def test_guard_refuses_the_cookie_from_a_process_of_another_user(tmp_path, monkeypatch):
+    """A server of another user on the same address receives the cookie with each page that it serves."""
     own, other = os.getuid(), os.getuid() + 1
     monkeypatch.setattr("sys.byteorder", "little")
     listed = tmp_path / "tcp"
@@ -147,11 +147,11 @@ def test_guard_refuses_the_process_of_another_user_that_has_the_cookie(tmp_path,
             sent = answer(guard, client=("127.0.0.1", port), host=HOST, cookie=cookie(guard))
             assert is_served(sent) == expected
     listed.unlink()
-    assert Peers(PORT, listed)(("127.0.0.1", 40_000))  # a system without such a list
+    assert Peers(PORT, listed)(("127.0.0.1", 40_000))  # this system does not list connections
 
 
 @pytest.mark.skipif(not CONNECTIONS.exists(), reason="this system does not list connections")
-def test_peers_accepts_a_connection_of_its_own_process():
+def test_guard_accepts_a_connection_from_the_process_of_the_test():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         peers = Peers(port)

@@ -1,4 +1,4 @@
-"""The holder of a lock is found without acquiring the lock."""
+"""Tests that the holder of a lock is found without acquiring the lock."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ input()
 """
 
 
-def test_the_holder_of_a_lock_is_shown_while_it_is_held(tmp_path: Path):
+def test_lock_holder_is_returned_while_the_lock_is_held(tmp_path: Path):
     assert holder_of(tmp_path) is None
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""Figures of the workbench: exact counts, and estimates from blocks with an error that holds."""
+"""Tests of workbench figures: exact counts, and estimates from blocks with a correct error."""
 
 import numpy as np
 import pandas as pd
@@ -66,8 +66,8 @@ def data(folder):
     return Data(str(folder / "survey.parquet"))
 
 
-def test_loss_of_one_number_is_not_called_exact_because_two_seeds_agree(data, folder):
-    """A single number is clustered optimally, whatever the seed; the means of a run have another one."""
+def test_loss_of_one_number_is_not_reported_as_exact_if_two_seeds_agree(data, folder):
+    """One number is clustered optimally for every seed; the means of a run have another seed."""
     lines = {name: {"role": "identifier"} for name in ("region", "income", "sex", "illness", "hours")}
     lines["age"] = {"role": "quasi_identifier", "kind": "numeric"}
     for method in ({}, {"representative": "median"}):
@@ -75,24 +75,24 @@ def test_loss_of_one_number_is_not_called_exact_because_two_seeds_agree(data, fo
             assert each.error > 0
 
 
-def test_previews_with_equal_figures_can_be_compared(data, folder):
-    """A page compares them after each change, also after one that changes no figure."""
+def test_previews_with_equal_figures_compare_as_equal(data, folder):
+    """A page compares previews after each change, also after a change without effect on the figures."""
     one, other = (preview(data, specification(folder)) for _ in range(2))
     assert one == one
     assert one != other
 
 
-def test_counts_before_protection_are_exact(data, folder):
+def test_preview_counts_before_protection_are_exact(data, folder):
     found = preview(data, specification(folder))
     sizes = survey().groupby(["region", "age", "income", "sex"]).size()
     assert found.counts == {"all": Counts(len(sizes), int(sizes[sizes < 3].sum()), int((sizes == 1).sum()))}
 
 
-def test_estimates_of_some_blocks_cover_the_figures_of_all(data, folder, monkeypatch):
+def test_preview_estimates_of_some_blocks_cover_the_figures_of_all_blocks(data, folder, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 500)
     whole = preview(data, specification(folder))
     assert whole.clustered == RECORDS
-    for each in whole.metrics.values():  # a run draws another seed, so that no figure is exact
+    for each in whole.metrics.values():  # a run uses another seed, so no figure is exact
         assert 0 < each.error < max(0.1 * each.value, 0.005)
     monkeypatch.setattr(blocks, "WORK", 30_000)
     some = preview(data, specification(folder))
@@ -112,7 +112,7 @@ def test_preview_does_not_depend_on_the_order_of_records(data, folder, tmp_path)
     assert other.counts == found.counts
 
 
-def test_larger_k_and_coarser_values_change_loss_and_risk(data, folder):
+def test_preview_loss_and_risk_change_with_larger_k_and_coarser_values(data, folder):
     first = preview(data, specification(folder))
     spec = specification(folder)
     larger = spec.model_copy(update={"release": spec.release.model_copy(update={"k": 10})})
@@ -133,7 +133,7 @@ def test_corrected_loss_lies_between_search_and_construction(data, folder):
     assert loss.value + loss.error >= fast.metrics[LOSS].value
 
 
-def test_exceeded_limits_have_a_remedy(data, folder):
+def test_preview_proposes_a_remedy_for_exceeded_limits(data, folder):
     found = preview(data, specification(folder))
     failing = {each.requirement.key: each.failure for each in found.limits if each.failure}
     assert failing[JOINTLY].line.startswith("[quality] accept = { max_unique_jointly")
@@ -147,13 +147,13 @@ def test_exceeded_limits_have_a_remedy(data, folder):
         ({"missing": [17]}, [3, np.nan, 36, np.nan]),
     ],
 )
-def test_recoded_numbers_are_those_of_a_run(line, expected):
+def test_preview_recodes_numbers_as_a_run_does(line, expected):
     values = pd.Series([3.0, 17.0, 36.0, np.nan])
     variable = Variable(role="quasi_identifier", kind="numeric", **line)
     np.testing.assert_array_equal(recoded("x", values, variable, None), expected)
 
 
-def test_years_and_missing_codes_are_those_of_a_run():
+def test_preview_reads_years_and_missing_codes_as_a_run_does():
     date = Variable(role="quasi_identifier", kind="numeric", date="year")
     values = pd.Series(["15011987", "19870115", "1.2.1987", None])
     np.testing.assert_array_equal(recoded("x", values, date, None, None), [np.nan, 1987, 1987, np.nan])
@@ -166,7 +166,7 @@ def test_years_and_missing_codes_are_those_of_a_run():
     assert found.isna().tolist() == [True, True, False]
 
 
-def test_estimated_totals_cover_those_of_all_blocks_of_skewed_sums():
+def test_estimated_totals_cover_the_totals_of_all_blocks_for_skewed_sums():
     random = np.random.default_rng(5)
     inside = 0
     for _ in range(300):
@@ -181,7 +181,7 @@ def test_estimated_totals_cover_those_of_all_blocks_of_skewed_sums():
     assert whole.total(sums[whole.all], spreads) == Estimate(pytest.approx(sums.sum()))
 
 
-def test_replaced_file_is_detected(tmp_path):
+def test_preview_detects_a_replaced_file(tmp_path):
     path = tmp_path / "survey.parquet"
     survey(300).to_parquet(path, index=False)
     data = Data(str(path))
@@ -192,7 +192,7 @@ def test_replaced_file_is_detected(tmp_path):
     assert data.files.is_replaced()
 
 
-def test_added_part_of_a_folder_and_new_snapshot_of_a_table_are_detected(tmp_path):
+def test_preview_detects_an_added_part_of_a_folder_and_a_new_snapshot_of_a_table(tmp_path):
     survey(30).to_parquet(tmp_path / "part-1.parquet", index=False)
     files = Files(str(tmp_path))
     assert not files.is_replaced()
@@ -206,7 +206,7 @@ def test_added_part_of_a_folder_and_new_snapshot_of_a_table_are_detected(tmp_pat
     assert files.is_replaced(read=False)
 
 
-def test_unchanged_files_are_read_only_if_asked_for(tmp_path, monkeypatch):
+def test_preview_reads_unchanged_files_again_only_on_request(tmp_path, monkeypatch):
     path = tmp_path / "survey.csv"
     path.write_text("a,b\n1,2\n")
     files = Files(str(path))
@@ -217,21 +217,22 @@ def test_unchanged_files_are_read_only_if_asked_for(tmp_path, monkeypatch):
     assert read == []
     assert not files.is_replaced()
     assert len(read) == 1
-    path.write_text("a,b\n1,3\n")  # a file of the same size
+    path.write_text("a,b\n1,3\n")  # the new file has the same size
     assert files.is_replaced(read=False)
 
 
-def test_total_is_exact_only_if_nothing_is_left_uncounted():
+def test_preview_total_is_exact_only_if_everything_is_counted():
     sizes = np.array([9.0, 8, 7, 6, 5, 4, 3, 2])
     drawn = Drawn.from_spreads(sizes, 4)
     uncounted = sorted(set(drawn.rest) - set(drawn.some))
     nothing = np.zeros(4)
-    constant = np.where(np.isin(np.arange(8), drawn.all), 0.0, sizes)  # in the drawn blocks
+    # some records in the drawn blocks are not counted
+    constant = np.where(np.isin(np.arange(8), drawn.all), 0.0, sizes)
     worst = constant[uncounted].sum()
     assert drawn.total(nothing, constant) == Estimate(0.0, worst)
     found = drawn.total(nothing, sizes)
     assert 0 < found.error <= sizes[uncounted].sum()
-    assert drawn.total(nothing, np.zeros(8)).error == 0  # nothing can be lost
+    assert drawn.total(nothing, np.zeros(8)).error == 0  # these records cannot lose any value
     assert Estimate(0.0, 2.0).times(Estimate(0.5, 0.1)).error == 1.0
 
 
@@ -240,7 +241,7 @@ def test_total_is_exact_only_if_nothing_is_left_uncounted():
     [(0.1, 0.05, "kept"), (0.19, 0.02, "within the error"), (0.21, 0.02, "within the error"),
      (0.3, 0.05, "exceeded"), (0.21, 0.0, "exceeded"), (0.2, 0.0, "kept")],
 )  # fmt: skip
-def test_limit_is_judged_with_the_error(value, error, verdict):
+def test_limit_is_compared_with_the_figure_and_its_error(value, error, verdict):
     limit = Limit.judge(Requirement(LOSS, "lose less", at_most=0.2), Estimate(value, error))
     assert limit.verdict == verdict
     assert (limit.failure is None) == (verdict == "kept")
@@ -249,7 +250,7 @@ def test_limit_is_judged_with_the_error(value, error, verdict):
 @pytest.mark.parametrize(
     ("method", "promised"), [("microaggregation", True), ("rank_swapping", False), ("swapping", False)]
 )
-def test_figures_promise_k_only_if_the_method_does(data, folder, method, promised):
+def test_preview_states_k_anonymity_only_if_the_method_guarantees_it(data, folder, method, promised):
     spec = specification(folder)
     chosen = spec.method.model_copy(update={"name": method})
     found = preview(data, spec.model_copy(update={"method": chosen}))
@@ -281,7 +282,7 @@ def test_missing_patterns_of_many_variables_do_not_overflow():
     assert np.bincount(joined(patterns, 4)).tolist() == [2, 1, 1]
 
 
-def test_categories_are_stated_to_be_clustered_as_nominal(data, folder):
+def test_preview_states_that_categories_are_clustered_as_nominal(data, folder):
     bands = {"age": {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}}
     assert any("like nominal" in note for note in preview(data, specification(folder, variables=bands)).notes)
 
@@ -296,7 +297,7 @@ def test_blocks_of_a_variable_with_many_codes_need_little_memory():
     assert sum(map(len, records.blocks(3))) == 6_000
 
 
-def test_groups_are_counted_and_clustered_one_by_one(data, folder):
+def test_preview_counts_and_clusters_groups_one_by_one(data, folder):
     groups = [{"name": "person", "variables": ["age", "sex"]}, {"name": "money", "variables": ["income"]}]
     found, together = (
         preview(data, specification(folder, groups=groups)),
@@ -314,7 +315,7 @@ def test_groups_are_counted_and_clustered_one_by_one(data, folder):
     assert any("Groups are protected separately" in note for note in found.notes)
 
 
-def test_corrected_hierarchy_is_read_again(data, folder):
+def test_preview_reads_a_corrected_hierarchy_again(data, folder):
     levels = folder / "illness.csv"
     variable = {
         "illness": {"role": "quasi_identifier", "kind": "nominal", "hierarchy": "illness.csv", "level": 2}
@@ -328,7 +329,7 @@ def test_corrected_hierarchy_is_read_again(data, folder):
     assert found[0].counts["all"].classes < found[1].counts["all"].classes
 
 
-def test_numbers_with_missing_values_are_clustered_apart(tmp_path):
+def test_preview_clusters_numbers_with_missing_values_separately(tmp_path):
     frame = survey(800).drop(columns="region")
     frame.loc[::4, "income"] = np.nan
     frame.to_parquet(tmp_path / "survey.parquet", index=False)
@@ -358,5 +359,5 @@ def test_stated_errors_cover_the_figures_of_other_seeds(tmp_path):
             inside.append(abs(of_records.mean() - stated[key].value) <= stated[key].error)
             differing += of_records.mean() != stated[key].value
     assert np.mean(inside) > 0.98
-    # control: an error of 0, which earlier versions stated, covers hardly any figure
+    # control: an error of 0, as earlier versions stated it, covers hardly any figure
     assert differing > len(inside) / 2

@@ -1,4 +1,4 @@
-"""The state of the workbench is a text of TOML: changes keep its comments, and can be undone."""
+"""Tests of the specification text of the workbench: changes keep TOML comments and can be undone."""
 
 import pytest
 from microguard.schemas.errors import SpecificationError
@@ -63,7 +63,7 @@ def test_undo_and_redo_restore_earlier_and_later_texts(state):
     assert not state.can_redo
 
 
-def test_apply_line_takes_the_line_of_a_refusal(state):
+def test_apply_line_applies_the_line_that_a_refusal_proposes(state):
     state.apply_line("[quality] max_t = 0.4")
     state.apply_line('[publish] accept_dependencies = ["age"]')
     state.apply_line('[publish] accept_dependencies = ["other"]')
@@ -82,13 +82,13 @@ def test_apply_line_takes_the_line_of_a_refusal(state):
 
 
 @pytest.mark.parametrize("line", ["", "no line", "[quality", "[quality] = 3", "[quality]"])
-def test_apply_line_refuses_text_that_is_no_line(state, line):
+def test_apply_line_refuses_invalid_text(state, line):
     with pytest.raises(SpecificationError):
         state.apply_line(line)
     assert state.text == TEXT
 
 
-def test_save_refuses_to_overwrite_a_file_of_another_program(state):
+def test_save_refuses_to_overwrite_a_file_that_another_program_changed(state):
     assert not state.is_saved
     state.save()
     assert state.is_saved
@@ -101,7 +101,7 @@ def test_save_refuses_to_overwrite_a_file_of_another_program(state):
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_save_keeps_mark_line_ends_mode_and_link_of_a_file(tmp_path, mark, line_end):
+def test_save_keeps_byte_order_mark_line_ends_mode_and_link_of_a_file(tmp_path, mark, line_end):
     from microguard.pipelines.workbench.specification_text import SpecificationText
 
     (tmp_path / "kept").mkdir()
@@ -125,7 +125,7 @@ def test_save_keeps_mark_line_ends_mode_and_link_of_a_file(tmp_path, mark, line_
     assert [each.name for each in place.parent.iterdir()] == ["persons.toml"]
 
 
-def test_mixed_line_ends_are_kept(tmp_path):
+def test_save_keeps_mixed_line_ends(tmp_path):
     from microguard.pipelines.workbench.specification_text import SpecificationText
 
     path = tmp_path / "persons.toml"

@@ -1,4 +1,4 @@
-"""Cells of a table in the workbench: sums, sensitive cells and who learns what, against counts by hand."""
+"""Tests of table cells in the workbench: sums, sensitive cells and attackers, against counts by hand."""
 
 import pandas as pd
 import pytest
@@ -37,19 +37,19 @@ def cells(found):
 AMOUNT = {"turnover": {"role": "sensitive", "kind": "numeric"}}
 
 
-def test_records_are_added_up_and_rules_mark_cells(folder):
+def test_table_preview_sums_records_and_marks_cells_by_rules(folder):
     found = preview_table(specification(folder, {"value": "turnover", "p_percent": 10}, **AMOUNT))
     cell = cells(found)
     assert len(cell) == 9
     assert found.values[cell["Total", "Total"]] == RECORDS["turnover"].sum()
     assert found.values[cell["A", "Total"]] == 220
     marked = {codes for codes, place in cell.items() if found.sensitive[place]}
-    assert marked == {("A", "x"), ("B", "x")}  # 4 of 90 are not 10 %, and 2 contributors
+    assert marked == {("A", "x"), ("B", "x")}  # 4 of 90 is less than 10 %, and the cell has 2 contributors
     assert "the second largest knows it within 4.44 %" in found.learned(cell["A", "x"])
     assert "each learns the amount of the other" in found.learned(cell["B", "x"])
 
 
-def test_another_rule_marks_other_cells(folder):
+def test_table_preview_marks_other_cells_with_another_rule(folder):
     table = {"value": "turnover", "dominance": {"n": 1, "k": 95}, "minimum_frequency": 2}
     found = preview_table(specification(folder, table, **AMOUNT))
     assert not found.sensitive.any()
@@ -58,13 +58,13 @@ def test_another_rule_marks_other_cells(folder):
     assert [tuple(row) for row in found.labels[found.sensitive].to_numpy()] == [("A", "x")]
 
 
-def test_counts_below_the_minimum_are_sensitive(folder):
+def test_table_preview_marks_counts_below_the_minimum(folder):
     found = preview_table(specification(folder, {"kind": "frequency"}))
     marked = {tuple(row) for row in found.labels[["branch", "size"]][found.sensitive].to_numpy()}
     assert marked == {("B", "x")}
 
 
-def test_a_finished_table_is_read_without_changes(tmp_path):
+def test_table_preview_reads_a_finished_table_without_changes(tmp_path):
     rows = [("A", 3, 100), ("B", 2, 30), ("Total", 5, 130)]
     frame = pd.DataFrame(rows, columns=["branch", "n", "turnover"])
     frame.to_csv(tmp_path / "data.csv", index=False, sep=";")
@@ -107,15 +107,15 @@ FIRMS = [
 @pytest.mark.parametrize(
     ("table", "firm"), [({}, {"role": "unit"}), ({"holding": "firm"}, {"role": "other", "kind": "nominal"})]
 )
-def test_unit_that_is_alone_in_a_margin_is_one_contributor(folder, table, firm):
+def test_only_unit_of_a_margin_is_one_contributor(folder, table, firm):
     found = margins(folder, FIRMS, table, firm=firm)
     assert found["A", "Total"] == (1, True)
     assert found["Total", "Total"] == (21, False)
-    alone = margins(folder, FIRMS, firm={"role": "identifier"})  # here each record is a contributor
+    alone = margins(folder, FIRMS, firm={"role": "identifier"})  # in this table each record is a contributor
     assert alone["A", "Total"][0] == 3
 
 
-def test_largest_contributions_of_a_margin_are_those_of_units(folder):
+def test_largest_contributions_of_a_margin_are_summed_by_unit(folder):
     records = [
         {"branch": "A", "size": size, "turnover": 30.0, "firm": "f"} for size in "xyz"
     ] + [{"branch": "A", "size": "x", "turnover": 4.0 + i, "firm": f"g{i}"} for i in range(3)]  # fmt: skip
@@ -124,7 +124,7 @@ def test_largest_contributions_of_a_margin_are_those_of_units(folder):
     assert margins(folder, records, rule, firm={"role": "identifier"})["A", "Total"] == (6, False)
 
 
-def test_missing_codes_and_units_are_counted_as_in_a_run(folder):
+def test_table_preview_counts_missing_codes_and_units_as_a_run_does(folder):
     records = [
         {"branch": None if i < 3 else "A", "size": None if i == 5 else 1, "turnover": 10.0,
          "firm": None if i in (3, 4) else f"f{i}"}
@@ -138,7 +138,7 @@ def test_missing_codes_and_units_are_counted_as_in_a_run(folder):
     assert found["Total", "Total"] == (8, False)
 
 
-def test_recodes_of_a_dimension_and_rejected_values_are_those_of_a_run(folder):
+def test_table_preview_recodes_and_rejects_values_as_a_run_does(folder):
     records = [
         {"branch": "A" if i else "unknown", "size": 10 * i, "turnover": 10.0 if i != 7 else None}
         for i in range(8)
@@ -151,13 +151,13 @@ def test_recodes_of_a_dimension_and_rejected_values_are_those_of_a_run(folder):
     assert found["Total", "25 and over"][0] == 4
 
 
-def test_column_that_the_file_lacks_is_named(folder):
+def test_table_preview_names_a_column_that_the_file_lacks(folder):
     pd.DataFrame(FIRMS).drop(columns="size").to_parquet(folder / "data.parquet", index=False)
     with pytest.raises(InputRejected, match=r"has no column.*size"):
         preview_table(specification(folder, {"value": "turnover"}, **AMOUNT))
 
 
-def test_columns_are_read_again_only_if_others_are_needed(folder):
+def test_table_preview_reads_columns_again_only_if_other_columns_are_needed(folder):
     frames = Frames()
     first = preview_table(specification(folder, {"value": "turnover", "p_percent": 10}, **AMOUNT), frames)
     (folder / "data.parquet").unlink()

@@ -1,4 +1,4 @@
-"""Numbers and words of the pages: all digits, names as they are, and bounded tables."""
+"""Tests of the page widgets: numbers with all digits, names unchanged, and tables of bounded size."""
 
 import asyncio
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ pytest.importorskip("nicegui", reason="the extra [workbench] is not installed")
     ("value", "shown"),
     [(1234567, "1234567"), (1234567.25, "1234567.25"), (65.0, "65"), (0.1, "0.1"), (0, "0")],
 )
-def test_numbers_of_the_specification_are_shown_with_all_digits(value, shown):
+def test_widgets_show_numbers_of_the_specification_with_all_digits(value, shown):
     from microguard.pipelines.workbench.widgets import number_of, plain_number
 
     assert plain_number(value) == shown
@@ -21,7 +21,7 @@ def test_numbers_of_the_specification_are_shown_with_all_digits(value, shown):
 
 
 @pytest.mark.parametrize("written", ["nan", "inf", "-inf", "1e999", "x", ""])
-def test_number_of_refuses_text_that_is_no_finite_number(written):
+def test_number_of_refuses_text_without_a_finite_number(written):
     from microguard.pipelines.workbench.widgets import number_of
 
     with pytest.raises(ValueError):
@@ -35,7 +35,7 @@ def test_sentence_keeps_the_capitals_of_names():
     assert sentence("") == ""
 
 
-def test_grid_of_many_codes_keeps_the_total_and_states_the_rest():
+def test_grid_of_many_codes_contains_the_total_and_states_the_number_of_omitted_codes():
     from microguard.pipelines.workbench.table_view import _first
 
     codes = [f"c{number}" for number in range(1_000)]
@@ -60,14 +60,14 @@ def test_grid_of_many_codes_keeps_the_total_and_states_the_rest():
         ({}, "bands", "", {"bands": None, "kind": "numeric"}),
     ],
 )  # fmt: skip
-def test_typed_recode_changes_the_keys_that_belong_together(line, key, written, keys):
+def test_typed_recode_changes_all_keys_of_the_recode(line, key, written, keys):
     from microguard.pipelines.workbench.variable_view import recode_keys
 
     assert recode_keys(line, key, written) == keys
 
 
 @pytest.mark.parametrize("state", ["as it is", "changed before the end", "changed while it was drawn"])
-def test_methods_are_shown_only_if_they_were_compared_with_the_specification_as_it_is(state, monkeypatch):
+def test_methods_are_shown_only_if_they_were_compared_with_the_current_specification(state, monkeypatch):
     from microguard.pipelines.workbench import table_view
     from microguard.pipelines.workbench.commands import Finished
 

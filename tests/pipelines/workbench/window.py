@@ -1,4 +1,4 @@
-"""A workbench in a child process, and a window of Chromium on it."""
+"""Start a workbench in a child process and open a Chromium window on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMELESS = (_HERE / "nameless.js").read_text(encoding="utf-8")
 
 
 def require_browser() -> Any:
-    """Return the driver of a browser; skip the test, saying why, where there is none."""
+    """Return the driver of a browser; skip the test with a reason if the driver is missing."""
     pytest.importorskip("nicegui", reason="the extra [workbench] is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if browser() is None:
@@ -36,7 +36,7 @@ def require_browser() -> Any:
 
 @contextmanager
 def started(folder: Path, named: str, prepared: str = "") -> Iterator[tuple[str, Path]]:
-    """Start a workbench in a folder; yield its address and the file of everything that it prints.
+    """Start a workbench in a folder; yield its address and the file with its output.
 
     `prepared` is a program that starts it instead.
     """
@@ -67,7 +67,7 @@ def started(folder: Path, named: str, prepared: str = "") -> Iterator[tuple[str,
 
 @contextmanager
 def window(address: str, width: int = 1280) -> Iterator[Any]:
-    """Open a window of Chromium; it fails the test if a page complains or loads from another server."""
+    """Open a Chromium window; fail the test if a page reports an error or loads from another server."""
     with require_browser().sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
         page = chromium.new_context(viewport={"width": width, "height": HEIGHT}).new_page()

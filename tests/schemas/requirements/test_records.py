@@ -1,4 +1,4 @@
-"""Requirements follow from the specification."""
+"""Tests that requirements follow from the specification."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def limits(requirements: tuple[Requirement, ...]) -> dict[str, tuple[float | Non
     return {each.key.column: (each.at_least, each.at_most) for each in requirements}
 
 
-def test_the_input_needs_k_records_and_regions_of_k(tmp_path: Path) -> None:
+def test_input_requirements_demand_k_records_and_regions_of_k_records(tmp_path: Path) -> None:
     required = limits(input_requirements(specified(tmp_path)))
     assert required["records_kept"] == (3, None)
     assert required["smallest_region of region"] == (3, None)
@@ -34,7 +34,7 @@ def test_the_input_needs_k_records_and_regions_of_k(tmp_path: Path) -> None:
     assert required["repeated of person_id"] == (None, 0)
 
 
-def test_policies_decide_which_values_may_be_missing(tmp_path: Path) -> None:
+def test_missing_policies_determine_which_values_may_be_missing(tmp_path: Path) -> None:
     required = limits(input_requirements(specified(tmp_path)))
     assert "missing of income" in required
     assert "missing of sex" not in required
@@ -47,19 +47,19 @@ def test_policies_decide_which_values_may_be_missing(tmp_path: Path) -> None:
     assert "smallest_region of region" not in required
 
 
-def test_every_release_must_contain_the_protected_records() -> None:
+def test_every_release_is_required_to_contain_the_protected_records() -> None:
     required = integrity_requirements()
     assert limits(required)["records_unaccounted"] == (None, 0)
     assert all(each.promised for each in required)
 
 
-def test_a_metric_that_is_nan_meets_no_requirement() -> None:
+def test_metric_that_is_nan_meets_no_requirement() -> None:
     requirement = Requirement(MetricKey("records"), "do something", at_least=3, at_most=9)
     assert [requirement.met(value) for value in (2, 3, 9, 10, math.nan)] == [False, True, True, False, False]
     assert str(requirement.failure(2)) == "records is 2, expected at least 3 and at most 9: do something."
 
 
-def test_a_failure_with_an_unknown_value_proposes_no_line() -> None:
+def test_failure_with_an_unknown_value_proposes_no_line() -> None:
     line = "[quality] max_t = {above}"
     required = [Requirement(MetricKey("t", name), "raise k", at_most=0.1, line=line) for name in "abcd"]
     failures = [
@@ -72,7 +72,7 @@ def test_a_failure_with_an_unknown_value_proposes_no_line() -> None:
     assert "not measured" in text
 
 
-def test_a_line_names_a_column_as_toml_does(tmp_path: Path) -> None:
+def test_proposed_line_quotes_a_column_name_as_toml_does(tmp_path: Path) -> None:
     name = 'Größe "alt"'
     spec = specified(tmp_path, f"variables.{quoted(name)}={{ role = 'quasi_identifier', kind = 'nominal' }}")
     (line,) = [each.line for each in input_requirements(spec) if each.key == ("domain", name, 0)]

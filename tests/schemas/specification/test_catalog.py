@@ -1,4 +1,4 @@
-"""`publish.catalog` and `publish.table`: what they go with, and that no message repeats credentials."""
+"""Tests of `publish.catalog` and `publish.table`: required keys, and messages without credentials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.pipelines.microdata import specification
 CATALOG = {"format": "iceberg", "catalog": "https://catalogue.example/api", "table": "statistics.persons"}
 
 
-def test_a_catalogue_needs_a_table_and_the_format_iceberg(tmp_path):
+def test_catalogue_needs_a_table_and_the_format_iceberg(tmp_path):
     assert specification(tmp_path, publish=CATALOG).catalog_table == "statistics.persons"
     assert specification(tmp_path, publish=CATALOG | {"path": "s3://bucket/persons"}).catalog
     for change, message in (
@@ -25,7 +25,7 @@ def test_a_catalogue_needs_a_table_and_the_format_iceberg(tmp_path):
             specification(tmp_path, publish=publish)
 
 
-def test_the_file_of_an_sqlite_catalogue_is_relative_to_the_specification(tmp_path):
+def test_path_of_an_sqlite_catalogue_is_relative_to_the_specification(tmp_path):
     for given, found in (("lake/c.db", tmp_path / "lake" / "c.db"), ("/srv/c.db", "/srv/c.db")):
         spec = specification(tmp_path, publish=CATALOG | {"catalog": f"sqlite:///{given}"})
         assert spec.catalog == f"sqlite:///{found}"
@@ -37,7 +37,7 @@ def test_the_file_of_an_sqlite_catalogue_is_relative_to_the_specification(tmp_pa
     "address",
     ["postgresql://office:CANARY@host/lake", "https://host/api?token=CANARY", "https://CANARY@host"],
 )
-def test_an_address_with_credentials_is_refused_and_not_repeated(address, tmp_path):
+def test_address_with_credentials_is_refused_and_not_repeated(address, tmp_path):
     with pytest.raises(SpecificationError, match="without user, password and parameters") as refused:
         specification(tmp_path, publish=CATALOG | {"catalog": address})
     assert "CANARY" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""Weights, orders and trees: accepted where records are clustered by them, refused by name elsewhere."""
+"""Tests of weights, orders and trees: accepted if records are clustered by them, else refused by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def strategy(variables: dict[str, dict[str, Any]], **method: Any) -> str:
     return specification.strategy(specification.clusterings[0])
 
 
-def test_nominal_variables_of_unlike_weights_are_protected_as_combinations() -> None:
+def test_nominal_variables_of_unequal_weights_are_protected_as_key_combinations() -> None:
     assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "frequency"
     assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, algorithm="own-eee")
     bounds = {"max_absolute_error": {"1": 5}}
@@ -51,7 +51,7 @@ def test_ordinal_and_hierarchical_variables_are_categories() -> None:
 
 
 @pytest.mark.parametrize("weight", [0, 0.0, -1.0, float("inf"), float("nan"), 1e7, "2", True])
-def test_a_weight_is_a_finite_number_above_zero(weight: Any) -> None:
+def test_weight_is_a_finite_number_above_zero(weight: Any) -> None:
     with pytest.raises(SpecificationError, match="variable_weight"):
         build({"sex": NOMINAL | {"variable_weight": weight}})
 
@@ -71,7 +71,7 @@ def test_a_weight_is_a_finite_number_above_zero(weight: Any) -> None:
         ),
     ],
 )
-def test_a_weight_that_would_be_ignored_is_refused(
+def test_weight_that_would_be_ignored_is_refused(
     variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(SpecificationError, match=named):
@@ -86,7 +86,7 @@ def test_a_weight_that_would_be_ignored_is_refused(
         ({"age": ORDINAL | {"order": ["old", "young", "old"]}}, {}, "age.order: .*each once"),
         ({"age": ORDINAL | {"order": []}}, {}, "age.order: .*at least two categories"),
         ({"age": ORDINAL | {"kind": "nominal"}}, {}, 'age.order: .*unless kind is "ordinal"'),
-        ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*next to bands"),
+        ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*together with bands"),
         ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),
         ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with method safe"),
         (
@@ -102,7 +102,7 @@ def test_a_weight_that_would_be_ignored_is_refused(
         ({"sex": NOMINAL | {"costs": "c.csv"}}, {"name": "safe"}, "sex.costs: .*no distances"),
     ],
 )
-def test_an_order_or_hierarchy_that_would_be_ignored_is_refused(
+def test_order_or_hierarchy_that_would_be_ignored_is_refused(
     variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(SpecificationError, match=named):

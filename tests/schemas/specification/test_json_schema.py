@@ -1,4 +1,4 @@
-"""The published JSON schema is that of the models, and editors can rely on it."""
+"""Tests of the published JSON schema: it equals that of the models, and editors can use it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from microguard.schemas.specification.json_schema import PUBLISHED, text
 from tests.schemas.sound import SOUND
 
 
-def test_the_published_schema_is_current() -> None:
+def test_published_json_schema_is_current() -> None:
     message = "run `python -m microguard.schemas.specification.json_schema`"
     assert PUBLISHED.read_text(encoding="utf-8") == text(), message
 
 
-def test_every_key_has_a_description() -> None:
+def test_every_key_of_the_json_schema_has_a_description() -> None:
     definitions = json.loads(text())["$defs"]
     bare = [
         (name, key)
@@ -29,7 +29,7 @@ def test_every_key_has_a_description() -> None:
     assert bare == []
 
 
-def test_the_schema_accepts_the_examples_and_refuses_an_unknown_key() -> None:
+def test_json_schema_accepts_the_examples_and_refuses_an_unknown_key() -> None:
     schema = json.loads(text())
     jsonschema.Draft202012Validator.check_schema(schema)
     for path in (Path(__file__).parents[3] / "schemas" / "examples").glob("*.toml"):

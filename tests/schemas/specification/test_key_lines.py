@@ -1,4 +1,4 @@
-"""Line numbers of keys: each is the line that an editor shows."""
+"""Tests of line numbers of keys: each equals the line number in an editor."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_key_lines_finds_every_key_of_valid_toml(text: str) -> None:
     assert set(content) == tops
 
 
-def test_eight_misspelt_keys_are_eight_lines_with_line_number_and_nearest_key(tmp_path: Path) -> None:
+def test_eight_misspelt_keys_are_reported_with_line_number_and_nearest_key(tmp_path: Path) -> None:
     misspelt = {
         "name =": ("nmae =", "name"), "seed =": ("sead =", "seed"), "format =": ("fromat =", "format"),
         "effort =": ("efort =", "effort"), 'evidence = "': ('evidense = "', "evidence"),
@@ -93,7 +93,7 @@ def test_eight_misspelt_keys_are_eight_lines_with_line_number_and_nearest_key(tm
         assert f'did you mean "{near}"?' in found
 
 
-def test_a_faulty_override_is_found_at_set_and_not_at_a_line(tmp_path: Path) -> None:
+def test_faulty_override_is_reported_at_set_and_not_at_a_line(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND)
     with pytest.raises(SpecificationError, match=r"--set: \[release\] k: found 1"):

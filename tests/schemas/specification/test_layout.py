@@ -1,4 +1,4 @@
-"""`publish.partition_by` is the region, by a name that folders can have."""
+"""Tests of `publish.partition_by`: it is the region, and its name must be valid as a folder name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def of_region(name, folder, **more):
 
 
 @pytest.mark.parametrize("name", ["region", "Region", "gemeente", "région", "lau.2", "nuts-3", "3rd", "a_b"])
-def test_the_region_may_name_folders(name, tmp_path):
+def test_partition_by_accepts_the_region(name, tmp_path):
     assert of_region(name, tmp_path).publish.partition_by == name
 
 
@@ -48,7 +48,7 @@ def test_a_delta_or_iceberg_table_has_no_partition_folders_and_may_have_a_csv(ta
 
 
 @pytest.mark.parametrize("lake", ["lake #1", "2026%20", "which?/persons"])
-def test_a_folder_that_delta_takes_for_another_is_refused(lake, tmp_path):
+def test_folder_path_that_delta_would_misread_is_refused(lake, tmp_path):
     with pytest.raises(SpecificationError, match=r"a folder without #, %, \? in its path"):
         specification(tmp_path, publish={"path": lake, "format": "delta"})
     assert specification(tmp_path, publish={"path": lake, "format": "iceberg"}).publish.path == lake

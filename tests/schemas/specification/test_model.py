@@ -1,4 +1,4 @@
-"""Properties derived from a specification: computed once, and never part of what it is."""
+"""Tests of derived properties of a specification: computed once, and not part of its identity."""
 
 import pickle
 from copy import copy, deepcopy
@@ -30,7 +30,7 @@ def derived(specification: Specification) -> list[object]:
     return [getattr(specification, name) for name in DERIVED]
 
 
-def test_roles_are_computed_once(monkeypatch):
+def test_roles_of_variables_are_computed_once(monkeypatch):
     specification = example()
     first = derived(specification)
     monkeypatch.setattr(Specification, "with_role", lambda *_: pytest.fail("a role is computed again"))
@@ -38,7 +38,7 @@ def test_roles_are_computed_once(monkeypatch):
     assert derived(specification) == first
 
 
-def test_derived_properties_do_not_enter_equality_dump_or_pickle():
+def test_derived_properties_are_excluded_from_equality_dump_and_pickle():
     specification, fresh = example(), example()
     derived(specification)
 
@@ -51,7 +51,7 @@ def test_derived_properties_do_not_enter_equality_dump_or_pickle():
 @pytest.mark.parametrize(
     "copied", [copy, deepcopy, Specification.model_copy, lambda each: each.model_copy(deep=True)]
 )
-def test_a_copy_computes_its_derived_properties_again(copied):
+def test_copied_specification_computes_its_derived_properties_again(copied):
     specification = example()
     derived(specification)
 

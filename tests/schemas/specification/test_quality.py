@@ -1,4 +1,6 @@
-"""A limit that a steward accepts by name is not held, or is held at the looser value next to its name."""
+"""Tests of accepted limits: a limit that a steward accepts by name is removed, or replaced by the looser
+value.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ REASON = "small classes, by the board"
         (TableQuality, "max_grand_total_change", 0.01),
     ],
 )
-def test_an_acceptance_frees_a_limit_or_holds_its_looser_value(section, name, default):
+def test_acceptance_removes_a_limit_or_replaces_it_by_the_looser_value(section, name, default):
     assert section().default_limit(name) == default
     assert section(**{name: 0.2}).default_limit(name) == 0.2
     accept = {name: REASON}
@@ -42,7 +44,7 @@ def test_records_beyond_an_accepted_value_are_refused_with_the_line_that_raises_
     assert lines == {f"[quality] {name} = 0.3" for name in names}
 
 
-def test_a_table_beyond_an_accepted_change_of_its_total_is_refused():
+def test_table_beyond_an_accepted_change_of_its_total_is_refused():
     name = "max_grand_total_change"
     for quality, held in (({}, []), ({name: 0.2}, [0.2])):
         table = {

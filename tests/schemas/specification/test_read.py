@@ -1,4 +1,4 @@
-"""The specification as it is read: defaults, paths, overrides, and what follows from its variables."""
+"""Tests of reading a specification: defaults, paths, overrides, and properties of its variables."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def sound(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_is_valid(path: Path) -> None:
+def test_example_specification_is_valid(path: Path) -> None:
     specification = read_specification(path)
     assert specification.quasi_identifiers or specification.table is not None
 
 
-def test_sections_that_are_left_out_have_their_defaults(sound: Path) -> None:
+def test_omitted_sections_have_their_defaults(sound: Path) -> None:
     specification = read_specification(sound)
     assert specification.method.name == "microaggregation"
     assert specification.blocking.small_regions == "fail"
@@ -65,7 +65,7 @@ def test_variables_are_selected_by_role_and_kind(sound: Path) -> None:
     assert specification.published_as_it_is == ("region", "diagnosis", "weight", "hours")
 
 
-def test_paths_are_relative_to_the_specification_wherever_the_command_runs(
+def test_paths_are_relative_to_the_specification_in_any_working_folder(
     sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/")
@@ -93,7 +93,7 @@ def test_bounds_of_control_tables_are_allowed_with_mixed_variables(sound: Path) 
     assert specification.method.control_tables.max_absolute_error == {1: 6, 2: 9}
 
 
-def test_an_override_reaches_any_key_and_the_last_one_wins(sound: Path) -> None:
+def test_override_can_set_any_key_and_the_last_override_applies(sound: Path) -> None:
     overrides = [
         "release.k=4",
         "method.effort=fast",
@@ -111,17 +111,17 @@ def test_an_override_reaches_any_key_and_the_last_one_wins(sound: Path) -> None:
 
 
 @pytest.mark.parametrize("override", ["release.k", "=3", "release k=3", "", "release.k=3\n[x]"])
-def test_a_malformed_override_is_refused(override: str, sound: Path) -> None:
+def test_malformed_override_is_refused(override: str, sound: Path) -> None:
     with pytest.raises(SpecificationError, match="--set"):
         read_specification(sound, [override])
 
 
-def test_an_override_of_an_unknown_key_is_refused(sound: Path) -> None:
+def test_override_of_an_unknown_key_is_refused(sound: Path) -> None:
     with pytest.raises(SpecificationError, match="unknown key"):
         read_specification(sound, ["method.speed=9"])
 
 
-def test_a_specification_is_immutable_and_can_be_pickled(sound: Path) -> None:
+def test_specification_is_immutable_and_can_be_pickled(sound: Path) -> None:
     specification = read_specification(sound)
     with pytest.raises(ValidationError):
         specification.release.k = 2  # type: ignore[misc]
@@ -130,13 +130,13 @@ def test_a_specification_is_immutable_and_can_be_pickled(sound: Path) -> None:
     assert copy.folder == specification.folder
 
 
-def test_a_path_with_a_nul_is_refused(sound: Path) -> None:
+def test_path_with_a_nul_is_refused(sound: Path) -> None:
     with pytest.raises(SpecificationError, match="NUL"):
         read_specification(sound, ['input.path="a\\u0000b"'])
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"x = 1"])
-def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "odd.toml"
     path.write_bytes(content)
     with pytest.raises(SpecificationError):
@@ -148,7 +148,7 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
 @pytest.mark.parametrize(
     "content", [b"id;age\n1;CANARY\n", b"PAR1\xff\xfe", None], ids=["csv", "parquet", "folder"]
 )
-def test_a_file_of_records_in_place_of_a_specification_is_refused_with_the_verb_that_drafts_one(
+def test_file_of_records_in_place_of_a_specification_is_refused_with_the_draft_command(
     content: bytes | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "persons.csv"
@@ -160,7 +160,7 @@ def test_a_file_of_records_in_place_of_a_specification_is_refused_with_the_verb_
     assert "CANARY" not in str(refusal.value)
 
 
-def test_a_public_area_is_a_folder_or_an_object_store_with_conditional_writes(sound: Path) -> None:
+def test_public_area_is_a_folder_or_an_object_store_with_conditional_writes(sound: Path) -> None:
     assert read_specification(sound, ["publish.path=s3://bucket/lake"]).public_area == "s3://bucket/lake"
     for key in ("path", "evidence", "ledger"):
         for address in ("http://host/lake", "s3a://bucket/lake"):
@@ -175,12 +175,12 @@ def test_a_public_area_is_a_folder_or_an_object_store_with_conditional_writes(so
         read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=iceberg"])
 
 
-def test_a_public_area_that_readers_could_not_reach_is_refused(sound: Path) -> None:
+def test_public_area_inside_the_evidence_area_is_refused(sound: Path) -> None:
     with pytest.raises(SpecificationError, match=r"\[publish\] path: .* outside the evidence area"):
         read_specification(sound, ["publish.path=evidence/lake", "publish.evidence=evidence"])
 
 
-def test_an_input_below_the_public_area_is_refused_with_any_scheme(sound: Path) -> None:
+def test_input_below_the_public_area_is_refused_with_any_scheme(sound: Path) -> None:
     places = ["publish.path=s3://bucket/lake", "input.path=s3a://bucket/lake/persons"]
     with pytest.raises(SpecificationError, match="outside the public area"):
         read_specification(sound, places)
@@ -201,7 +201,7 @@ def test_evidence_and_ledger_in_the_public_area_of_another_specification_are_ref
 
 
 @pytest.mark.parametrize("path", ["agency/evidence", "agency/evidence/lake", "agency", "."])
-def test_a_public_area_in_or_around_the_evidence_of_another_specification_is_refused(
+def test_public_area_in_or_around_the_evidence_of_another_specification_is_refused(
     sound: Path, tmp_path: Path, path: str
 ) -> None:
     place = [f"publish.path={path}", "publish.evidence=/elsewhere", "input.path=/data"]
@@ -249,7 +249,7 @@ _anything = st.recursive(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.dictionaries(_keys, _anything, max_size=5), section=_keys)
-def test_any_content_is_valid_or_raises_a_specification_error(
+def test_specification_with_any_content_is_valid_or_raises_a_specification_error(
     noise: dict[str, Any], section: str, sound: Path
 ) -> None:
     content = read_specification(sound).model_dump(exclude_none=True, mode="json")
@@ -280,7 +280,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("old", "new"), HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_specification_is_refused_legibly(old: str, new: str, tmp_path: Path) -> None:
+def test_hostile_specification_is_refused_with_a_readable_message(old: str, new: str, tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace(old, new, 1))
     with pytest.raises(SpecificationError) as caught:
@@ -291,7 +291,7 @@ def test_a_hostile_specification_is_refused_legibly(old: str, new: str, tmp_path
 
 
 @pytest.mark.parametrize("area", ["path", "evidence"])
-def test_an_area_that_can_be_no_folder_is_refused(area: str, sound: Path, tmp_path: Path) -> None:
+def test_area_path_that_cannot_be_a_folder_is_refused(area: str, sound: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "dangling").symlink_to(tmp_path / "absent")
     for place in ("file", "file/inside", "dangling"):

@@ -1,4 +1,4 @@
-"""Edit rules: parsed rules and refused rules."""
+"""Tests of edit rules: parsed rules and refused rules."""
 
 from contextlib import suppress
 
@@ -21,7 +21,7 @@ from microguard.schemas.specification.rules import (
 AGE, STATUS = Variable("age"), Variable("marital status")
 
 
-def test_a_rule_has_a_condition_and_a_consequence():
+def test_edit_rule_has_a_condition_and_a_consequence():
     rule = parse_rule(
         """age < 16 and not sex in ('x', 'it''s') -> "marital status" = 'single' or age is missing"""
     )
@@ -32,7 +32,7 @@ def test_a_rule_has_a_condition_and_a_consequence():
     assert rule.variables == ("age", "sex", "marital status")
 
 
-def test_and_binds_before_or_and_brackets_before_both():
+def test_and_has_precedence_over_or_and_brackets_over_both():
     a, b, c = (Comparison(Variable(name), "=", 1.0) for name in "abc")
     assert parse_rule("a = 1 or b = 1 and c = 1").then == AnyOf((a, AllOf((b, c))))
     assert parse_rule("(a = 1 or b = 1) and c = 1").then == AllOf((AnyOf((a, b)), c))
@@ -58,13 +58,13 @@ def test_and_binds_before_or_and_brackets_before_both():
         ("not " * 60 + "a = 1", "nested"),
     ],
 )
-def test_an_invalid_rule_is_refused_with_what_was_expected(text, message):
+def test_invalid_edit_rule_is_refused_with_what_was_expected(text, message):
     with pytest.raises(FaultyRule) as caught:
         parse_rule(text)
     assert message in str(caught.value)
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_rule_or_a_fault(text):
+def test_any_text_is_parsed_as_a_rule_or_refused(text):
     with suppress(FaultyRule):
         assert parse_rule(text).variables

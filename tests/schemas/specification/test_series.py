@@ -1,4 +1,4 @@
-"""Where the rule of a register cannot hold, the specification is refused by the key in its way."""
+"""Tests of series: a specification that the rule of a register does not support is refused with the key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def content(**sections):
     return {name: base.get(name, {}) | sections.get(name, {}) for name in {**base, **sections}}
 
 
-def test_a_register_of_units_is_accepted(tmp_path):
+def test_register_of_units_is_accepted(tmp_path):
     sections = content(series={"pool": 4, "max_ghosts": 0.5}, publish={"approval": "required"})
     spec = build_specification(sections, tmp_path)
     assert (spec.publish.series, spec.series.pool, spec.release.source) == ("register", 4, "register")
@@ -42,13 +42,13 @@ def test_a_register_of_units_is_accepted(tmp_path):
         ({"publish": {"series": "single", "changes": "republish"}}, "[publish] changes"),
     ],
 )
-def test_a_register_refuses_unsupported_keys_and_names_them(sections, key, tmp_path):
+def test_register_refuses_unsupported_keys_and_names_them(sections, key, tmp_path):
     with pytest.raises(SpecificationError) as caught:
         build_specification(content(**sections), tmp_path)
     assert key in str(caught.value)
 
 
-def test_a_register_of_swapped_records_is_refused_with_the_reason_and_what_to_do(tmp_path):
+def test_register_of_swapped_records_is_refused_with_the_reason_and_what_to_do(tmp_path):
     method = {"name": "swapping", "parameters": {"geography": ["ward"]}}
     ward = VARIABLES | {"ward": {"role": "quasi_identifier", "kind": "nominal"}}
     with pytest.raises(SpecificationError) as caught:
@@ -68,14 +68,14 @@ def test_a_register_of_swapped_records_is_refused_with_the_reason_and_what_to_do
         ({"publish": {"changes": "republish"}}, "[publish] changes"),
     ],
 )
-def test_an_append_series_refuses_unsupported_keys_and_names_them(sections, key, tmp_path):
+def test_append_series_refuses_unsupported_keys_and_names_them(sections, key, tmp_path):
     sections["publish"] = {"series": "append"} | sections.get("publish", {})
     with pytest.raises(SpecificationError) as caught:
         build_specification(content(**sections), tmp_path)
     assert key in str(caught.value)
 
 
-def test_the_removed_key_for_waiting_units_is_refused(tmp_path):
+def test_removed_key_for_waiting_units_is_refused(tmp_path):
     with pytest.raises(SpecificationError, match="max_waiting_for_values"):
         build_specification(content(quality={"max_waiting_for_values": 0.1}), tmp_path)
 
@@ -87,7 +87,7 @@ def test_groups_and_combinations_can_be_appended_and_old_releases_withdrawn(tmp_
 
 
 @pytest.mark.parametrize("ledger", ["lake/ledger", "lake"])
-def test_a_shared_ledger_in_the_public_area_is_refused(ledger, tmp_path):
+def test_shared_ledger_in_the_public_area_is_refused(ledger, tmp_path):
     with pytest.raises(SpecificationError, match=r"\[publish\] ledger"):
         build_specification(content(publish={"ledger": ledger}), tmp_path)
     spec = build_specification(content(publish={"ledger": "../ledger"}), tmp_path)
@@ -95,14 +95,14 @@ def test_a_shared_ledger_in_the_public_area_is_refused(ledger, tmp_path):
 
 
 @pytest.mark.parametrize("key", [{"algorithm": "own-eee"}, {"representative": "control_tables"}])
-def test_a_register_of_nominal_variables_is_protected_by_cluster(key, tmp_path):
+def test_register_of_nominal_variables_is_protected_by_microaggregation(key, tmp_path):
     variables = {name: role for name, role in VARIABLES.items() if name != "income"}
     (name,) = key
     with pytest.raises(SpecificationError, match=rf"\[method\] {name}.* in a register"):
         build_specification({**content(method=key), "variables": variables}, tmp_path)
 
 
-def test_a_register_with_groups_is_refused(tmp_path):
+def test_register_with_groups_is_refused(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
     with pytest.raises(SpecificationError, match=r"\[\[?groups.*no groups in a register"):
         build_specification({**content(), "groups": groups}, tmp_path)

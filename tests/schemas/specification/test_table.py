@@ -1,4 +1,4 @@
-"""The section [table]: derived properties, and refusals that name the key."""
+"""Tests of the section [table]: derived properties, and refusals that name the key."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def build(table: dict[str, Any] | None, **changes: Any) -> Specification:
     return build_specification(content | ({"table": table} if table else {}) | changes, Path("/nowhere"))
 
 
-def test_a_dimension_has_the_levels_above_it_and_none_below() -> None:
+def test_dimension_has_the_levels_above_it_and_none_below() -> None:
     table = table_of(build(TABLE | {"tables": [["a21"], ["a10", "region"]]}))
     assert table.levels_of("a21") == ("a10", "a21")
     assert table.levels_of("a10") == ("a10",)
     assert table.columns == ("a10", "a21", "region")
 
 
-def test_a_column_that_records_leave_out_is_a_level_above_a_dimension_and_no_dimension() -> None:
+def test_column_that_records_omit_is_a_level_above_a_dimension_and_no_dimension() -> None:
     variables = {name: {"role": "other"} for name in ("region", "a21")} | {
         "a10": {"role": "identifier"},
         "turnover": {"role": "sensitive", "kind": "numeric"},
@@ -68,15 +68,15 @@ def test_a_column_that_records_leave_out_is_a_level_above_a_dimension_and_no_dim
         ({"kind": "frequency", "value": None, "weighted": True}, 2),
         ({"decimals": 4}, 4),
     ],
-    ids=["a magnitude", "a count", "a weighted count", "as told"],
+    ids=["a magnitude", "a count", "a weighted count", "as specified"],
 )
-def test_the_default_of_published_digits_depends_on_the_summed_variable(
+def test_default_number_of_published_digits_depends_on_the_summed_variable(
     changes: dict[str, Any], digits: int
 ) -> None:
     assert table_of(build({**TABLE, **changes})).digits == digits
 
 
-def test_a_table_alone_needs_no_quasi_identifier_and_protect_refuses_it() -> None:
+def test_table_without_records_needs_no_quasi_identifier_and_protect_refuses_it() -> None:
     specification = build(TABLE)
     assert specification.quasi_identifiers == ()
     with pytest.raises(SpecificationError, match="quasi_identifier"):
@@ -158,7 +158,7 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (NOISY | {"tau_argus": True}, "totals are not additive"),
         (NOISY | {"quality": {"max_gap": 0.1}}, "with method cell_key, but with adjustment or rounding"),
         (NOISY | {"base": 5}, "but with rounding"),
-        (NOISY | {"weighted": True}, "a key belongs to a record"),
+        (NOISY | {"weighted": True}, "a key belongs to one record"),
         (TABLE | {"method": "cell_key"}, "noise_scaling"),
         (CELLS | {"kind": "frequency", "contributors": None, "method": "cell_key"}, "keys belong to records"),
         (TABLE | {"relax": ["adjacent"]}, "adjacent"),
@@ -171,27 +171,27 @@ def test_columns_that_a_table_does_not_name_are_not_read() -> None:
         (CELLS | {"tables": [["a21", "market"]], "parts": PARTS["parts"]}, "unless records are summed"),
     ],
 )
-def test_the_refusal_of_a_faulty_table_names_the_key(table: dict[str, Any], named: str) -> None:
+def test_refusal_of_a_faulty_table_names_the_key(table: dict[str, Any], named: str) -> None:
     with pytest.raises(SpecificationError) as caught:
         build(table)
     assert named in str(caught.value)
     assert "[table]" in str(caught.value)
 
 
-def test_counts_are_rounded_to_a_base_of_the_minimum_frequency_or_more() -> None:
+def test_rounding_base_of_counts_is_at_least_the_minimum_frequency() -> None:
     table = table_of(build(COUNTS | {"method": "rounding", "base": 3, "relax": ["adjacent"]}))
     assert (table.method, table.base, table.levels) == ("rounding", 3, "secret")
     assert table_of(build(COUNTS)).method == "adjustment"
 
 
-def test_noise_by_cell_keys_needs_units_and_nothing_else() -> None:
+def test_cell_key_noise_needs_only_units() -> None:
     assert table_of(build(NOISY)).method == "cell_key"
     without = {"a21": {"role": "other"}, "region": {"role": "region"}}
     with pytest.raises(SpecificationError, match="a variable of role unit"):
         build(NOISY, variables=without)
 
 
-def test_a_table_is_published_as_parquet_only() -> None:
+def test_table_is_published_only_as_parquet() -> None:
     publish = {"path": "lake", "evidence": "evidence"}
     with pytest.raises(SpecificationError, match="parquet, the only format of tables"):
         build(TABLE, publish=publish | {"format": "delta"})
@@ -200,7 +200,7 @@ def test_a_table_is_published_as_parquet_only() -> None:
     assert [key in str(refused.value) for key in ("[publish] partition_by", "[publish] csv")] == [True, True]
 
 
-def test_a_missing_number_is_rejected_as_a_table_has_no_clusters_to_keep_it_in() -> None:
+def test_missing_number_in_a_table_is_rejected_instead_of_kept() -> None:
     alone = {"numeric": "own_cluster"}
     with pytest.raises(SpecificationError, match=r"\[missing\] numeric.*no clusters"):
         build(TABLE, missing=alone)
@@ -223,13 +223,13 @@ def test_rows_of_a_finished_table_are_no_units() -> None:
         ({"kind": "frequency", "value": None}, None),
         ({"source": "cells", "contributors": "firms"}, None),
     ],
-    ids=["by default", "as told", "dominance", "counts", "finished cells"],
+    ids=["by default", "as specified", "dominance", "counts", "finished cells"],
 )
 def test_every_magnitude_of_records_has_a_concentration_rule(changes: dict[str, Any], p: float) -> None:
     assert table_of(build({"value": "turnover", "tables": [["a21"]], **changes})).estimable_within == p
 
 
-def test_a_column_called_status_is_refused_with_suppression() -> None:
+def test_column_with_the_name_status_is_refused_with_suppression() -> None:
     variables = {"status": {"role": "other"}, "turnover": {"role": "sensitive", "kind": "numeric"}}
     dimension = {"value": "turnover", "tables": [["status"]], "p_percent": 10}
     assert build(dimension, variables=variables).table is not None
@@ -256,7 +256,7 @@ OF_RECORDS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "named"), OF_RECORDS, ids=[named for _, named in OF_RECORDS])
-def test_a_key_for_records_is_refused_in_a_specification_of_a_table_alone(
+def test_key_for_records_is_refused_in_a_specification_of_a_table_alone(
     changes: dict[str, Any], named: str
 ) -> None:
     places = {"path": "lake", "evidence": "evidence"}
@@ -265,13 +265,13 @@ def test_a_key_for_records_is_refused_in_a_specification_of_a_table_alone(
         build(TABLE, **changes)
 
 
-def test_a_key_that_promises_nothing_is_allowed_in_a_specification_of_a_table_alone() -> None:
+def test_key_without_a_guarantee_is_allowed_in_a_specification_of_a_table_alone() -> None:
     steered = {"method": {"effort": "fast", "unit": "record"}, "blocking": {"max_records": 5_000}}
     steered |= {"quality": {"accept": {"max_homogeneous": "a reason"}}}
     assert build(TABLE, **steered).table is not None
 
 
-def test_a_recode_of_a_summed_variable_is_refused_in_a_specification_of_a_table_alone() -> None:
+def test_recode_of_a_summed_variable_is_refused_in_a_specification_of_a_table_alone() -> None:
     variables = {name: {"role": "other"} for name in ("region", "a21", "a10")}
     turnover = {"role": "sensitive", "kind": "numeric", "top_code": 100}
     with pytest.raises(SpecificationError, match=r"turnover\.top_code: found 100"):
@@ -279,7 +279,7 @@ def test_a_recode_of_a_summed_variable_is_refused_in_a_specification_of_a_table_
     build(TABLE, variables=variables | {"turnover": turnover | {"top_code": None, "missing": [97]}})
 
 
-def test_a_key_that_the_table_would_ignore_is_refused_in_a_specification_of_records_and_a_table() -> None:
+def test_key_that_the_table_would_ignore_is_refused_in_a_specification_of_records_and_a_table() -> None:
     variables = {
         "person": {"role": "unit"},
         "household": {"role": "household"},
@@ -312,7 +312,7 @@ def test_missing_quasi_identifiers_are_reported_as_one_fault() -> None:
         *((name, f'"{name}"') for name in ("total", "v", "parts")),
     ],
 )
-def test_columns_of_a_table_that_differ_in_case_alone_are_refused(column: str, found: str) -> None:
+def test_columns_of_a_table_that_differ_only_in_case_are_refused(column: str, found: str) -> None:
     variables = {name: {"role": "other"} for name in ("a10", "a21", "region", column)}
     turnover = {"role": "sensitive", "kind": "numeric"}
     with pytest.raises(SpecificationError, match=f"found {found}, allowed: another name"):

@@ -1,4 +1,4 @@
-"""tau-ARGUS metadata complete a specification, whose keys take precedence."""
+"""Tests that tau-ARGUS metadata complete a specification, whose keys take precedence."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def specification(folder: Path, metadata: str = METADATA, more: str = "", *overr
     return read_specification(folder / "release.toml", overrides)
 
 
-def test_every_keyword_becomes_a_key(tmp_path: Path) -> None:
+def test_every_tau_argus_keyword_becomes_a_key(tmp_path: Path) -> None:
     parsed = specification(tmp_path)
     assert parsed.table is not None
     assert (parsed.input.format, parsed.input.delimiter) == ("csv", ";")
@@ -76,7 +76,7 @@ def test_every_keyword_becomes_a_key(tmp_path: Path) -> None:
     assert table.tau_argus
 
 
-def test_the_specification_overrides_the_metadata(tmp_path: Path) -> None:
+def test_specification_overrides_the_tau_argus_metadata(tmp_path: Path) -> None:
     more = '[table]\ntau_argus = false\ndecimals = 0\n[variables]\nRegion = { role = "region" }\n'
     parsed = specification(tmp_path, METADATA, more, "table.total=all")
     assert parsed.table is not None
@@ -84,7 +84,7 @@ def test_the_specification_overrides_the_metadata(tmp_path: Path) -> None:
     assert parsed.variables["Region"].role == "region"
 
 
-def test_frequencies_alone_are_a_table_of_counts(tmp_path: Path) -> None:
+def test_metadata_with_only_frequencies_describe_a_table_of_counts(tmp_path: Path) -> None:
     parsed = specification(tmp_path, "Region\n <RECODEABLE>\nFirms\n <FREQUENCY>\n")
     assert parsed.table is not None
     assert (parsed.table.kind, parsed.table.value, parsed.table.total) == ("frequency", "Firms", "Total")
@@ -104,7 +104,7 @@ def test_frequencies_alone_are_a_table_of_counts(tmp_path: Path) -> None:
         ("<NUMERIC> <COSTVAR>", "<FREQUENCY>", "2 fields for table.contributors"),
     ],
 )
-def test_the_refusal_names_unsupported_metadata_of_tau_argus(
+def test_refusal_names_unsupported_metadata_of_tau_argus(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:
     assert METADATA.count(old) == 1
@@ -113,7 +113,7 @@ def test_the_refusal_names_unsupported_metadata_of_tau_argus(
 
 
 @pytest.mark.parametrize("text", ["A\n@@B\n", "A\n@A\n", "@A\n", "A\n@\n"])
-def test_the_refusal_of_a_hierarchy_file_that_is_no_tree_names_the_line(tmp_path: Path, text: str) -> None:
+def test_refusal_of_a_hierarchy_file_that_is_no_tree_names_the_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.hrc").write_text(text)
     with pytest.raises(SpecificationError, match=r"in line \d"):
         parents_of(tmp_path / "odd.hrc")

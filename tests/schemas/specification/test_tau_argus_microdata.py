@@ -1,4 +1,4 @@
-"""tau-ARGUS metadata of microdata fill positions, variables and the table that the specification names."""
+"""Tests of tau-ARGUS metadata of microdata: they set positions, variables and the table."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read(folder: Path, table: str, metadata: str = METADATA) -> Specification:
     return read_specification(folder / "release.toml")
 
 
-def test_fields_at_fixed_places_become_positions_variables_and_nested_codes(tmp_path: Path) -> None:
+def test_fixed_width_fields_become_positions_variables_and_nested_codes(tmp_path: Path) -> None:
     tables = 'value = "Var2"\ntables = [["IndustryCode", "Region"]]'
     specification = read(tmp_path, tables)
     table = table_of(specification)
@@ -74,7 +74,7 @@ def test_fields_at_fixed_places_become_positions_variables_and_nested_codes(tmp_
     assert (table.holding, table.request) == ("Group", None)
 
 
-def test_hierarchies_of_dimensions_that_no_table_has_are_left_out(tmp_path: Path) -> None:
+def test_hierarchies_of_dimensions_without_a_table_are_omitted(tmp_path: Path) -> None:
     table = table_of(read(tmp_path, 'value = "Var1"\ntables = [["Year"]]'))
     assert (dict(table.parents), dict(table.code_widths)) == ({}, {})
 
@@ -101,6 +101,6 @@ def test_microdata_with_a_delimiter_have_columns(tmp_path: Path) -> None:
         (METADATA.replace("<HIERLEVELS>  3 1 1 0 0", "<HIERLEVELS>  3 a"), "HIERLEVELS.*no whole number"),
     ],
 )
-def test_the_refusal_of_unreadable_metadata_names_the_field(tmp_path: Path, metadata, match) -> None:
+def test_refusal_of_unreadable_metadata_names_the_field(tmp_path: Path, metadata, match) -> None:
     with pytest.raises(SpecificationError, match=match):
         read(tmp_path, 'value = "Var2"\ntables = [["IndustryCode"]]', metadata.replace("999999999\n", "\n"))

@@ -1,4 +1,4 @@
-"""Category codes: numbers that are close and spellings of a text share a code."""
+"""Tests of category codes: close numbers and spellings of a text have equal codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def are_close(one, other, apart):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_close_codes_of_close_numbers_are_equal_in_a_column(seed):
+def test_close_codes_of_close_numbers_are_equal_in_one_of_two_columns(seed):
     random = np.random.default_rng(seed)
     spread = [random.normal(0, 10, 300), random.lognormal(5, 2, 300) * random.choice([-1, 1], 300)][seed % 2]
     values = np.round(np.concatenate([spread, spread[:150] * random.uniform(0.985, 1.015, 150)]), 3)
@@ -31,7 +31,7 @@ def test_close_codes_of_close_numbers_are_equal_in_a_column(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_close_codes_that_differ_in_both_columns_prove_numbers_that_are_not_close(seed):
+def test_close_codes_that_differ_in_both_columns_prove_that_numbers_are_not_close(seed):
     random = np.random.default_rng(seed)
     values = np.round(random.lognormal(3, 0.05, 400), 2)
     apart = SHARE * np.ptp(values)

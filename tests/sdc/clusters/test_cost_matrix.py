@@ -1,4 +1,4 @@
-"""Variables with a cost matrix: coordinates with given distances, and the category of least cost."""
+"""Tests of variables with a cost matrix: coordinates with given distances, and the category of least cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_coordinates_of_a_cost_matrix_keep_the_order_of_costs_with_the_least_add
         return
     added = (given_points[nearest] - asked[nearest]) / (1 - given_points[nearest])
     np.testing.assert_allclose(given_points, (asked + added) / (1 + added))
-    if added > 1e-6:  # with less there are no such points
+    if added > 1e-6:  # a smaller constant allows no such points
         centred = np.eye(6) - 1 / 6
         less = priced.mismatches + 0.99 * added * apart
         assert np.linalg.eigvalsh(-centred @ less @ centred).min() < 0

@@ -1,4 +1,4 @@
-"""Diversity: clusters are merged until each has enough distinct values, or an error is raised."""
+"""Tests of diversity: clusters are merged until each has enough distinct values, or an error is raised."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from microguard.sdc.clusters.diversity import RESORTED, Diversity, diversify, le
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 
 
-def test_diversify_merges_a_uniform_cluster_with_the_nearest_that_adds_a_value():
+def test_diversify_merges_a_uniform_cluster_with_the_nearest_cluster_that_adds_a_value():
     points = np.array([[0.0], [0], [1], [1], [9], [9], [10], [10]])
     labels = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     sensitive = np.array([[5], [5], [5], [5], [5], [7], [5], [7]])
@@ -40,7 +40,7 @@ def test_diversify_makes_every_cluster_diverse_and_splits_none(n, wanted, seed):
 
 
 def _merged_in_turn(points, labels, values, least):
-    """Merge each cluster with the cheapest that adds values it lacks; of equals, with the first."""
+    """Merge each cluster with the cheapest one that adds missing values; in ties, with the first."""
     clusters = [list(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     for a in range(len(clusters)):
         while clusters[a]:
@@ -93,7 +93,7 @@ def test_diversify_applies_the_requirement_of_each_variable():
 
 
 def _most_clusters(counts, least):
-    """Count clusters greedily: each takes its values from those with the most remaining records."""
+    """Count clusters greedily: each uses the values with the most remaining records."""
     most = 0
     for clusters in range(1, sum(counts) // least + 1):
         left = sorted(counts, reverse=True)
@@ -112,7 +112,7 @@ def test_most_clusters_bounds_the_number_of_diverse_clusters(counts, least):
     assert Diversity.of(codes, least).most_clusters == _most_clusters(counts, least)
 
 
-def test_held_checks_every_cluster_and_variable():
+def test_diversity_check_covers_every_cluster_and_variable():
     codes = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     assert Diversity.of(codes, [2, 1]).held(np.array([0, 0, 1, 1]))
     assert not Diversity.of(codes, [2, 2]).held(np.array([0, 0, 1, 1]))

@@ -1,4 +1,4 @@
-"""Dominance: clusters whose largest contributors exceed a share of the total."""
+"""Tests of dominance: clusters whose largest contributors exceed a share of the total."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_dominated_counts_a_cluster_with_one_large_contributor() -> None:
     values = np.array([1.0, 98.0, 1.0, 5.0, 5.0, 5.0])
     labels = np.array([0, 0, 0, 1, 1, 1])
     assert dominated(values, labels, 1, 85) == 1
-    assert dominated(values, labels, 1, 98) == 0  # exactly 98 percent does not exceed it
+    assert dominated(values, labels, 1, 98) == 0  # exactly 98 percent does not exceed the limit
     assert dominated(values, labels, 2, 66) == 2
     assert dominated(-values, labels, 1, 85) == 1  # a large loss is a large contribution
 

@@ -1,4 +1,4 @@
-"""Step of a published mean: 1, 2 or 5 times a power of ten, derived from the standard deviation."""
+"""Tests of the step of a published mean: 1, 2 or 5 times a power of ten, by the standard deviation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_steps_of_follow_the_deviation_of_the_file_and_are_smaller_for_small_val
     assert steps_of(np.full(3, size), ONE, deviation).sizes.tolist() == [step]
 
 
-def test_steps_of_round_nothing_if_a_variable_is_constant_or_a_cluster_is_zero():
+def test_steps_of_are_zero_if_a_variable_is_constant_or_a_cluster_is_zero():
     assert steps_of(np.full(3, 7.0), ONE, 0.0).digits.tolist() == [0]
     assert steps_of(np.zeros(3), ONE, 5.0).digits.tolist() == [0]
 

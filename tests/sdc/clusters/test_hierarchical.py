@@ -1,4 +1,4 @@
-"""Hierarchical variables: distances and representatives compared with brute force."""
+"""Tests of hierarchical variables: distances and representatives against brute force."""
 
 import numpy as np
 import pyarrow as pa

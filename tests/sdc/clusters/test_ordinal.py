@@ -1,4 +1,4 @@
-"""Ordinal variables: distances and representatives compared with brute force."""
+"""Tests of ordinal variables: distances and representatives against brute force."""
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ def ages(values, labels=None, representative="auto", weights=None, **others):
     return out["age"].to_pylist() if not others else out.to_pylist()
 
 
-def test_ordinal_distance_is_one_between_the_ends_and_a_step_between_neighbours():
+def test_ordinal_distance_is_one_between_the_extremes_and_one_step_between_neighbours():
     points = ordinal_coordinates(np.array([0, 1, 3, MISSING]), 4)
     squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
     expected = [[0, 1 / 3, 1, 1], [1 / 3, 0, 2 / 3, 1], [1, 2 / 3, 0, 1], [1, 1, 1, 0]]

@@ -1,4 +1,4 @@
-"""p % rule for the means of clusters: the second largest contributor cannot infer the largest."""
+"""Tests of the p % rule for means: the second largest contributor cannot infer the largest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Representatives: exact in the column's type, weighted, and only combinations that occur."""
+"""Tests of representatives: exact in the column's type, weighted, and only combinations that occur."""
 
 import datetime
 from decimal import Decimal
@@ -80,7 +80,7 @@ def test_represent_publishes_an_occurring_combination_of_modes():
     table = pa.table({"a": ["x", "x", "y"], "b": ["p", "q", "p"], "c": ["s", "t", "t"]})
     out = represent(table, np.zeros(3, int), nominal=["a", "b", "c"]).to_pylist()
     assert out[0] == out[1] == out[2]
-    assert out[0] in table.to_pylist()  # the modes x, p, t occur nowhere together
+    assert out[0] in table.to_pylist()  # no record has the modes x, p, t together
 
 
 def test_represent_weights_modes_and_treats_missing_as_a_category():

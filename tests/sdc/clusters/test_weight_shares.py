@@ -1,4 +1,4 @@
-"""Weight shares: clusters dominated by one record are merged, or their weights are trimmed."""
+"""Tests of weight shares: clusters dominated by one record are merged, or their weights are trimmed."""
 
 from itertools import product
 
@@ -46,7 +46,7 @@ def test_spread_and_trimmed_accept_points_without_coordinates():
     assert spread(points, np.arange(6) // 2, weights, 0.8).tolist() == [0, 0, 0, 0, 1, 1]
 
 
-def test_spread_adds_up_the_weights_of_an_owner():
+def test_spread_sums_the_weights_of_an_owner():
     labels, weights = np.zeros(4, int), np.array([3.0, 3.0, 1.0, 1.0])
     owners = np.array([7, 7, 8, 9])
     assert trimmed(weights, labels, 0.6).tolist() == weights.tolist()

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 
 def grid_relations(shape):
-    """Constraints of a grid with one margin slot per dimension, straight from the definition."""
+    """Return the constraints of a grid with one margin slot per dimension, by definition."""
     full = tuple(n + 1 for n in shape)
     position = np.arange(np.prod(full)).reshape(full)
     constraints = []
@@ -21,7 +21,7 @@ def grid_relations(shape):
 
 
 def with_margins(internal):
-    """Flat cells of a grid with its sums appended along every axis."""
+    """Return the cells of a grid, flat, with sums appended along every axis."""
     full = internal
     for axis in range(internal.ndim):
         full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
@@ -29,7 +29,7 @@ def with_margins(internal):
 
 
 def two_cells_and_total(lower_capacity, upper_capacity, costs=None):
-    """10 + 20 = 30, of which the first must move by 3."""
+    """Return 10 + 20 = 30, where the first cell must move by 3."""
     return CellTable(
         values=[10.0, 20, 30],
         relations=[[1, 1, -1]],
@@ -43,7 +43,7 @@ def two_cells_and_total(lower_capacity, upper_capacity, costs=None):
 
 
 def random_grid(shape, seed, *, sensitive=0.4, percent=20, costs=None, whole=False, room=None):
-    """A table like those of Cox 2005, section 3, small."""
+    """Return a small table like those of Cox 2005, section 3."""
     rng = np.random.default_rng(seed)
     internal = rng.integers(5, 200, shape) * 5.0 if whole else rng.uniform(1, 1000, shape)
     flags = np.zeros(tuple(n + 1 for n in shape), dtype=bool)
@@ -69,7 +69,7 @@ def random_grid(shape, seed, *, sensitive=0.4, percent=20, costs=None, whole=Fal
 
 
 def brute_force(table, mode):
-    """Least objective over all directions, each by scipy's linear program; None where none is feasible."""
+    """Return the least objective over all directions by scipy's linear program; None if none is feasible."""
     sensitive = np.flatnonzero(table.sensitive)
     cells = table.cells
     best = None

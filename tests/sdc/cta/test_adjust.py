@@ -1,4 +1,4 @@
-"""Adjusted tables are additive, protected and within capacities, and optimal compared with brute force."""
+"""Tests of adjusted tables: additive, protected and within capacities; optimal against brute force."""
 
 import importlib
 
@@ -27,7 +27,7 @@ def sums_hold(table, adjusted, tolerance=1e-6):
 
 
 def test_adjust_solves_a_total_of_two_cells():
-    # 10 + 20 = 30, the first must move by 3: the cheapest answer moves one other cell by 3 as well
+    # 10 + 20 = 30, the first cell must move by 3: at least cost one other cell also moves by 3
     table = two_cells_and_total([5, 5, 5], [5, 5, 5], costs=[1, 2, 1])
     d = adjust(table, mode="exact")
     assert abs(d.values[0] - 10) == 3
@@ -61,7 +61,7 @@ def test_no_relaxation_is_solved_after_branch_and_bound_proved_optimality(monkey
 
 
 @pytest.mark.parametrize("options", [{"effort": "exact"}, {"algorithm": "exact", "effort": "fast"}])
-def test_exact_ends_at_a_limit_of_counted_work_and_states_bound_and_gap(monkeypatch, options):
+def test_exact_adjust_ends_at_a_limit_of_counted_work_and_states_bound_and_gap(monkeypatch, options):
     table = random_table((14, 14), 2)
     monkeypatch.setattr(exact, "step_limit", lambda minutes, program: 5)
     answers = [adjust(table, mode="exact", **options) for _ in range(2)]
@@ -152,8 +152,8 @@ def test_adjust_names_the_constraint_that_proves_infeasibility():
 
 
 def test_adjust_names_constraints_that_are_only_jointly_infeasible():
-    # every cell of a 2 x 3 table must move by its level, margins are fixed: each constraint alone could
-    # manage
+    # Every cell of a 2 x 3 table must move by its level, and margins are fixed: each constraint alone is
+    # feasible.
     internal = np.array([[10.0, 10, 20], [10, 10, 20]])
     values = with_margins(internal)
     sensitive = np.zeros((3, 4), dtype=bool)
@@ -176,7 +176,7 @@ def test_adjust_names_constraints_that_are_only_jointly_infeasible():
 
 
 @pytest.mark.parametrize("algorithm", [*ADJUSTMENT, "auto"])
-@pytest.mark.parametrize("constraint", [[], [3]], ids=["no constraints", "a constraint of others"])
+@pytest.mark.parametrize("constraint", [[], [3]], ids=["no constraints", "a constraint on other cells"])
 def test_sensitive_cells_outside_all_constraints_move_exactly_by_their_level(algorithm, constraint):
     values = np.array([7.0, 8.0, 30.0, 10.0, 20.0])
     relations = np.array([[0, 0, -1, 1, 1]] * bool(constraint), dtype=float).reshape(-1, 5)
@@ -223,14 +223,14 @@ def test_adjust_refuses_unknown_options(wrong):
         adjust(random_grid((2, 2), 0), **wrong)
 
 
-def test_adjust_returns_a_sound_table_after_the_time_limit_and_reports_it():
+def test_adjust_returns_a_valid_table_after_the_time_limit_and_reports_it():
     table = random_grid((8, 8, 8), 0, sensitive=0.3)
     d = adjust(table, mode="exact", algorithm="local-search", effort="thorough", time_limit=0.5)
     assert d.stopped_by == "time"
     assert check(table, d.values, "exact").sound
 
 
-def test_lower_bound_gets_the_time_that_the_search_leaves(monkeypatch):
+def test_lower_bound_uses_the_time_that_the_search_leaves(monkeypatch):
     module = importlib.import_module("microguard.sdc.cta.adjust")
     bound, given = module._lower_bound, []
 
@@ -292,7 +292,7 @@ def test_adjust_protects_a_large_table_with_sensitive_margins_without_a_linear_p
 
 @settings(max_examples=8)
 @given(st.integers(0, 10**6), st.floats(0.02, 0.5), st.sampled_from(["exact", "at-least"]))
-def test_adjust_gives_a_sound_table_or_an_error_for_any_capacities(seed, room, mode):
+def test_adjust_returns_a_valid_table_or_an_error_for_any_capacities(seed, room, mode):
     table = random_grid((3, 3), seed, room=room, sensitive=0.5)
     expected = brute_force(table, mode)
     try:

@@ -1,4 +1,4 @@
-"""Knowledge of an attacker after the adjustment, and the secret levels that limit it."""
+"""Tests of an attacker's knowledge after adjustment, and of the secret levels that limit this knowledge."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def names(table):
 
 
 @pytest.mark.parametrize("largest", [1.0, 1.2, 7 / 3, 4.0])
-def test_secret_factors_depend_on_key_and_identity_alone_and_fill_their_range(largest):
+def test_secret_factors_depend_only_on_key_and_identity_and_cover_their_range(largest):
     many, most = [f"c{i}" for i in range(2000)], np.full(2000, largest)
     factors = secret_factors(KEY, many, most)
     assert factors.min() >= 1
@@ -43,7 +43,7 @@ def test_secret_factors_depend_on_key_and_identity_alone_and_fill_their_range(la
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
-def test_a_known_direction_leaves_the_protected_per_cent_times_the_spread_to_either_side(spread):
+def test_interval_of_a_known_direction_has_the_protected_percentage_times_the_factor_range(spread):
     table = random_grid((3, 3), 1, percent=20)
     factors = largest_factors(table, spread)
     for sign, factor in ((1, factors.upper[0]), (-1, factors.lower[0])):
@@ -52,7 +52,7 @@ def test_a_known_direction_leaves_the_protected_per_cent_times_the_spread_to_eit
         assert half / middle == pytest.approx(0.2 * spread, abs=1e-9)
 
 
-def test_a_table_with_secret_levels_protects_the_rule_too():
+def test_table_with_secret_levels_also_satisfies_the_rule():
     table = random_grid((4, 4), 0, room=1.0)
     raised = with_secret_levels(table, KEY, names(table), 1.0)
     d = adjust(raised, effort="fast")
@@ -63,7 +63,7 @@ def test_a_table_with_secret_levels_protects_the_rule_too():
     assert len(np.unique(np.round(moved / table.upper_protection[table.sensitive], 6))) > 3
 
 
-def test_an_attacker_who_knows_the_direction_has_one_band_with_the_true_value():
+def test_attacker_who_knows_the_direction_has_one_interval_with_the_original_value():
     table = random_grid((5, 5), 3, room=1.0)
     roomy = with_room_for_factors(table, 1.0)
     d = adjust(with_secret_levels(table, KEY, names(table), 1.0), effort="fast")
@@ -80,9 +80,9 @@ def test_an_attacker_who_knows_the_direction_has_one_band_with_the_true_value():
     assert not intervals.determined.any()
 
 
-def test_a_direction_that_follows_from_the_sum_is_called_determined():
-    # the second cell and the total are fixed: two sensitive cells can only move against each other, and
-    # only the first may fall
+def test_direction_that_follows_from_the_sum_is_reported_as_determined():
+    # The second cell and the total are fixed: two sensitive cells can only move against each other. Only the
+    # first of them may fall.
     table = CellTable(
         values=[10.0, 20, 30, 60],
         relations=[[1, 1, 1, -1]],
@@ -99,7 +99,7 @@ def test_a_direction_that_follows_from_the_sum_is_called_determined():
     assert attacker_intervals(free, np.array([7.0, 20, 33, 60])).determined.tolist() == [False, False]
 
 
-def test_intervals_of_a_table_published_empty_reach_as_far_down_as_capacities():
+def test_intervals_of_a_table_without_published_values_extend_to_the_capacities():
     ones = CellTable(
         values=[1.0, 1, 2],
         relations=[[1, 1, -1]],
@@ -114,7 +114,7 @@ def test_intervals_of_a_table_published_empty_reach_as_far_down_as_capacities():
     assert intervals.upper == pytest.approx([3, 3])
 
 
-def test_intervals_contain_the_original_and_agree_with_another_solver():
+def test_intervals_contain_the_original_value_and_agree_with_another_solver():
     table = random_grid((3, 3), 2)
     d = adjust(table, mode="exact", effort="fast")
     intervals = attacker_intervals(table, d.values, largest_factor=1.0)
@@ -132,14 +132,14 @@ def test_intervals_contain_the_original_and_agree_with_another_solver():
         assert intervals.lower[k] == pytest.approx(d.values[cell] - most, abs=1e-5)
 
 
-def test_a_cell_whose_neighbours_are_fixed_is_reported_below_protection():
+def test_cell_whose_neighbours_are_fixed_is_reported_below_protection():
     table = two_cells_and_total([5, 0, 1], [5, 0, 1])
     intervals = attacker_intervals(table, table.values + np.array([1.0, 0, 1]))
     assert intervals.width[0] == pytest.approx(2)
     assert intervals.below_protection.tolist() == [True]
 
 
-def test_a_sample_says_that_it_is_one():
+def test_audit_of_a_sample_states_that_it_is_a_sample():
     table = random_grid((4, 4), 1)
     intervals = attacker_intervals(table, table.values, most_cells=2)
     assert intervals.sampled

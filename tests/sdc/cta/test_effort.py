@@ -1,4 +1,4 @@
-"""The budget depends on the size of a table and on the length of its constraints."""
+"""Tests of the budget: it depends on the size of a table and on the length of its constraints."""
 
 import numpy as np
 from microguard.sdc.cta import CellTable
@@ -10,7 +10,7 @@ from tests.benchmarks.tabular.grids import random_table
 
 
 def totals_of(count, parts):
-    """Return a table of so many totals of tens; the first part of each total is sensitive."""
+    """Return a table with a number of totals of tens; the first part of each total is sensitive."""
     cells = count * (parts + 1)
     matrix = sparse.csr_matrix(
         (np.tile([1.0] * parts + [-1.0], count), np.arange(cells), np.arange(0, cells + 1, parts + 1)),

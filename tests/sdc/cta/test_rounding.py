@@ -1,4 +1,4 @@
-"""Tables in units of their last digit are whole numbers and are adjusted exactly."""
+"""Tests of tables in units of their last digit: whole numbers that are adjusted exactly."""
 
 import numpy as np
 import pytest
@@ -30,9 +30,9 @@ def test_in_last_digits_rounds_levels_up_and_capacities_down():
     digits = in_last_digits(table, 2)
     assert digits.whole
     assert digits.values[0] == 125
-    assert digits.lower_protection[0] == 26  # 25.1 cents would not be kept by 25
+    assert digits.lower_protection[0] == 26  # 25 would violate a level of 25.1 cents
     assert digits.upper_protection[0] == 26
-    assert np.all(digits.lower_capacity == 99)  # 99.9 cents would be exceeded by 100
+    assert np.all(digits.lower_capacity == 99)  # 100 would exceed a capacity of 99.9 cents
     assert np.array_equal(digits.costs, table.costs)
 
 

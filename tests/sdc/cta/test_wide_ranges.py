@@ -1,4 +1,4 @@
-"""Tables whose values differ by many orders of magnitude are adjusted exactly."""
+"""Tests of tables whose values differ by many orders of magnitude: they are adjusted exactly."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def wide_table(orders, seed, shape=(6, 6), whole=True):
 
 @pytest.mark.parametrize("orders", [1, 6, 9, 12])
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_adjust_holds_all_constraints_exactly_over_wide_ranges_of_values(orders, mode):
+def test_adjust_satisfies_all_constraints_exactly_over_wide_ranges_of_values(orders, mode):
     for seed in range(3):
         table = wide_table(orders, seed)
         d = adjust(table, mode=mode, effort="fast", seed=seed)
@@ -36,13 +36,15 @@ def test_adjust_holds_all_constraints_exactly_over_wide_ranges_of_values(orders,
         assert np.all(np.abs(d.values - table.values) <= table.upper_capacity)
 
 
-def test_check_finds_an_unprotected_small_cell_next_to_a_large_one():
+def test_check_detects_an_unprotected_small_cell_next_to_a_large_cell():
     table = wide_table(9, 1)
     moved = table.values.copy()
     assert len(check(table, moved).unprotected) == table.sensitive.sum()
     values = adjust(table, effort="fast").values
     values[np.flatnonzero(table.sensitive)[np.argmin(table.values[table.sensitive])]] += 1
-    assert len(check(table, values).broken_constraints) == 2, "a unit beside cells of 1e11 is seen"
+    assert len(check(table, values).broken_constraints) == 2, (
+        "a difference of 1 next to cells of 1e11 is detected"
+    )
 
 
 def test_refine_corrects_residuals_near_the_given_deviations():

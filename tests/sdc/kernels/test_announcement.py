@@ -1,4 +1,4 @@
-"""The first call of a kernel on a machine says that it compiles; later processes read compiled code."""
+"""Tests of the compilation message: only the first process on a machine compiles and prints it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ first(np.zeros(3, np.int64))
 """
 
 
-def test_a_process_that_compiles_says_so_in_one_line(tmp_path: Path) -> None:
+def test_process_that_compiles_kernels_prints_one_line(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(KERNEL)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}

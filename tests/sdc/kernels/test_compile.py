@@ -1,4 +1,4 @@
-"""Kernel cache: which folder is used, one file per signature, and no folder that others can write."""
+"""Tests of the kernel cache: choice of folder, one file per signature, private folders only."""
 
 import os
 from pathlib import Path
@@ -25,12 +25,12 @@ def test_kernel_is_compiled_in_memory_if_no_folder_is_writable(monkeypatch):
     ("kind", "found"), [(IndexDataCacheFile, "code of integers"), (kernels.FilePerSignature, None)]
 )
 def test_concurrent_compilation_never_mixes_the_code_of_signatures(tmp_path, kind, found):
-    """Numba's own cache, the control, runs integer code on floats. This justifies our cache files."""
+    """The control, Numba's own cache, runs integer code on floats. This justifies our cache files."""
     place = (str(tmp_path), "function", "stamp")
     integers, floats = ("integers",), ("floats",)
 
     class Late(kind):
-        """A process that ends before it writes its code, after another process wrote first."""
+        """Process that ends before it writes its code, after another process wrote first."""
 
         def _load_index(self):
             index = super()._load_index()
@@ -148,7 +148,7 @@ def test_load_compiled_compiles_nothing_and_a_killed_compilation_is_completed(mo
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     def part(killed_after: int = 2) -> None:
-        """Call two new kernels, whose code only the cache folder may have."""
+        """Call two new kernels whose code must be only in the cache folder."""
         for function in (_half, _third)[:killed_after]:
             kernels.kernel(function)(6.0)
 

@@ -1,4 +1,4 @@
-"""SIMD sums in lanes: bit-identical to their definition for every number of coordinates."""
+"""Tests of SIMD sums in lanes: bit-identical to their definition for every number of coordinates."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def test_exchange_of_equal_records_is_exactly_zero():
 
 
 @pytest.mark.parametrize("other", [np.zeros((4, 4)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32)])
-def test_lanes_refuse_other_arrays_than_contiguous_float64(other):
+def test_lanes_accept_only_contiguous_float64_arrays(other):
     with pytest.raises(TypingError, match="SIMD sum: expected"):
         _product(np.zeros(4), other)

@@ -1,4 +1,4 @@
-"""Prefetching changes no values, inside or outside the array, and accepts contiguous arrays only."""
+"""Tests of prefetching: it changes no values in or around the array, and accepts contiguous arrays only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIMD loops in strips: bit-identical to loops over records."""
+"""Tests of SIMD loops in strips: bit-identical to loops over records."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_squared_distances_equal_a_loop_over_coordinates(n, p):
 
 
 @pytest.mark.parametrize("p", [1, 4, 13])
-def test_squared_distances_from_boxes_are_those_of_the_nearest_point(p):
+def test_squared_distance_from_a_box_equals_the_distance_of_its_nearest_point(p):
     random = np.random.default_rng(p)
     low, centre, squares = random.normal(size=(p, 2 * STRIP)), random.normal(size=p), np.empty(2 * STRIP)
     high = low + random.exponential(size=low.shape)
@@ -93,7 +93,7 @@ def test_insert_key_keeps_the_smallest_distinct_keys_sorted(width):
     assert np.all(keys[[0, 2]] == HIGHEST)
 
 
-def test_strips_refuse_other_arrays():
+def test_strips_refuse_invalid_arrays():
     with pytest.raises(TypingError, match="strips"):
         _squares(np.zeros((2, 16))[:, ::2], np.zeros(2), 0, 8, np.zeros(8))
     with pytest.raises(TypingError, match="strips"):

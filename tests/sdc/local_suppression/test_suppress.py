@@ -1,4 +1,4 @@
-"""Local suppression: k-anonymous by either meaning of a missing value, and as cheap as brute force."""
+"""Tests of local suppression: k-anonymous with each meaning of missing, at the cost of brute force."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def keys_of(records):
 
 
 def published(codes, result):
-    """The published records, one row each."""
+    """Return the published records, one row each."""
     rows = codes[result.key].copy()
     rows[(result.pattern[:, None] >> np.arange(codes.shape[1]) & 1) == 1] = -1
     return np.repeat(rows, result.count, axis=0)
 
 
 def fewest(rows, missing):
-    """The least count of a record, by definition."""
+    """Return the least count of a record, by definition."""
     if missing == "category":
         return min(int((rows == row).all(axis=1).sum()) for row in rows)
     return min(int(((rows == row) | (row < 0)).all(axis=1).sum()) for row in rows)
 
 
 def by_brute_force(records, k, weights, missing):
-    """Least cost over all partitions into classes, or over all patterns of all records."""
+    """Return the least cost over all partitions into classes, or over all patterns of all records."""
     rows = np.array(records)
     return (
         least_by_classes(rows, k, weights) if missing == "category" else least_by_patterns(rows, k, weights)
@@ -46,7 +46,7 @@ def by_brute_force(records, k, weights, missing):
 
 
 def least_by_classes(rows, k, weights):
-    """The records of a class lose all variables in which they differ or that one of them lacks."""
+    """Suppress, in a class, all variables in which its records differ or that one of them lacks."""
     if len(rows) < k:
         return np.inf if len(rows) else 0.0
     least = np.inf
@@ -61,7 +61,7 @@ def least_by_classes(rows, k, weights):
 
 
 def least_by_patterns(rows, k, weights):
-    """Each record hides any set of its values, and what it then shows is shown by k records."""
+    """Suppress any set of values per record so that k records match each visible combination."""
     masks = np.array(list(product((False, True), repeat=rows.shape[1])))
     chosen = np.stack(np.meshgrid(*[np.arange(len(masks))] * len(rows)), axis=-1).reshape(-1, len(rows))
     hidden = masks[chosen] | (rows < 0)
@@ -73,15 +73,17 @@ def least_by_patterns(rows, k, weights):
     return float(cost[(shows.sum(axis=2) >= k).all(axis=1)].min())
 
 
-def test_two_records_that_differ_in_one_variable_lose_that_variable_alone():
+def test_suppress_removes_only_the_variable_in_which_two_records_differ():
     codes, counts = keys_of([[0, 0, 1], [0, 1, 1]])
     result = suppress(codes, counts, 2)
     assert published(codes, result).tolist() == [[0, -1, 1], [0, -1, 1]]
     assert (result.cost, result.lower_bound, result.optimal) == (2.0, 2.0, True)
 
 
-def test_a_record_at_risk_needs_donors_if_a_missing_value_is_a_category():
-    """Five records (0, 0) and one (0, 1): two donors keep it company, or it is hidden alone."""
+def test_record_at_risk_needs_donors_if_a_missing_value_is_a_category():
+    """There are five records (0, 0) and one (0, 1): two donors join the latter, or all its values are
+    suppressed.
+    """
     codes, counts = keys_of([[0, 0]] * 5 + [[0, 1]])
     strict, lax = (suppress(codes, counts, 3, missing=missing) for missing in MEANINGS)
     assert (strict.cost, lax.cost) == (3.0, 1.0)
@@ -89,7 +91,7 @@ def test_a_record_at_risk_needs_donors_if_a_missing_value_is_a_category():
     assert sorted(map(tuple, published(codes, lax))) == [(0, -1)] + [(0, 0)] * 5
 
 
-def test_a_variable_of_little_weight_is_suppressed_first():
+def test_suppress_removes_values_of_a_variable_with_small_weight_first():
     codes, counts = keys_of([[0, 0], [0, 1], [1, 1], [1, 0]])
     for weights, hidden in (([1.0, 5.0], 0), ([5.0, 1.0], 1)):
         rows = published(codes, suppress(codes, counts, 2, weights=np.array(weights)))
@@ -98,7 +100,7 @@ def test_a_variable_of_little_weight_is_suppressed_first():
 
 
 def small_files(values):
-    """Up to five variables, and few enough records that all patterns of all records can be tried."""
+    """Return up to five variables, and so few records that all patterns of all records can be tried."""
     return st.integers(2, 5).flatmap(
         lambda m: st.tuples(
             st.lists(st.tuples(*[values] * m), min_size=2, max_size={2: 6, 3: 5, 4: 4, 5: 3}[m]),
@@ -112,7 +114,7 @@ SMALL = small_files(st.integers(-1, 1))
 
 @settings(max_examples=60, deadline=None)
 @given(SMALL, st.sampled_from([2, 3]), st.sampled_from(MEANINGS))
-def test_the_integer_program_has_the_cost_of_brute_force(small, k, missing):
+def test_integer_program_has_the_cost_of_brute_force(small, k, missing):
     records, weights = small
     if len(records) < k:
         return
@@ -125,7 +127,7 @@ def test_the_integer_program_has_the_cost_of_brute_force(small, k, missing):
 
 
 @pytest.mark.parametrize("most", [0, 8, patterns.MOST_PATTERNS])
-def test_the_bound_is_valid_with_missing_values_and_untried_patterns(most, monkeypatch):
+def test_bound_is_valid_with_missing_values_and_untried_patterns(most, monkeypatch):
     monkeypatch.setattr(patterns, "MOST_PATTERNS", most)
 
     @settings(max_examples=60, deadline=None)
@@ -145,12 +147,12 @@ def test_the_bound_is_valid_with_missing_values_and_untried_patterns(most, monke
     holds()
 
 
-def test_values_that_are_missing_already_cost_nothing_in_patterns_that_are_not_tried():
-    """Of 14 variables two records lack seven, and differ in three: three values each are suppressed."""
+def test_values_that_are_already_missing_have_no_cost_in_untried_patterns():
+    """Two records lack seven of 14 variables and differ in three: three values each are suppressed."""
     one = [-1] * 7 + [0] * 7
     codes, counts = keys_of([one, [*one[:11], 1, 1, 1]])
     keys = Keys(codes, counts, np.ones(14))
-    assert keys.smallest_untried == 6  # of all values: a bound of 12
+    assert keys.smallest_untried == 6  # counting all values gives a bound of 12
     assert lower_bound(keys, 2, "category") == 0
     assert by_brute_force([*codes], 2, np.ones(14), "category") == 6
 
@@ -164,7 +166,7 @@ def random_records(seed, n=300):
 
 @pytest.mark.parametrize("missing", MEANINGS)
 @pytest.mark.parametrize("k", [2, 4])
-def test_blocks_cost_no_more_than_greedy_and_no_less_than_the_bound(missing, k):
+def test_cost_of_blocks_is_between_the_bound_and_the_cost_of_greedy(missing, k):
     codes, counts = keys_of(random_records(1))
     weights = np.array([1.0, 2.0, 1.0, 1.0, 1.5])
     fast, standard = (
@@ -188,7 +190,7 @@ def exact(missing, seed):
 
 @pytest.mark.parametrize("missing", MEANINGS)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bound_of_greedy_holds_for_the_proved_optimum(missing, seed):
+def test_bound_of_greedy_is_at_most_the_proved_optimum(missing, seed):
     codes, counts = keys_of(random_records(seed, 60)[:, 1:4])
     result = exact(missing, seed)
     keys = Keys(codes, counts, np.ones(3))
@@ -196,14 +198,14 @@ def test_the_bound_of_greedy_holds_for_the_proved_optimum(missing, seed):
     assert lower_bound(keys, 3, missing) <= result.cost <= greedy(keys, 3, missing).cost(keys)
 
 
-def test_whole_combinations_are_suppressed_if_no_donor_is_available():
+def test_suppress_removes_whole_combinations_if_no_donor_is_available():
     codes, counts = keys_of([[0, 0]] * 3 + [[1, 1]])
     for effort in ("fast", "exact"):
         result = suppress(codes, counts, 3, effort=effort)
         assert result.cost == 8.0
 
 
-def test_more_variables_than_patterns_can_be_tried_are_still_protected():
+def test_suppress_protects_more_variables_than_patterns_can_be_tried_for():
     rows = np.random.default_rng(0).integers(0, 2, (20, 14))
     codes, counts = keys_of(rows)
     result = suppress(codes, counts, 3, effort="fast")
@@ -211,7 +213,7 @@ def test_more_variables_than_patterns_can_be_tried_are_still_protected():
     assert result.lower_bound <= result.cost
 
 
-def test_arguments_that_do_not_fit_are_refused():
+def test_suppress_refuses_invalid_arguments():
     codes, counts = keys_of([[0, 0], [0, 1]])
     with pytest.raises(InvalidParameter, match="at least k = 3 records"):
         suppress(codes, counts, 3)

@@ -1,4 +1,4 @@
-"""Emptied cells by size and transitions of small counts, counted by hand."""
+"""Tests of emptied cells by size and of transitions of small counts, counted by hand."""
 
 from __future__ import annotations
 

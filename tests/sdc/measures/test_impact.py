@@ -1,4 +1,4 @@
-"""Changes of correlations and of the first principal component."""
+"""Tests of changes of correlations and of the first principal component."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def test_impact_of_two_variables_by_hand() -> None:
     assert found.correlation_change == pytest.approx(0.3)
     assert found.correlation_change_deviation == pytest.approx(0.0)
     assert (found.share_before, found.share_after) == pytest.approx((0.75, 0.9))
-    # the eigenvector stays, and is divided by the root of 1.5 before and 1.8 after
+    # the eigenvector is unchanged, and is divided by the square root of 1.5 before and 1.8 after
     assert found.weight_change == pytest.approx(1 - (1.5 / 1.8) ** 0.5)
 
 
-def test_impact_leaves_out_variables_that_are_constant_before_or_after() -> None:
+def test_impact_omits_variables_that_are_constant_before_or_after() -> None:
     before, after = np.full((3, 3), np.nan), np.full((3, 3), np.nan)
     before[:2, :2], after[:2, :2] = _matrix(0.5), _matrix(0.8)
     before[2, 2] = 1.0
@@ -29,7 +29,7 @@ def test_impact_leaves_out_variables_that_are_constant_before_or_after() -> None
     assert impact(before[1:, 1:], after[1:, 1:]) is None
 
 
-def test_impact_states_no_change_of_a_weight_that_is_zero() -> None:
+def test_impact_reports_no_change_for_a_weight_of_zero() -> None:
     before = np.eye(3)
     before[0, 1] = before[1, 0] = 0.5
     found = impact(before, np.full((3, 3), 0.2) + 0.8 * np.eye(3))

@@ -1,4 +1,4 @@
-"""Sums of squares in exact rational arithmetic: the oracle for files of one variable."""
+"""Compute sums of squares in exact rational arithmetic: the oracle for files of one variable."""
 
 from __future__ import annotations
 

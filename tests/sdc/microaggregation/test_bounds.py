@@ -1,4 +1,4 @@
-"""The nearest-neighbour bound never exceeds the optimum."""
+"""Tests that the nearest-neighbour bound never exceeds the optimum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each effort loses at most as much as the one before, and small blocks are proved."""
+"""Tests that each effort loses at most as much as the previous one; small blocks are proved optimal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _fractal(n: int) -> np.ndarray:
     return np.asarray((digits * 0.25 ** np.arange(14)[:, np.newaxis]).sum(axis=1))
 
 
-def test_fast_loses_at_most_half_of_mdav_for_heavy_tails_and_less_elsewhere() -> None:
+def test_effort_fast_loses_at_most_half_of_mdav_for_heavy_tails_and_less_elsewhere() -> None:
     flat = np.random.default_rng(0).uniform(size=(3_000, 4))
     for values, share in ((_fractal(3_000), 0.5), (flat, 0.95)):
         mdav = microaggregate(values, 3, algorithm="mdav", effort="fast")
@@ -31,7 +31,7 @@ def test_fast_loses_at_most_half_of_mdav_for_heavy_tails_and_less_elsewhere() ->
 
 
 @pytest.mark.parametrize(("n", "k"), [(7, 2), (9, 3), (10, 2), (11, 4), (10, 5)])
-def test_standard_proves_the_optimum_that_brute_force_finds(n: int, k: int) -> None:
+def test_effort_standard_proves_the_optimum_that_brute_force_finds(n: int, k: int) -> None:
     for seed in range(2):
         values = _heavy_tails(seed, n)
         found = microaggregate(values, k)
@@ -62,7 +62,7 @@ def test_provable_depends_on_size_k_weights_and_diversity() -> None:
     ("n", "k"),
     [(40, 3), (130, 4), *(pytest.param(*large, marks=pytest.mark.long) for large in ((300, 3), (160, 10)))],
 )
-def test_thorough_never_loses_more_than_standard_or_fast(n: int, k: int) -> None:
+def test_effort_thorough_never_loses_more_than_standard_or_fast(n: int, k: int) -> None:
     values = np.round(_heavy_tails(n, n), 1)
     for weights in (None, np.arange(1.0, n + 1.0)):
         options = {"record_weights": weights, "seed": 3, "share_of_run": 0.01}

@@ -1,4 +1,4 @@
-"""Individual ranking: one clustering per variable."""
+"""Tests of individual ranking: one clustering per variable."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_individual_ranking_returns_runs_of_at_least_k_values(records, k, algori
         assert np.bincount(clustering.labels[:, j]).min() >= k
         values = frame[name].astype(np.float64)
         lowest, highest = values.groupby(clustering.labels[:, j]).agg(["min", "max"]).to_numpy().T
-        # Values within a step of the grid of coordinates are equal.
+        # Values within one step of the coordinate grid are equal.
         assert np.all(lowest[1:] >= highest[:-1] - 2.0**-31 * np.ptp(values))
 
 

@@ -1,4 +1,4 @@
-"""Contract of every algorithm: clusters of at least k, correct costs, independence of the row order."""
+"""Tests of the contract of every algorithm: clusters of at least k, correct costs, any row order."""
 
 import importlib
 
@@ -101,7 +101,7 @@ def test_microaggregate_returns_valid_clusters_and_true_sse_in_any_row_order(fil
     order = np.random.default_rng(1).permutation(len(points))
     again = microaggregate(points[order], k, **options)
     assert again.sse == clustering.sse
-    coordinates = Records.of(points, k)[0].values  # records that are equal there may change places
+    coordinates = Records.of(points, k)[0].values  # equal records may be exchanged between clusters
     if len(np.unique(coordinates, axis=0)) == len(points):
         assert np.array_equal(again.labels, clustering.labels[order])
 
@@ -157,7 +157,7 @@ def test_microaggregate_charges_exactly_one_for_a_nominal_mismatch():
     records = np.array([[0.0, 5], [0.0, 5], [1.0, 8], [1.0, 8]])
     clustering = microaggregate(records, 4, nominal=np.array([False, True]), standardise=False)
     numeric = 4 * 0.5**2
-    nominal = 4 * 0.5  # the two categories lie 1 apart in squared distance: a quarter each from the mean
+    nominal = 4 * 0.5  # The squared distance of the two categories is 1, so each is 1/4 from their mean.
     assert clustering.sse == pytest.approx(numeric + nominal / 2)
 
 
@@ -337,7 +337,7 @@ def test_microaggregate_at_the_time_limit_is_no_worse_than_its_start():
         assert clustering.sse <= start.sse * (1 + 1e-12)
 
 
-def test_deprecated_keywords_of_an_algorithm_warn_and_mean_its_parameters():
+def test_deprecated_keywords_of_an_algorithm_warn_and_set_its_parameters():
     records = np.random.default_rng(0).normal(size=(20, 2))
     for name, keyword, value, parameters in (
         ("k-ward", "ranking", "md", KWardParameters("maximum-distance")),

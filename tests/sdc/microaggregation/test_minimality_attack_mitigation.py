@@ -1,4 +1,4 @@
-"""Mitigation of the minimality attack: perturbed records, decoys and randomised mergers."""
+"""Tests of the mitigation of the minimality attack: perturbed records, decoys and randomised mergers."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from microguard.sdc.microaggregation.sse import typical_cost
 def records(n=400, known=False, least=2):
     random = np.random.default_rng(4)
     values = random.normal(size=(n, 3))
-    values[: n // 4] = values[n // 4 : n // 2]  # twice there
+    values[: n // 4] = values[n // 4 : n // 2]  # this value occurs twice
     codes = np.column_stack([random.integers(0, 4, n), random.integers(0, 9, n), random.integers(0, 3, n)])
     diversity = Diversity.of(codes, [least, 1, least], [known, False, True])
     return Records.of(values, 3, diversity=diversity)[0], np.arange(n) // 4
@@ -87,7 +87,8 @@ def test_merge_until_diverse_without_hidden_variables_chooses_the_cheapest_merge
 
 
 def test_merge_until_diverse_draws_the_partner_from_the_mutual_neighbourhood():
-    values = np.array([[0.0], [0.1], [2.0], [2.1], [3.0], [3.1], [9.0], [9.1]])  # 1 is nearest to 2, 0 to 1
+    # 1 is nearest to 2, and 0 is nearest to 1
+    values = np.array([[0.0], [0.1], [2.0], [2.1], [3.0], [3.1], [9.0], [9.1]])
     codes = np.array([[0], [1], [0], [0], [0], [1], [0], [1]])
     perturbed, order = Records.of(values, 2, standardise=False, diversity=Diversity.of(codes, 2))
     labels = (np.arange(8) // 2)[order]

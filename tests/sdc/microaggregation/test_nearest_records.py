@@ -1,4 +1,4 @@
-"""Exact nearest records compared with all pairs, bit by bit."""
+"""Tests of exact nearest records against all pairs, bit by bit."""
 
 from __future__ import annotations
 

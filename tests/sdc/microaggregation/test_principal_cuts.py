@@ -1,4 +1,4 @@
-"""Median cuts along principal components: complete blocks of at least k records, bounded ties."""
+"""Tests of median cuts along principal components: complete blocks of at least k records, bounded ties."""
 
 import pickle
 from itertools import pairwise
@@ -54,7 +54,7 @@ def test_cut_tree_does_not_depend_on_sample_order():
     assert np.array_equal(one.tie_keys, two.tie_keys)
 
 
-def test_cut_tree_assigns_leaves_by_the_record_alone():
+def test_cut_tree_assigns_a_leaf_only_by_the_values_of_the_record():
     points, keys = _sample()
     tree = CutTree.grow(points[::3], keys[::3], 9)
     whole = tree.assign(points, keys)

@@ -1,4 +1,4 @@
-"""anonymise: protected frames and correct reports for every algorithm."""
+"""Tests of anonymise: protected frames and correct reports for every algorithm."""
 
 from __future__ import annotations
 

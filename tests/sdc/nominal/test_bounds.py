@@ -1,4 +1,4 @@
-"""Lower bounds on chi-square compared with brute force."""
+"""Tests of lower bounds on chi-square against brute force."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from microguard.sdc.nominal.frequency import collapse, from_frame
 from tests.sdc.nominal.brute_force import least_chi2
 
 
-def test_free_bound_takes_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
+def test_free_bound_uses_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
     frame = pd.DataFrame({"a": [1, 2, 2, 3, 3, 3, 3]})
     tables = ControlTables.of(from_frame(frame).frequencies, 1)
-    assert free_bound(tables.original, 3) == pytest.approx(1.0 + 0.5)  # one record to 0, two records to 3
+    # one record becomes 0, two records become 3
+    assert free_bound(tables.original, 3) == pytest.approx(1.0 + 0.5)
     assert nested_bound(tables, 3) == pytest.approx(free_bound(tables.original, 3))
 
 
@@ -39,7 +40,7 @@ def test_free_and_nested_bounds_are_at_most_the_optimum(seed: int, monkeypatch: 
     tables = ControlTables.of(from_frame(frame).frequencies, min(dimension, frame.shape[1]))
     best = least_chi2(frame, k, min(dimension, frame.shape[1]))
     free, nested = free_bound(tables.original, k), nested_bound(tables, k)
-    assert free <= nested <= best  # the bound is reduced by rounding errors in the last digit
+    assert free <= nested <= best  # rounding errors reduce the bound in the last digit
     monkeypatch.setattr(bounds, "_ABOVE", 1)
     # large counts are treated as one level: the bound is weaker
     assert free <= nested_bound(tables, k) <= nested * (1 + 1e-12)
@@ -68,7 +69,7 @@ def test_anonymise_returns_the_bound_of_the_whole_file_for_every_method(algorith
     assert whole.unproved is None
 
 
-def test_anonymise_exact_proves_or_states_the_gap_or_is_refused() -> None:
+def test_anonymise_exact_proves_optimality_or_states_the_gap_or_is_refused() -> None:
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.integers(0, 4, (60, 3)), columns=list("abc"))
     assert anonymise(pd.concat([frame] * 3), 3, 2, algorithm="local-search", effort="exact").optimal

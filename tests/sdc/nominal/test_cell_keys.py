@@ -1,4 +1,4 @@
-"""Cell-key method: bounded, unbiased, never 1 to k - 1, and consistent for the same records."""
+"""Tests of the cell-key method: bounded, unbiased, never 1 to k - 1, and consistent for the same records."""
 
 from __future__ import annotations
 

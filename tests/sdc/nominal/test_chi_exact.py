@@ -1,4 +1,4 @@
-"""Chi-ex compared with brute force and with local search, and the scenarios of the thesis."""
+"""Tests of Chi-ex against brute force and local search, and on the scenarios of the thesis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control tables compared with tables counted by pandas."""
+"""Tests of control tables against tables counted by pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordinal, hierarchical and weighted distances compared with their definition and with brute force."""
+"""Tests of ordinal, hierarchical and weighted distances against their definition and brute force."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_ordinal_accepts_gaps_and_missing_values():
     assert costs.tolist() == [[0, 20, 18, 20], [20, 0, 2, 20], [18, 2, 0, 20], [20, 20, 20, 0]]
     pairs, everything = asked.coarser(["high", "low", "middle", None])
     assert (pairs[0], everything[0]) == (2, 20)
-    assert len(set(pairs[1].tolist())) == 3  # distances of low and middle, of high, and of a missing value
+    # the rows are distances of low and middle, of high, and of a missing value
+    assert len(set(pairs[1].tolist())) == 3
     assert pairs[1][1] == pairs[1][2]
     with pytest.raises(InvalidParameter, match="no position"):
         Ordinal(positions={"low": 0}).columns(["low", "high"])

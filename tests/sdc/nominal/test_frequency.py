@@ -1,4 +1,4 @@
-"""Frequency vectors: counts, canonical order, and decoding to a frame."""
+"""Tests of frequency vectors: counts, canonical order, and decoding to a frame."""
 
 from __future__ import annotations
 

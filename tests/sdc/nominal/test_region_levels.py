@@ -1,4 +1,4 @@
-"""Region levels in control tables: cells counted by pandas, hierarchies, errors by region."""
+"""Tests of region levels in control tables: cells counted by pandas, hierarchies, errors by region."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_protect_frequencies_keeps_regions_and_k_with_tables_of_all_levels():
     assert all(result.region_errors[level][1] >= worst[level] for level in LEVELS)
 
 
-def test_tables_by_region_lower_their_errors_and_hardly_raise_others():
+def test_tables_by_region_reduce_regional_errors_and_hardly_increase_other_errors():
     frame = country()
     by_region = [(level, name) for level in LEVELS for name in ("work", "sex", "age")]
     national = [("work",), ("sex",), ("age",)]

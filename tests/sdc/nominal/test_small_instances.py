@@ -1,4 +1,4 @@
-"""Every effort of "auto" compared with enumeration on random small files, with and without regions."""
+"""Tests of every effort of "auto" against enumeration on random small files, with and without regions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def enumerate_vectors(seed: int) -> Enumerated | None:
 
 
 def instances(number: int, first: int = 0) -> Iterator[Enumerated]:
-    """Yield so many enumerated files."""
+    """Yield the given number of enumerated files."""
     seed, found = first, 0
     while found < number:
         seed += 1
@@ -122,7 +122,7 @@ def test_anonymise_is_within_five_percent_of_the_optimum_on_298_of_300_files(eff
 
 
 def kept_maxima(number: int, effort: Effort) -> int:
-    """Count files whose tightest attainable maxima are kept; every file has vectors that keep them."""
+    """Count files whose tightest attainable maxima are kept; some vector keeps them in every file."""
     kept = 0
     for case in instances(number, first=1_000):
         largest = np.array(list(case.largest.values()))

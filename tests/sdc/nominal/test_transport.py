@@ -1,4 +1,4 @@
-"""Transport of records: correct counts, few moved records, short distances."""
+"""Tests of transport of records: correct counts, few moved records, short distances."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ def test_transport_refuses_a_change_of_region_totals():
 def test_transport_follows_ordinal_and_hierarchical_distances(monkeypatch: pytest.MonkeyPatch, exact: bool):
     if not exact:
         monkeypatch.setattr(module, "_EXACT", 0)
-    codes = np.array([[0, 0], [1, 0], [6, 0], [7, 1]])  # age, and a code under one ancestor or the other
+    # both records differ in age and in the ancestor of the code
+    codes = np.array([[0, 0], [1, 0], [6, 0], [7, 1]])
     frequencies = FrequencyVector(codes, np.array([4, 1, 1, 4]), np.array([8, 2]), ("age", "code"))
     tree = Hierarchical({"x": ("one",), "y": ("other",)})
     similarity = Similarity.of(frequencies, [list(range(8)), ["x", "y"]], {"age": Ordinal(), "code": tree})

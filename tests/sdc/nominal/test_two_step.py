@@ -1,4 +1,4 @@
-"""Two-step methods, selected by name, on frequency vectors with and without regions."""
+"""Tests of two-step methods, selected by name, on frequency vectors with and without regions."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_two_step_agrees_with_anonymise_on_a_frame(name: str) -> None:
     frequencies = from_frame(frame).frequencies
     result = two_step(ProtectionTask(frequencies, 3, ControlTables.of(frequencies, 3)), name)
     assert result.certificates[0].value == clusters.weight
-    if name == "own-eee":  # the order of clusters moves the heuristics, not the optimum
+    if name == "own-eee":  # the order of clusters changes the heuristics and not the optimum
         assert result.certificates[1].value == pytest.approx(aggregated.chi2)
 
 
-def test_two_optimal_steps_prove_the_partition_and_the_representatives_and_name_no_whole() -> None:
+def test_two_step_proves_partition_and_representatives_and_states_no_proof_of_the_whole() -> None:
     frame = instance("200m5_20percent", 1, records=100)
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 3)

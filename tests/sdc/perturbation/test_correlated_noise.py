@@ -1,4 +1,4 @@
-"""Correlated noise: the covariance grows by 1 + c, or is kept; means are kept."""
+"""Tests of correlated noise: the covariance is multiplied by 1 + c, or preserved; means are preserved."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def test_factor_times_its_transpose_is_the_covariance_even_if_singular(seed):
     assert (np.triu(lower, 1) == 0).all()
 
 
-def test_correlations_of_pairs_that_are_not_definite_are_shrunk_to_a_unit_diagonal():
-    """(.9, .9, -.9) is shrunk to (.5, .5, -.5), the first factor whose least eigenvalue is not below 0."""
+def test_pairwise_correlations_that_are_indefinite_are_shrunk_to_a_unit_diagonal():
+    """(.9, .9, -.9) is shrunk to (.5, .5, -.5), the first factor whose least eigenvalue is at least 0."""
     pairs = np.array([[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]])
     broken = factor(pairs)
-    assert (broken @ broken.T)[2, 2] > 16  # the control: the variance of the noise would be 16 times
+    assert (broken @ broken.T)[2, 2] > 16  # control: the variance of the noise would be 16 times larger
     lower = factor(definite(pairs))
     np.testing.assert_allclose(lower @ lower.T, 5 / 9 * pairs + 4 / 9 * np.eye(3), atol=2e-4)
     np.testing.assert_allclose(np.diag(lower @ lower.T), 1, atol=1e-4)
@@ -43,7 +43,7 @@ def test_correlations_of_pairs_that_are_not_definite_are_shrunk_to_a_unit_diagon
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_definite_correlations_have_no_eigenvalue_below_zero_and_shrink_no_more_than_needed(seed):
+def test_shrunk_correlations_have_no_negative_eigenvalue_and_shrink_by_the_least_factor(seed):
     rng = np.random.default_rng(seed)
     pairs = np.tril(rng.uniform(-1, 1, (5, 5)), -1)
     pairs = pairs + pairs.T + np.eye(5)
@@ -56,7 +56,7 @@ def test_definite_correlations_have_no_eigenvalue_below_zero_and_shrink_no_more_
 
 
 @pytest.mark.parametrize(("share", "keep"), [(0.1, False), (0.5, False), (0.5, True)])
-def test_noise_has_the_stated_covariance_and_keeps_the_means(share, keep):
+def test_noise_has_the_stated_covariance_and_preserves_the_means(share, keep):
     values, draws = data()
     noisy = with_noise(values, factor(CORRELATION), draws, share, keep=keep)
     before, after = np.cov(values.T), np.cov(noisy.T)
@@ -78,7 +78,7 @@ def test_noise_of_a_record_does_not_depend_on_the_other_records():
     assert (np.vstack(parts) == whole).all()
 
 
-def test_a_missing_value_stays_missing_and_a_draw_of_0_is_finite():
+def test_missing_value_remains_missing_and_a_draw_of_0_is_finite():
     noisy = with_noise(np.array([[np.nan, 1.0]]), np.eye(2), np.zeros((1, 2)), 0.1, keep=False)
     assert np.isnan(noisy[0, 0])
     assert -10 < noisy[0, 1] < 1
@@ -92,6 +92,6 @@ def test_a_missing_value_stays_missing_and_a_draw_of_0_is_finite():
         (lambda: with_noise(np.ones((1, 1)), np.eye(1), np.ones((1, 1)), 0.0, keep=True), InvalidParameter),
     ],
 )
-def test_noise_refuses_what_does_not_fit(call, error):
+def test_noise_refuses_invalid_arguments(call, error):
     with pytest.raises(error):
         call()

@@ -1,4 +1,4 @@
-"""PRAM: invariant and free matrices, and moves at the frequencies of the matrix."""
+"""Tests of PRAM: invariant and free matrices, and moves at the frequencies of the matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_two_stage_matrix_of_two_categories_equals_a_computation_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_invariant_matrix_keeps_expected_counts_and_its_least_diagonal(seed):
+def test_invariant_matrix_preserves_expected_counts_and_has_the_least_diagonal(seed):
     rng = np.random.default_rng(seed)
     counts, stay = rng.integers(1, 10_000, rng.integers(2, 40)), rng.uniform(0, 1)
     matrix = transition_matrix(counts, stay)
@@ -31,7 +31,7 @@ def test_invariant_matrix_keeps_expected_counts_and_its_least_diagonal(seed):
 
 
 @pytest.mark.parametrize("counts", [[500, 500], [900, 100], COUNTS])
-def test_a_smaller_least_probability_keeps_fewer_values_down_to_those_of_a_draw_by_counts(counts):
+def test_smaller_least_probability_keeps_fewer_values_down_to_a_draw_by_counts(counts):
     counts = np.array(counts)
     kept = [float(transition_matrix(counts, s).diagonal() @ counts) for s in (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)]
     assert kept == sorted(kept)
@@ -39,7 +39,7 @@ def test_a_smaller_least_probability_keeps_fewer_values_down_to_those_of_a_draw_
     assert kept[-1] == counts.sum()
 
 
-def test_uniform_matrix_does_not_keep_expected_counts():
+def test_uniform_matrix_does_not_preserve_expected_counts():
     matrix = transition_matrix(COUNTS, 0.8, invariant=False)
     assert (matrix.diagonal() == 0.8).all()
     assert np.abs(COUNTS @ matrix - COUNTS).max() > 10_000
@@ -58,7 +58,7 @@ def test_move_has_the_transition_frequencies_of_the_matrix_over_a_million_record
     assert kept.all() == invariant
 
 
-def test_free_matrix_moves_only_as_its_transitions_say():
+def test_free_matrix_moves_values_only_along_its_transitions():
     matrix = free_matrix(["a", "b", "c"], {("a", "b"): 1.0, ("b", "c"): 0.5})
     np.testing.assert_array_equal(matrix, [[0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]])
     moved = move(np.array([0, 1, 1, 2, -1]), matrix, np.array([0.0, 0.4999, 0.5, 0.9, 0.1]))
@@ -75,6 +75,6 @@ def test_free_matrix_moves_only_as_its_transitions_say():
         (lambda: move(np.zeros(2, int), np.eye(1), np.zeros(3)), ShapeMismatch),
     ],
 )
-def test_matrices_and_moves_refuse_what_does_not_fit(call, error):
+def test_matrices_and_moves_refuse_invalid_arguments(call, error):
     with pytest.raises(error):
         call()

@@ -1,4 +1,4 @@
-"""Rank swapping: partners are mutual, within the window, and nearly every record has one."""
+"""Tests of rank swapping: partners are mutual and within the window, and nearly every record has one."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def test_nearly_every_rank_has_a_partner_across_the_window():
     assert counts.min() > 0.1 * counts.sum()
 
 
-def test_partners_follow_from_the_seed_alone():
+def test_partners_depend_only_on_the_seed():
     first, again, other = (partners(5_000, 0.05, seed) for seed in (2**200, 2**200, 2**200 + 1))
     assert (first == again).all()
     assert (first != other).mean() > 0.9
 
 
-def test_partner_of_two_ranks_is_the_other_one():
+def test_partner_of_one_of_two_ranks_is_the_other_rank():
     assert partners(2, 0.1, 0).tolist() == [1, 0]
     assert partners(1, 1.0, 0).tolist() == [0]
 
 
 @pytest.mark.parametrize(("records", "window"), [(10, 0.0), (10, 1.1), (-1, 0.5), (2**31, 0.5)])
-def test_partners_refuse_windows_and_numbers_that_do_not_fit(records, window):
+def test_partners_refuse_invalid_windows_and_numbers(records, window):
     with pytest.raises(InvalidParameter):
         partners(records, window, 0)

@@ -1,4 +1,4 @@
-"""Recoding: the search finds what an exhaustive one does, and nothing that is not k-anonymous."""
+"""Tests of recoding: the search equals an exhaustive search, and its result is k-anonymous."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURES = ("granularity", "precision", "discernibility")
 
 
 def ladder(*levels):
-    """A ladder from the levels below the last one."""
+    """Return a hierarchy from the levels below the last one."""
     values = len(levels[0])
     return Ladder(np.array([*levels, [-1] * values], np.int64))
 
@@ -34,7 +34,7 @@ def lattice(records, k, measure, weights=(1.0, 2.0, 1.0), regions=None):
 
 
 def published(one, levels, suppressed):
-    """What is published of each combination, its region last."""
+    """Return the published codes of each key combination, with its region last."""
     columns = [
         ladder.groups[level][one.codes[:, j]]
         for j, (ladder, level) in enumerate(zip(one.ladders, levels, strict=True))
@@ -49,7 +49,7 @@ def fewest(one, rows):
 
 
 def loss_of(one, levels, suppressed):
-    """The loss by its definition, record by record."""
+    """Return the loss by its definition, record by record."""
     rows, n = published(one, levels, suppressed), one.counts.sum()
     if one.measure == "discernibility":
         sizes = [
@@ -75,7 +75,7 @@ def loss_of(one, levels, suppressed):
 
 
 def exhaustive(one, most):
-    """The least loss of a node that is k-anonymous after its outliers are suppressed."""
+    """Return the least loss of a node that is k-anonymous after its outliers are suppressed."""
     best = np.inf
     for levels in product(*map(range, one.shape)):
         found = one.evaluate(levels)
@@ -93,7 +93,7 @@ RECORDS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(RECORDS, st.sampled_from([2, 3]), st.sampled_from(MEASURES), st.sampled_from([0, 4, 10]))
-def test_the_search_finds_the_optimum_of_an_exhaustive_search(records, k, measure, most):
+def test_recoding_search_finds_the_optimum_of_an_exhaustive_search(records, k, measure, most):
     regions = [row[3] for row in records]
     if min(regions.count(each) for each in set(regions)) < k:
         return
@@ -111,7 +111,7 @@ def test_the_search_finds_the_optimum_of_an_exhaustive_search(records, k, measur
     assert fewest(one, published(one, descended.levels, descended.suppressed)) >= k
 
 
-def test_a_rare_place_is_published_one_level_coarser():
+def test_recoding_search_publishes_a_rare_place_one_level_coarser():
     records = [(0, place, 0) for place in (0, 0, 1, 2, 2, 2, 3, 3)]
     found = recode(lattice(records, 2, "precision"))
     assert found.levels == (0, 1, 0)
@@ -119,7 +119,7 @@ def test_a_rare_place_is_published_one_level_coarser():
     assert found.loss == pytest.approx(2 / 4 / 3)
 
 
-def test_a_single_outlier_takes_a_class_with_it_so_that_k_are_suppressed():
+def test_recoding_search_suppresses_another_class_with_a_single_outlier():
     records = [(0, 0, 0)] * 20 + [(1, 1, 0)] * 2 + [(3, 5, 1)]
     one = lattice(records, 2, "granularity")
     node = one.evaluate((0, 0, 0))
@@ -128,7 +128,7 @@ def test_a_single_outlier_takes_a_class_with_it_so_that_k_are_suppressed():
     assert recode(one, 2).levels != (0, 0, 0)
 
 
-def test_most_nodes_of_a_lattice_are_ruled_out_without_being_counted():
+def test_recoding_search_excludes_most_nodes_of_a_lattice_without_counting_them():
     rng = np.random.default_rng(0)
     records = np.column_stack([rng.integers(0, n, 400) for n in (4, 6, 3)])
     steps = np.arange(6)
@@ -151,6 +151,6 @@ def test_most_nodes_of_a_lattice_are_ruled_out_without_being_counted():
     assert found.counted < found.nodes / 4
 
 
-def test_a_region_with_fewer_than_k_records_is_refused():
+def test_recoding_search_refuses_a_region_with_fewer_than_k_records():
     with pytest.raises(InvalidParameter, match="at least k = 3 records in each"):
         recode(lattice([(0, 0, 0)] * 5, 3, "precision", regions=[0, 0, 0, 1, 1]))

@@ -1,4 +1,4 @@
-"""Individual risk of a class compared with sdcMicro's documented example and the defining integral."""
+"""Tests of the individual risk of a class against sdcMicro's documented example and the defining integral."""
 
 import numpy as np
 import pytest

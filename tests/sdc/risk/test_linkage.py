@@ -1,4 +1,4 @@
-"""Record linkage and interval disclosure compared with their definitions."""
+"""Tests of record linkage and interval disclosure against their definitions."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_nearer_and_tied_equal_brute_force_and_add_up_over_parts_of_the_protecte
     numbers, codes, regions, moved
 ):
     original, protected = (Points(numbers[i], codes[i], regions.copy()) for i in (0, 1))
-    protected.regions[0] = moved  # a region that no original may have
+    protected.regions[0] = moved  # a region in which no original record may be
     own_distance = original.distances(protected)
     nearer, tied = nearer_and_tied(original, own_distance, protected)
     parts = [

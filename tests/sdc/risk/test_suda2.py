@@ -1,4 +1,4 @@
-"""SUDA2: minimal sample uniques and scores compared with their definition."""
+"""Tests of SUDA2: minimal sample uniques and scores against their definition."""
 
 from itertools import combinations
 from math import prod
@@ -42,7 +42,7 @@ def test_suda2_counts_and_scores_agree_with_the_definition(codes, most):
 
 
 def test_suda2_scores_smaller_sets_higher():
-    """Four variables, sets up to three: 3 * 2 * 1, 2 * 1 and 1 (Elliot et al. 2002)."""
+    """The weights of sets of up to three of four variables are 6, 2 and 1 (Elliot et al. 2002)."""
     rng = np.random.default_rng(1)
     codes = np.vstack([rng.integers(0, 2, (200, 4)), [[5, 0, 0, 0]]])
     uniques = suda2(codes, 3)

@@ -1,4 +1,4 @@
-"""Probability that a batch has too few values: by hand, by enumeration, and what is withheld with it."""
+"""Tests of the probability that a batch has too few values, by hand and enumeration, and of withholding."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from microguard.sdc.risk.too_few_values import (
 
 
 def by_enumeration(shares, units, least):
-    """Draw the units one by one from an urn: a value that was drawn becomes more likely."""
+    """Draw the units one by one from a Polya urn: a drawn value becomes more likely."""
     concentration = 1.0 / CORRELATION - 1.0
-    whole = np.append(shares, 1.0 - sum(shares))  # the last one is missing
+    whole = np.append(shares, 1.0 - sum(shares))  # the last value is missing
     total = 0.0
     for drawn in product(range(len(whole)), repeat=units):
         chances = [
@@ -33,18 +33,18 @@ def by_enumeration(shares, units, least):
 
 @pytest.mark.parametrize("least", [1, 2, 3])
 @pytest.mark.parametrize("shares", [(0.5, 0.3, 0.2), (0.9, 0.1), (0.4, 0.3), (1.0,)])
-def test_the_probability_of_too_few_values_is_that_of_all_draws_from_an_urn(shares, least):
+def test_probability_of_too_few_values_equals_that_of_all_draws_from_an_urn(shares, least):
     for units in (1, 2, 5):
         expected = by_enumeration(shares, units, least)
         assert too_few_values_probability(np.array(shares), units, least) == pytest.approx(expected, abs=1e-9)
 
 
-def test_two_units_lack_a_second_value_with_the_chance_of_being_alike():
+def test_two_units_lack_a_second_value_with_the_probability_of_equal_values():
     alike = 0.5 * (0.5 * 19 + 1) / 20 * 2
     assert too_few_values_probability(np.array([0.5, 0.5]), 2, 2) == pytest.approx(alike)
 
 
-def test_more_units_lack_values_less_often_and_many_units_hardly_ever():
+def test_probability_of_too_few_values_decreases_with_the_number_of_units():
     shares = np.array([0.7, 0.2, 0.1])
     chances = [too_few_values_probability(shares, units, 3) for units in (3, 6, 12, 50, 399, 10_000)]
     assert chances == sorted(chances, reverse=True)
@@ -59,6 +59,6 @@ def test_withholding_probability_gives_two_decoys_per_batch_with_too_few_values_
 
 
 @pytest.mark.parametrize("shares", [[-0.1, 0.5], [0.7, 0.7]])
-def test_invalid_shares_are_refused(shares):
+def test_probability_of_too_few_values_refuses_invalid_shares(shares):
     with pytest.raises(InvalidParameter, match="shares"):
         too_few_values_probability(np.array(shares), 5, 2)

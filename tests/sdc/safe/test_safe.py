@@ -1,4 +1,4 @@
-"""SAFE: hand-sized problems, brute force for the exact problems, and invariants."""
+"""Tests of SAFE: problems solved by hand, brute force for the exact problems, and invariants."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_safe_reports_the_change_of_the_number_of_records(frame, k):
         return
     try:
         result = safe(frame, k, 2)
-    except ImpossibleProtection:  # no record would be left
+    except ImpossibleProtection:  # no record would remain
         assert len(safe(frame, k, 2, keep_records=True).protected) == len(frame)
         return
     published = rows(result.protected)

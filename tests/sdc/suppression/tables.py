@@ -1,4 +1,4 @@
-"""Tiny tables of cell suppression: attackers and intervals by definition, the optimum by enumeration."""
+"""Tiny tables for cell suppression: attackers and intervals by definition, the optimum by enumeration."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def interval(
 ) -> tuple[float, float] | None:
     """Return the decrease and increase of a cell that units consider possible.
 
-    None if they know the cell because nobody else contributes to it.
+    Return None if the units know the cell because no other unit contributes to it.
     """
     lower, upper = problem.lower_bound.copy(), problem.upper_bound.copy()
     lower[~suppressed] = upper[~suppressed] = problem.values[~suppressed]
@@ -127,7 +127,7 @@ def interval(
 def too_narrow(
     problem: SuppressionProblem, suppressed: np.ndarray, cell: int, units: tuple[int, ...]
 ) -> bool:
-    """Return whether units know more of a cell than its levels allow, and more than without a publication."""
+    """Return whether units know more about a cell than its levels and the state before publication allow."""
     found = interval(problem, suppressed, cell, units)
     if found is None:
         return False
@@ -145,7 +145,7 @@ def too_narrow(
 
 
 def protects(problem: SuppressionProblem, suppressed: np.ndarray, kinds: tuple[str, ...]) -> bool:
-    """Return whether every attacker's interval of every primary contains the levels."""
+    """Return whether the interval of every attacker for every primary cell contains the levels."""
     for kind, attackers in coalitions(problem, suppressed).items():
         for units in attackers if kind in kinds else ():
             for cell in np.flatnonzero(problem.primary):
@@ -155,9 +155,9 @@ def protects(problem: SuppressionProblem, suppressed: np.ndarray, kinds: tuple[s
 
 
 def cheaper(problem: SuppressionProblem, cost: float, kinds: tuple[str, ...]) -> np.ndarray | None:
-    """Return a pattern that protects and costs less, by enumeration; None if there is none.
+    """Return a protecting pattern of lower cost by enumeration, or None.
 
-    Patterns in which a secondary cell is alone in a relation are left out: without it they protect as well.
+    Patterns with a secondary cell alone in a constraint are omitted: they protect equally without this cell.
     """
     must, costs = problem.must, problem.costs
     patterns, totals = must[None, :], np.array([costs[must].sum()])

@@ -1,4 +1,4 @@
-"""Cuts of few relations."""
+"""Tests of cuts on few constraints."""
 
 import numpy as np
 from microguard.sdc.errors import ImpossibleProtection
@@ -10,7 +10,7 @@ from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
 from tests.sdc.suppression.tables import tiny_problem
 
 
-def test_cuts_around_one_another_are_violated_by_the_pattern_and_satisfied_by_the_optimum() -> None:
+def test_local_cuts_are_violated_by_the_pattern_and_satisfied_by_the_optimum() -> None:
     most = 0
     for kind in ("2-D", "hierarchical", "linked"):
         for seed in range(8):

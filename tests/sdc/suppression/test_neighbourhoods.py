@@ -1,4 +1,4 @@
-"""The cells near a primary: the incremental search finds what its definition says."""
+"""Tests of cells near a primary cell: the incremental search equals its definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.sdc.suppression.tables import KINDS_OF_TABLES, tiny_problem
 
 
 def _grown(near: Neighbourhoods, cells: np.ndarray, price: np.ndarray, most: int) -> np.ndarray:
-    """Return the cells near some cells, counting in each step the relations of all cells found."""
+    """Return the cells near given cells, counting in each step the constraints of all cells found so far."""
     inside, count = np.unique(cells), 0
     while len(inside) < most:
         count += 1
@@ -27,9 +27,7 @@ def _grown(near: Neighbourhoods, cells: np.ndarray, price: np.ndarray, most: int
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
-def test_around_finds_the_cells_that_its_definition_names_however_often_it_is_called(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_around_equals_its_definition_in_repeated_calls(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Neighbourhoods, "_balanced", lambda self, cells: cells)
     rng = np.random.default_rng(0)
     for seed in range(5):
@@ -42,7 +40,7 @@ def test_around_finds_the_cells_that_its_definition_names_however_often_it_is_ca
             assert np.array_equal(found, _grown(near, cells, price, most))
 
 
-def test_sizes_grow_to_the_whole_table_and_never_beyond_a_factor() -> None:
+def test_sizes_grow_to_the_whole_table_by_at_most_a_constant_factor() -> None:
     assert sizes_up_to(100) == (250, 2_000, 100)
     sizes = sizes_up_to(1_000_000)
     assert sizes[-1] == 1_000_000

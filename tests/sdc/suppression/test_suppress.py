@@ -1,4 +1,4 @@
-"""Cell suppression compared with enumeration, and its refusals."""
+"""Tests of cell suppression against enumeration, and of its refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_suppress_completes_a_rectangle_by_hand() -> None:
 
 
 def test_suppress_protects_from_the_sole_contributor_of_a_secondary_cell() -> None:
-    """Units 1 to 9 are alone in a cell each: whoever owns a corner of a rectangle knows the other three."""
+    """Each unit contributes to one cell: the contributor of one corner of a rectangle knows the others."""
     problem = _square()
     leaves = [0, 1, 2, 4, 5, 6, 8, 9, 10]
     cells = [(leaf, unit) for unit, leaf in enumerate(leaves)]
@@ -75,11 +75,11 @@ def test_suppress_protects_from_the_sole_contributor_of_a_secondary_cell() -> No
     assert attacked.lowest[0, single] == pytest.approx(attacked.highest[0, single])
     everybody = suppress(known)
     assert everybody.audit.protected
-    assert everybody.cost == 7  # two rectangles that share the primary only
+    assert everybody.cost == 7  # two rectangles that share only the primary cell
 
 
-def test_suppress_keeps_the_sliding_level_from_who_knows_one_side_of_the_primary() -> None:
-    """Unit 1 has the whole amount of the primary, so that only its rise makes its interval wide enough."""
+def test_suppress_protects_the_sliding_level_from_a_contributor_who_knows_one_side() -> None:
+    """Unit 1 contributes the whole primary cell, so that only an increase makes its interval wide enough."""
     narrow = np.isin(np.arange(16), [1, 5, 9])
     problem = _square(
         lower_level=2.0 * (np.arange(16) == 0),
@@ -99,8 +99,8 @@ def test_suppress_keeps_the_sliding_level_from_who_knows_one_side_of_the_primary
 
 
 @pytest.mark.parametrize("seed", [11, 15, 37])
-def test_audit_is_as_precise_as_the_level_of_a_cell_that_may_deviate_much_further(seed: int) -> None:
-    """A level of 5 beside a value of 10^10: the tolerance of the solver is relative to the level."""
+def test_audit_is_precise_for_a_small_level_of_a_cell_with_a_large_range(seed: int) -> None:
+    """The level is 5 and the value 10^10: the tolerance of the solver is relative to the level."""
     rng = np.random.default_rng(seed)
     rise = rng.uniform(0.1, 0.8, 16) * 5.0
     fall = rise * rng.uniform(0.5, 1.0, 16)
@@ -116,7 +116,7 @@ def test_audit_is_as_precise_as_the_level_of_a_cell_that_may_deviate_much_furthe
     assert intervals[0] == pytest.approx(intervals[1], rel=1e-5)
 
 
-def test_audit_finds_a_small_lower_level_missing_beside_a_large_upper_level() -> None:
+def test_audit_detects_a_missing_small_lower_level_next_to_a_large_upper_level() -> None:
     first = np.arange(16) == 0
     most = 2 * _square().values
     most[1] = 10.0  # cell 1 cannot rise, so that cell 0 cannot fall
@@ -124,14 +124,16 @@ def test_audit_finds_a_small_lower_level_missing_beside_a_large_upper_level() ->
     assert audit(problem, np.isin(np.arange(16), [0, 1, 4, 5])).too_narrow[0, 0]
 
 
-def test_suppress_refuses_a_pattern_that_its_audit_finds_too_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suppress_refuses_a_pattern_whose_intervals_its_audit_finds_too_narrow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     row = SUPPRESSION["auto"]
     monkeypatch.setattr(type(row), "solve", lambda self, task: (task.problem.must.copy(), 1.0, "proof"))
     with pytest.raises(SolverFailed, match=r"cell 0 .* too narrow by the audit \(1 such"):
         suppress(_square())
 
 
-def test_suppress_after_its_time_limit_protects_and_claims_no_proof() -> None:
+def test_suppress_after_its_time_limit_protects_and_states_no_proof() -> None:
     problem = tiny_problem("3-D", 10)
     answer = suppress(problem, algorithm="heuristic", time_limit=1e-9)
     assert answer.audit.protected
@@ -162,7 +164,7 @@ def _compare(kind: str, seed: int) -> None:
 
 
 def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> None:
-    """Compare each interval of the audit, also of patterns that do not protect, with all attackers' own."""
+    """Compare each interval of the audit with those of all attackers, also for unprotected patterns."""
     found = audit(problem, suppressed)
     for column, kind in enumerate(found.kinds):
         attackers = coalitions(problem, suppressed)[kind]
@@ -188,7 +190,7 @@ def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
-def test_audit_by_near_cells_finds_the_same_primaries_too_narrow(
+def test_audit_by_near_cells_finds_the_same_primary_cells_too_narrow(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(4):
@@ -203,7 +205,7 @@ def test_audit_by_near_cells_finds_the_same_primaries_too_narrow(
                 patched.setattr(module, "sizes_up_to", lambda cells: (6, 10, cells))
                 audits = [audit(problem, suppressed, attackers=kinds) for kinds in (KINDS, KINDS[:1])]
             assert whole.exact
-            for near in audits:  # that of the outsider takes tables of other primaries
+            for near in audits:  # the outsider's audit uses tables of other primary cells
                 assert not near.exact
                 assert np.array_equal(near.too_narrow, whole.too_narrow[:, : len(near.kinds)])
                 assert (near.lowest[:, 0] >= whole.lowest[:, 0] - 1e-6).all()
@@ -212,13 +214,13 @@ def test_audit_by_near_cells_finds_the_same_primaries_too_narrow(
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
 def test_suppress_and_audit_agree_with_enumeration(kind: str) -> None:
-    # table 111 has a sliding level that a contributor's interval reaches on one side only
+    # in table 111, the interval of a contributor reaches a sliding level on one side only
     for seed in (10,) if kind == "3-D" else (*range(6), 111) if kind == "linked" else range(6):
         _compare(kind, seed)
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
-def test_searches_without_a_program_of_the_table_protect_and_their_bounds_are_below_the_optimum(
+def test_searches_without_a_program_of_the_table_protect_and_bound_the_optimum_from_below(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(5):
@@ -267,7 +269,7 @@ def test_search_of_a_large_table_ends_with_a_protecting_pattern_after_its_work(
     assert searches[0] < searches[1] < 600
 
 
-def test_search_ends_although_no_neighbourhood_improves_the_pattern_or_searches_a_witness(
+def test_search_ends_if_no_neighbourhood_improves_the_pattern_or_a_witness(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried: list[float] = []
@@ -305,7 +307,7 @@ def test_suppress_bounds_the_gap_of_a_table_of_three_dimensions() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", list(SURVEY))
-def test_no_contributor_of_the_business_survey_narrows_a_primary(name: str) -> None:
+def test_no_contributor_of_the_business_survey_narrows_a_primary_cell(name: str) -> None:
     reference_file("business_survey.csv")
     answer = suppress(survey_problem(name), effort="fast")
     assert answer.audit.kinds == KINDS
@@ -321,29 +323,29 @@ def test_problem_refuses_levels_of_zero_and_below_the_unit_of_publication() -> N
         _square(unit=10.5)
 
 
-def test_problem_refuses_a_primary_that_every_attacker_knows_beforehand() -> None:
+def test_problem_refuses_a_primary_cell_whose_value_is_public_knowledge() -> None:
     level = np.where(np.arange(16) == 0, 11.0, 0.0)
     with pytest.raises(ImpossibleProtection, match=r"cell 0 is primary and its levels exceed the bounds"):
         _square(upper_level=level)
 
 
-def test_problem_refuses_relations_that_do_not_add_up() -> None:
+def test_problem_refuses_constraints_that_do_not_add_up() -> None:
     values = _square().values.copy()
     values[0] += 1
     with pytest.raises(NotAdditive):
         replace(_square(), values=values)
 
 
-def test_suppress_refuses_a_primary_whose_neighbours_must_all_be_published() -> None:
+def test_suppress_refuses_a_primary_cell_whose_neighbours_must_all_be_published() -> None:
     with pytest.raises(ImpossibleProtection, match=r"cell 0 cannot be protected"):
         suppress(_square(keep=np.arange(16) > 0))
 
 
 @pytest.mark.parametrize("algorithm", ["exact", "heuristic"])
-def test_suppress_names_a_primary_whose_level_no_other_cell_of_its_row_reaches_before_it_searches(
+def test_suppress_names_a_primary_cell_that_its_row_cannot_protect_before_the_search(
     algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # a row of 100 and 10 with a published total: the 100 cannot be 90 higher
+    # The row is 100 and 10 with a published total: the first cell cannot rise by 90.
     relations = sparse.csr_matrix(np.array([[1.0, 1, -1, 0, 0], [0, 0, 1, 1, -1]]))
     primary = np.array([True, False, False, False, False])
     levels = np.where(primary, 90.0, 0.0)
@@ -355,10 +357,10 @@ def test_suppress_names_a_primary_whose_level_no_other_cell_of_its_row_reaches_b
         suppress(problem, algorithm=algorithm)
 
 
-def test_suppress_of_a_very_large_table_does_not_call_one_split_of_a_sliding_level_impossible(
+def test_suppress_of_a_very_large_table_does_not_report_one_split_of_a_sliding_level_as_infeasible(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Cell 0 can fall by 10 and rise by 4: its width of 12 is protected by no half of 6 upwards."""
+    """Cell 0 can fall by 10 and rise by 4: two halves of 6 would not protect its width of 12."""
     first = np.arange(16) == 0
     values = _square().values
     least = values - np.where(first, 10.0, 2.0)
@@ -372,7 +374,7 @@ def test_suppress_of_a_very_large_table_does_not_call_one_split_of_a_sliding_lev
         suppress(_square(keep=np.arange(16) > 0), algorithm="heuristic")
 
 
-def test_suppress_of_a_very_large_table_heeds_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suppress_of_a_very_large_table_respects_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("microguard.sdc.suppression.methods"), "LARGE_CELLS", 0)
     with pytest.raises(SolverFailed, match=r"time_limit: expected .* all 1 primaries, found witnesses of 0"):
         suppress(_square(), algorithm="heuristic", time_limit=1e-9)

@@ -1,4 +1,4 @@
-"""Witnesses in which all cells deviate by the same amount, against enumeration."""
+"""Tests of witnesses in which all cells deviate by the same amount, against enumeration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _lightest(problem: SuppressionProblem, knowledge: Knowledge, place: int, sup
     return float((np.abs(signs) @ weights).min(initial=np.inf))
 
 
-def test_a_unit_witness_is_the_lightest_one_by_enumeration() -> None:
+def test_unit_witness_has_the_least_weight_of_an_enumeration() -> None:
     found_some = 0
     for seed in range(8):
         problem = tiny_problem("2-D", seed)
@@ -57,10 +57,10 @@ def test_a_unit_witness_is_the_lightest_one_by_enumeration() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 24, 30])
-def test_a_primary_in_no_relation_or_in_too_many_is_not_searched(
+def test_unit_witness_search_skips_a_primary_cell_in_no_constraint_or_in_too_many(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The compiled search has places for 24 relations that do not add up, and writes without bounds."""
+    """The compiled search reserves memory for 24 constraints with a nonzero sum and checks no bounds."""
     monkeypatch.setattr(unit_witnesses, "_search", lambda *_: pytest.fail("searched"))
     values = np.full(31, 10.0)
     relations = -np.eye(30, 31, 1)
@@ -74,7 +74,7 @@ def test_a_primary_in_no_relation_or_in_too_many_is_not_searched(
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
-def test_unit_witnesses_satisfy_relations_and_what_each_attacker_knows(kind: str) -> None:
+def test_unit_witnesses_satisfy_constraints_and_the_knowledge_of_each_attacker(kind: str) -> None:
     found_some = 0
     for seed in range(12):
         problem = tiny_problem(kind, seed)
@@ -102,7 +102,7 @@ def test_unit_witnesses_satisfy_relations_and_what_each_attacker_knows(kind: str
 
 
 @pytest.mark.parametrize("cheapest", [False, True])
-def test_no_attacker_excludes_his_witnesses_and_some_share_theirs(*, cheapest: bool) -> None:
+def test_no_attacker_excludes_the_witnesses_and_some_attackers_share_them(*, cheapest: bool) -> None:
     shared = 0
     for kind, seed in product(KINDS_OF_TABLES, range(12)):
         problem = tiny_problem(kind, seed)

@@ -1,4 +1,4 @@
-"""Witnesses of single primaries: what their further cells cost."""
+"""Tests of witnesses of single primary cells: the cost of their further cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sdc.suppression.tables import tiny_problem
 
 
 def _opened(problem: SuppressionProblem, primary: int, *, cheapest: bool) -> float | None:
-    """Return what the further cells of a primary's witnesses cost, or None if it has none."""
+    """Return the cost of the further cells of a primary cell's witnesses, or None without witnesses."""
     knowledge = Knowledge(problem, ~problem.keep, ("outsider",))
     pattern = Pattern(problem.must.copy())
     costs = np.where(problem.keep, np.inf, problem.costs)
@@ -24,7 +24,7 @@ def _opened(problem: SuppressionProblem, primary: int, *, cheapest: bool) -> flo
 
 
 @pytest.mark.parametrize("kind", ["2-D", "linked"])
-def test_integer_programs_choose_witnesses_whose_cells_cost_less_than_those_of_linear_programs(
+def test_integer_programs_find_cheaper_witnesses_than_linear_programs(
     kind: str,
 ) -> None:
     pairs = []
@@ -40,7 +40,7 @@ def test_integer_programs_choose_witnesses_whose_cells_cost_less_than_those_of_l
     assert found[:, 1].sum() < 0.97 * found[:, 0].sum()
 
 
-def test_trim_publishes_a_cell_that_loses_its_last_user_after_its_turn(
+def test_trim_publishes_a_cell_whose_last_witness_is_replaced_after_its_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = tiny_problem("2-D", 0)
@@ -56,7 +56,7 @@ def test_trim_publishes_a_cell_that_loses_its_last_user_after_its_turn(
     pattern.put(primary, use)
 
     def rerouted(*_: object, **__: object) -> tuple[object, list[object]]:
-        """The dear cell is needed as long as the cheap one is suppressed, and the other one for both."""
+        """Fail while the expensive cell is published; otherwise use the third cell in place of both."""
         if not pattern.suppressed[dear]:
             return {}, [(primary, OUTSIDER, 1.0)]
         return {OUTSIDER: (Witness(np.sort([primary, other]), np.array([1.0, -1.0])),)}, []

@@ -1,4 +1,6 @@
-"""Swapping moves only geography, exchanges risk first, and costs less than the first partner that fits."""
+"""Tests of swapping: only geography moves, units at risk are exchanged first, and the cost is below first-
+fit.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from microguard.sdc.swapping import swap
 
 
 def town(units=2000, seed=0, categories=(2, 5, 8)):
-    """Units in 2 regions, 8 districts and 40 wards, whose categories differ by ward."""
+    """Return units in 2 regions, 8 districts and 40 wards, whose categories differ by ward."""
     rng = np.random.default_rng(seed)
     ward = rng.integers(0, 40, units)
     geography = np.column_stack([ward // 20, ward // 5, ward])
@@ -23,7 +25,7 @@ def town(units=2000, seed=0, categories=(2, 5, 8)):
 
 
 def risk(geography, features, k=3):
-    """Units whose combination fewer than k have in an area, by level."""
+    """Return, by level, the units whose key combination fewer than k units have in an area."""
     columns = []
     for level in range(geography.shape[1]):
         keys = np.column_stack([geography[:, level], features])
@@ -38,7 +40,7 @@ def profiles_of(features):
 
 
 def chi_square(geography, features, moved):
-    """Chi-square of ward by one variable, over cells that were not empty."""
+    """Return chi-square of ward by one variable, over cells that were not empty."""
     total = 0.0
     for variable in features.T:
         before, after = (
@@ -50,7 +52,7 @@ def chi_square(geography, features, moved):
 
 
 def first_fit(geography, at_risk, profiles, features, order, rate):
-    """Eurostat's algorithm in plain Python: the first unit of the profile in another area."""
+    """Run Eurostat's algorithm in plain Python: take the first unit of the profile in another area."""
     units, depth = geography.shape
     partner, level_of = np.arange(units), np.full(units, -1)
     queue = [int(each) for each in np.argsort(order)]
@@ -96,7 +98,7 @@ def test_swap_exchanges_all_units_at_risk_and_meets_the_rate(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_swap_moves_units_within_the_area_above_their_level_only(seed):
+def test_swap_moves_units_only_within_the_area_above_their_level(seed):
     geography, features, order = town(seed=seed)
     swaps = swap(geography, risk(geography, features), profiles_of(features), features, order, rate=0.2)
     moved = geography[swaps.partner]
@@ -136,7 +138,7 @@ def test_swap_changes_fewer_counts_than_the_first_feasible_donors(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_swap_assigns_donors_at_least_cost_as_enumerated(seed):
+def test_swap_assigns_donors_at_the_least_cost_of_an_enumeration(seed):
     rng = np.random.default_rng(seed)
     waiting, donors = 3, 5
     units = waiting + donors
@@ -162,7 +164,7 @@ def test_swap_counts_units_without_a_donor():
     assert not alone.exchanged.any()
 
 
-def test_swap_refuses_what_does_not_fit():
+def test_swap_refuses_invalid_arguments():
     geography, features, order = town(units=50)
     at_risk, profiles = risk(geography, features), profiles_of(features)
     with pytest.raises(InvalidParameter, match="rate"):
@@ -173,9 +175,10 @@ def test_swap_refuses_what_does_not_fit():
         swap(geography, at_risk[:, :2], profiles, features, order)
 
 
-def test_units_are_exchanged_within_the_level_that_each_unit_names():
+def test_swap_exchanges_units_within_the_level_that_each_unit_names():
     geography, features, order = town()
-    school = geography[:, 0] * 3 + np.random.default_rng(3).integers(0, 3, len(order))  # crosses districts
+    # the unit is exchanged across districts
+    school = geography[:, 0] * 3 + np.random.default_rng(3).integers(0, 3, len(order))
     levels = np.column_stack([geography[:, 0], school, geography[:, 1]])
     at_risk = np.zeros(levels.shape, bool)
     at_risk[::40, 1] = True

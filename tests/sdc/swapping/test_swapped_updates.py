@@ -1,8 +1,8 @@
-"""Disclosure by two updates of a swapped register, the reason why such a register is refused.
+"""Tests of disclosure by two updates of a swapped register, the reason why such a register is refused.
 
-The reader recognises each record by the columns that swapping leaves as they are. First updates that are
-swapped independently, each as a release of its own, with the same key. Then the repair that suggests itself:
-who was exchanged stays so, and only new units are exchanged, among each other.
+The attacker matches records by the columns that swapping leaves unchanged. In the first test, the updates are
+swapped independently with the same key. In the second test, exchanged units keep their areas, and only new
+units are exchanged among each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNITS, NEW = 2000, 100
 
 
 def exchanged_areas(geography, features, order, units, at_risk=None):
-    """Published areas of some units that are exchanged among each other; others keep theirs."""
+    """Return published areas after exchanges among some units; other units keep their areas."""
     chosen = (geography[units], features[units])
     flags = risk(*chosen) if at_risk is None else at_risk[units]
     swaps = swap(chosen[0], flags, profiles_of(features)[units], chosen[1], order[units], rate=0.1)
@@ -34,10 +34,10 @@ def two_updates(seed):
 
 
 def undone(geography, features, published, units):
-    """Share of the exchanges among some units that a reader undoes who knows which units were exchanged.
+    """Return the share of exchanges that a reader reverses who knows which units were exchanged.
 
-    A partner has the area that a unit truly is in, a category in common, and the same region. The reader
-    guesses one of the areas of all units that could be the partner, in proportion to their number.
+    A partner has the area that a unit originally was in, a common category, and the same region. The reader
+    guesses an area in proportion to the number of possible partners.
     """
     true = geography[:, -1]
     shares = []
@@ -50,7 +50,7 @@ def undone(geography, features, published, units):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_reader_of_two_separately_swapped_updates_identifies_exchanged_units(seed):
+def test_reader_of_two_separately_swapped_updates_identifies_exchanged_units(seed):
     geography, features, order, first, second = two_updates(seed)
     true = geography[:, -1]
     one, two = (exchanged_areas(geography, features, order, units) for units in (first, second))
@@ -61,11 +61,11 @@ def test_a_reader_of_two_separately_swapped_updates_identifies_exchanged_units(s
     assert right.all()
     shown = np.intersect1d(claimed, exchanged)
     blind = len(exchanged) / len(both)
-    assert blind < 0.35, "a reader of one update who claims it of anybody is right this often"
+    assert blind < 0.35, "base rate: the share of exchanged units in one update"
     assert len(shown) > 0.25 * len(exchanged)
 
 
-def test_exchanges_of_new_units_among_each_other_are_undone_more_often():
+def test_exchanges_of_new_units_among_each_other_are_reversed_more_often():
     alone, among_all = [], []
     for seed in range(3):
         geography, features, order, first, second = two_updates(seed)

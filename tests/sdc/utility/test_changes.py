@@ -1,4 +1,4 @@
-"""Shares of changed values, IL1s and Hellinger distance on hand-sized cases."""
+"""Tests of shares of changed values, IL1s and Hellinger distance on examples computed by hand."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Weighted estimates compared with repeated records."""
+"""Tests of weighted estimates against repeated records."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RECORDS = st.lists(
 
 
 @given(RECORDS)
-def test_estimates_with_integer_weights_equal_those_of_repeated_records(records):
+def test_estimates_with_integer_weights_equal_estimates_of_repeated_records(records):
     values, regions, weights = (np.array(part, dtype=float) for part in zip(*records, strict=True))
     at, times = regions.astype(int), weights.astype(int)
     weighted = estimates(values, at, weights)

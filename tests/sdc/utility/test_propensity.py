@@ -1,4 +1,4 @@
-"""Propensity score mean squared error compared with statsmodels and with known values."""
+"""Tests of the propensity score mean squared error against statsmodels and known values."""
 
 import numpy as np
 import pytest

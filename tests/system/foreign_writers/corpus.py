@@ -82,7 +82,7 @@ def not_published(kind):
 
 
 def in_bytes(name):
-    """Return whether values of a type are bytes that are not text, and so neither categories nor regions."""
+    """Return whether values of a type are bytes without text, which are neither categories nor regions."""
     return name.endswith("bytes")
 
 

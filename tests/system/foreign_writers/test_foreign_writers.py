@@ -1,4 +1,4 @@
-"""Each type that another program writes, in each role, is published with the same bits or refused by name."""
+"""Tests of types of other programs: each type in each role is published bit for bit or refused by name."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ from tests.system.foreign_writers.corpus import (
 from tests.system.foreign_writers.published import KEY, plain, refused_and_staged, values
 from tests.system.foreign_writers.writers import FURTHER, WRITERS
 
-#: Roles with a separate column; every type is tested in the first three.
+#: Roles that need a separate column; every type is tested in the first three.
 ROLES = {
     "": {"role": "other"},
     "_identifier": {"role": "identifier"},
@@ -72,7 +72,7 @@ def check(name, spark, folder, region, too=TOO):
     assert not set(retyped) - set(contract.declared)
 
 
-#: With --long alone: fastparquet writes INT96, too, and the files of all programs are read together.
+#: Only with --long: fastparquet also writes INT96, and the files of all programs are read together.
 LONG = ("pyarrow, INT96",)
 
 
@@ -107,7 +107,8 @@ def test_files_of_several_programs_are_read_with_one_type_or_refused_by_column(s
     for name in roles.keys() - refused.keys():
         assert values(records, name) == [value for table in found for value in values(table, name)], name
     same = {name for name in given if len({str(value_type(table[name].type)) for table in found}) == 1}
-    zones = {name for name in given if pa.types.is_timestamp(given[name].type)}  # INT96 has no time zone
+    # the type INT96 has no time zone
+    zones = {name for name in given if pa.types.is_timestamp(given[name].type)}
     assert not {name for name in same - zones if not not_published(given[name].type)} & refused.keys()
     assert not {"a_category", "a_text", "a_large_text"} & refused.keys()
 

@@ -91,7 +91,7 @@ def protected_records(
 def _by_cluster(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """Protect by cluster, like `pipelines.records.protect_by_microaggregation`."""
+    """Protect by microaggregation, like `pipelines.records.protect_by_microaggregation`."""
     mask = pattern_mask(group, specification)
     strata, of_stratum = _strata(table, mask, specification)
     frame = table.to_pandas()
@@ -196,7 +196,7 @@ def _represented(protected: pa.Table, group: Group, specification: Specification
 def _by_combination(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """Protect by combination like `pipelines.records.protect_by_frequency`, in this process."""
+    """Protect by frequency in this process, like `pipelines.records.protect_by_frequency`."""
     keys = combinations.keys_of(group, specification)
     counted = (
         table.group_by(keys).aggregate([([], "count_all")]).sort_by([(key, "ascending") for key in keys])
@@ -234,7 +234,7 @@ def _by_combination(
 
 
 def _taken(moves: list[dict[str, object]], left: int, rank: int) -> Iterator[object]:
-    """Yield the new values of each record of a combination, or None if the record does not change."""
+    """Yield the new values of each record of a key combination, or None if the record does not change."""
     for move in moves:
         if move["__left0"] == left and move["__above"] < rank <= move["__last"]:
             yield from (value for name, value in move.items() if name.startswith("__taken"))

@@ -25,7 +25,7 @@ from tests.pipelines.microdata import content
 from tests.system.pairwise.covering import Factors, Row
 
 CANARY = "CANARY"
-#: Column that identifies records in a release, if the job publishes further columns.
+#: Column that identifies records in a release if the job publishes further columns.
 NOTE = "note"
 _TWO_STEP = ("own-eee", "own-hhg", "own-ehc")
 FACTORS: Factors = {
@@ -105,7 +105,7 @@ _NUMERIC = ("income", "hours", "rent")
 
 @dataclass(frozen=True)
 class PairwiseJob:
-    """One row of the covering as a job.
+    """One row of the covering array as a job.
 
     Attributes
     ----------
@@ -128,14 +128,14 @@ class PairwiseJob:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of quasi-identifiers that are protected together."""
+        """Return groups of quasi-identifiers that are protected together."""
         names = self.quasi_identifiers
         half = (len(names) + 1) // 2
         return (names,) if self.row["groups"] == "one" else (names[:half], names[half:])
 
     @property
     def counted(self) -> str | None:
-        """Column whose distinct values k counts, or None if it counts records."""
+        """Return the column whose distinct values k counts, or None if k counts records."""
         return None if self.row["counted"] == "record" else self.row["counted"]
 
     @property
@@ -144,12 +144,12 @@ class PairwiseJob:
 
     @property
     def diverse(self) -> str | None:
-        """Sensitive column that must have two values in each class, or None."""
+        """Return the sensitive column that must have two values in each class, or None."""
         return {"two texts": "diagnosis", "two numbers": "debt"}.get(self.row["diversity"])
 
     @cached_property
     def roles(self) -> dict[str, dict[str, Any]]:
-        """Variables of the specification."""
+        """Return the variables of the specification."""
         row = self.row
         roles: dict[str, dict[str, Any]] = {"name": {"role": "identifier"}}
         roles |= {each: {"role": each} for each in ("unit", "household") if each in row["identity"]}
@@ -177,7 +177,7 @@ class PairwiseJob:
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """The specification as parsed TOML."""
+        """Return the specification as parsed TOML."""
         row, k = self.row, self.k
         safe = row["algorithm"].startswith("SAFE")
         method: dict[str, Any] = {
@@ -227,13 +227,13 @@ class PairwiseJob:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """60 records in two regions, and one record in a third region if a small region is tested."""
+        """Return 60 records in two regions, and one record in a third region if a small region is tested."""
         frame = _records(self.row)
         return frame[[name for name in self.roles if name in frame]]
 
     @cached_property
     def nights(self) -> tuple[pd.DataFrame, ...]:
-        """Inputs of the job: one file, or the files of two updates of a series."""
+        """Return the inputs of the job: one file, or the files of two updates of a series."""
         if self.row["series"] == "single":
             return (self.frame,)
         if self.row["series"] == "append":
@@ -243,11 +243,11 @@ class PairwiseJob:
 
     @property
     def accepted(self) -> pd.DataFrame:
-        """Recoded records of the whole file without rejected and suppressed ones."""
+        """Return the recoded records of the whole file without rejected and suppressed records."""
         return self.accepted_of(self.frame)
 
     def accepted_of(self, night: pd.DataFrame) -> pd.DataFrame:
-        """Return the recoded records of a file without rejected and suppressed ones."""
+        """Return the recoded records of a file without rejected and suppressed records."""
         frame = night.copy()
         for name in self.quasi_identifiers:
             role = self.roles[name]

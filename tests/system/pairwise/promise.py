@@ -33,7 +33,7 @@ def broken(job: PairwiseJob, release: pd.DataFrame, accepted: pd.DataFrame, key:
     for group in job.groups:
         keys = [*filter(None, [job.region]), *group]
         yield from broken_classes(release, keys, job.k, counted, job.diverse)
-    if job.row["series"] == "register":  # units may be pending, and remain until their class is suppressed
+    if job.row["series"] == "register":  # units may be pending, and retained until their class is suppressed
         if key is None:
             return
         release, accepted = (

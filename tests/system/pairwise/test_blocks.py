@@ -1,4 +1,4 @@
-"""Block functions keep the guarantees for every pair of settings of a specification."""
+"""Tests that block functions meet the guarantees for every pair of settings of a specification."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def test_pairwise_jobs_cover_every_valid_pair_of_settings():
     assert not missing, "compute the table again: python -m tests.system.pairwise.table"
 
 
-def test_a_refused_pair_is_also_refused_with_plain_settings():
+def test_refused_pair_is_also_refused_with_plain_settings():
     plain = {factor: values[0] for factor, values in FACTORS.items()}
     accepted = [pair for pair in read_refused() if accepts(plain | dict(pair))]
     assert not accepted, "compute the table again: python -m tests.system.pairwise.table"
 
 
 @pytest.mark.parametrize("job", JOBS, ids=[f"{number}: {job}" for number, job in enumerate(JOBS)])
-def test_block_functions_keep_the_guarantees_of_every_job(job, tmp_path):
+def test_block_functions_meet_the_guarantees_of_every_job(job, tmp_path):
     job.write(tmp_path)
     specification = build_specification(job.content, tmp_path)
     release, reports = protected_records(accepted_table(job, specification), specification, tmp_path)

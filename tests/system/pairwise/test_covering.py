@@ -1,4 +1,4 @@
-"""The covering array and the checks of the pairwise tests, on instances that can be verified by hand."""
+"""Tests of the covering array and of the guarantee checks, on instances that can be verified by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _release(job):
     return job.accepted.assign(**alike).drop(columns=["name", "unit", "household"], errors="ignore")
 
 
-def test_promise_accepts_a_release_that_keeps_its_guarantees():
+def test_promise_accepts_a_release_that_meets_its_guarantees():
     job = _job(identity="unit and household", counted="household", diversity="two texts")
     assert list(broken(job, _release(job), job.accepted, NOTE)) == []
 

@@ -1,4 +1,4 @@
-"""Whole jobs of the pairwise tests end in a release that keeps its guarantees, or in a refusal by name."""
+"""Tests of whole pairwise jobs: each ends in a release that meets its guarantees, or in a refusal by name."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.system.pairwise.table import read_rows
 
 pytestmark = pytest.mark.spark
 JOBS = [PairwiseJob(row) for row in read_rows()]
-#: Number of jobs that are always run; all others take half an hour (`--long`).
+#: Number of jobs that always run; all others take half an hour (`--long`).
 QUICK = 4
 
 
 def _first(jobs: list[PairwiseJob], number: int) -> list[PairwiseJob]:
-    """Choose inexpensive jobs that together have most of the values."""
+    """Choose inexpensive jobs that together contain most of the values."""
     chosen: list[PairwiseJob] = []
     cheap = [job for job in jobs if job.row["effort"] == "fast" or job.row["algorithm"] in ("auto", "random")]
     while len(chosen) < number:
@@ -35,7 +35,7 @@ def _first(jobs: list[PairwiseJob], number: int) -> list[PairwiseJob]:
 
 
 def _published(spark, specification) -> pd.DataFrame | None:
-    """Run the job; return its release as a reader gets it, or None if it was refused by name."""
+    """Run the job; return its published release, or None if it was refused by name."""
     areas = Areas.from_places(specification.public_area, specification.evidence_area)
     with areas.lock():
         finish_what_died(areas)
@@ -64,7 +64,7 @@ QUICK_JOBS = _first(JOBS, QUICK)
         for number, job in enumerate(JOBS)
     ],
 )
-def test_a_pairwise_job_keeps_its_guarantees_or_is_refused_by_name(spark, tmp_path, job):
+def test_pairwise_job_meets_its_guarantees_or_is_refused_by_name(spark, tmp_path, job):
     for night in job.nights:
         job.write(tmp_path, night)
         specification = build_specification(job.content, tmp_path)

@@ -1,4 +1,4 @@
-"""Published bytes do not depend on the environment (locale, time zone, permissions, limits, paths)."""
+"""Tests that published bytes do not depend on locale, time zone, permissions, limits or paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ exec(compile((real / "__init__.py").read_text(), str(real / "__init__.py"), "exe
 """
 TURKISH = "-Duser.language=tr -Duser.country=TR"
 GERMAN = "-Duser.language=de -Duser.country=DE -Dfile.encoding=ISO-8859-1"
-#: The environment that most often breaks a run, and the name of the folder of the run in it.
+#: The environment that most often makes a run fail, and the name of the folder of the run in it.
 HOSTILE = Surroundings(
     {"LC_ALL": "C", "TZ": "America/St_Johns", "HOME": None, "JAVA_TOOL_OPTIONS": TURKISH},
     "umask 000; ulimit -S -n 100; cd /proc",
@@ -96,7 +96,7 @@ def test_protect_publishes_the_same_bytes_in_further_environments(
 
 
 @pytest.mark.spark
-def test_protect_names_a_limit_of_open_files_that_is_too_low(tmp_path: Path) -> None:
+def test_protect_names_a_too_low_limit_of_open_files(tmp_path: Path) -> None:
     done = Surroundings(shell="ulimit -n 100").run("protect", specification(tmp_path))
     assert done.returncode == 1
     assert "The limit of open files (ulimit -n): expected at least 512" in " ".join(done.stderr.split())
@@ -133,7 +133,7 @@ def test_protect_refuses_a_path_that_spark_would_interpret_as_another(
     assert not (tmp_path / folder / "lake").exists()
 
 
-def test_a_tilde_is_expanded_in_specifications_and_on_the_command_line(tmp_path: Path) -> None:
+def test_tilde_is_expanded_in_specifications_and_on_the_command_line(tmp_path: Path) -> None:
     home = tmp_path / "home"
     specification(home / "survey")
     path = specification(

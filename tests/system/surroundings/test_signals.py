@@ -1,4 +1,4 @@
-"""A signal to the process group, as a terminal or a supervisor sends it, ends a run at every stage."""
+"""Tests that a signal to the process group, as a terminal sends it, ends a run at every stage."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DELAY = 0.3
 
 
 def wait_for(stage: str, status: str, lines: list[str], run, evidence: Path) -> None:
-    """Wait until a run reports a stage, or for the first one until its folder for Spark exists."""
+    """Wait until a run reports a stage, or until its folder for Spark exists for the first stage."""
     if stage == "spark":
         until = time.monotonic() + TIMEOUT
         while not list(evidence.glob(".work/*/spark")) and time.monotonic() < until:
@@ -89,7 +89,7 @@ def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -
         assert release in (answer.get("release_id"), *answer.get("published", [])), answer
     else:
         assert "Nothing was published." in answer["reason"]
-    if run.returncode:  # otherwise the run ended before the signal was handled
+    if run.returncode:  # code 0: the run ended before the signal was handled
         assert run.returncode == 130, lines[-3:]
         assert f"Interrupted by {number.name}." in events[-2]["reason"]
         assert "call this again with the same arguments" in events[-2]["reason"]
@@ -104,7 +104,7 @@ def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -
 
 
 @pytest.mark.parametrize(("stage", "status", "number"), QUICK)
-def test_a_signal_to_the_process_group_ends_a_run_with_one_correct_line(
+def test_signal_to_the_process_group_ends_a_run_with_one_correct_line(
     stage: str, status: str, number: signal.Signals, tmp_path: Path
 ) -> None:
     interrupted(tmp_path, stage, status, number)
@@ -112,7 +112,7 @@ def test_a_signal_to_the_process_group_ends_a_run_with_one_correct_line(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("stage", "status", "number"), LONG)
-def test_a_signal_to_the_process_group_ends_a_run_at_every_stage(
+def test_signal_to_the_process_group_ends_a_run_at_every_stage(
     stage: str, status: str, number: signal.Signals, tmp_path: Path
 ) -> None:
     interrupted(tmp_path, stage, status, number)

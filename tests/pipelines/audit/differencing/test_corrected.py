@@ -1,4 +1,4 @@
-"""Corrected units: a value that a correction does not change is one unknown in both classes of its unit."""
+"""Tests of corrected units: a value that a correction leaves unchanged is one unknown in both classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLASSES = [[0, 1, 2], [3, 4, 5, 6, 7, 8]]
 
 
 def corrected_release(number, values, *, weights=None, known=True):
-    """Return a release in which every unit is corrected: it has a new version, and these values."""
+    """Return a release in which every unit is corrected: it has a new version and the given values."""
     plain = release(f"r{number}", CLASSES, k=3, values=values)
     record_weights = np.ones(9) if weights is None else weights
     of_unit = np.array([values[unit] for unit in plain.unit])
@@ -49,7 +49,7 @@ def test_corrected_weights_of_unchanged_values_disclose_the_values(known):
     assert exposure.safe != known
 
 
-def test_a_single_corrected_value_of_a_class_is_disclosed_by_subtraction():
+def test_single_corrected_value_of_a_class_is_disclosed_by_subtraction():
     assert not safe(corrected_release(0, FIRST), corrected_release(1, FIRST | {2: 9999.0}))
     assert safe(
         corrected_release(0, FIRST), corrected_release(1, FIRST | {unit: 100.0 + unit for unit in (3, 4, 5)})

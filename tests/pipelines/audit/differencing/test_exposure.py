@@ -1,4 +1,4 @@
-"""Joint audit of small releases that can be solved by hand, and of random ones compared with brute force."""
+"""Tests of the joint audit of small releases solved by hand, and of random releases against brute force."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_joint_exposure_is_not_safe_with_releases_that_are_not_compared():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_histories_equal_those_of_brute_force(seed):
+def test_histories_equal_brute_force(seed):
     random = np.random.default_rng(seed)
     stream = random_releases(random, 24, 4, 3)
     releases = [release(name, classes) for name, classes in stream]

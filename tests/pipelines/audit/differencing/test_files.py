@@ -1,4 +1,6 @@
-"""Joint audit of release files: aligned from public files alone, and with the map of the evidence."""
+"""Tests of the joint audit of release files, aligned from public files alone and with the map of the
+evidence.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def test_align_releases_matches_equal_classes_without_unmodified_columns(tmp_pat
     assert exposure.safe
 
 
-def test_members_reveal_exposure_that_public_files_cannot_align(tmp_path):
+def test_members_reveal_exposure_that_alignment_of_public_files_misses(tmp_path):
     roles = {name: role for name, role in ROLES.items() if name != "hours"}
     nights = [[[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1, 2], [3, 4, 5, 6, 7]]]
     maps = []
@@ -68,7 +70,7 @@ def test_members_reveal_exposure_that_public_files_cannot_align(tmp_path):
     assert (exposure.below_k, exposure.determined_units, exposure.collisions) == (1, 1, (("r0", 1),))
 
 
-def test_members_describes_rejects_other_files(tmp_path):
+def test_members_describes_is_false_for_other_files(tmp_path):
     night = [[0, 1, 2, 3], [4, 5, 6, 7]]
     frame = published(night)
     release = read_records(write_records(tmp_path, "r", frame.assign(income=frame["income"] + 1), ROLES))

@@ -13,7 +13,7 @@ ALLOWED = tuple(f"microguard.pipelines.audit.{name}" for name in ("differencing"
 
 
 @pytest.mark.parametrize(("package", "allowed"), [(differencing, ALLOWED[:1]), (joint, ALLOWED)])
-def test_the_joint_audits_import_no_other_package_of_microguard(package, allowed):
+def test_joint_audits_import_no_other_package_of_microguard(package, allowed):
     paths = list(Path(package.__file__).parent.glob("*.py"))
     assert len(paths) > 5
     for path in paths:

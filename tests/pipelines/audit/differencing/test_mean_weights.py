@@ -1,4 +1,4 @@
-"""Weighted means of several releases: values that published weights disclose."""
+"""Tests of weighted means of several releases: published weights may disclose values."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ def weighted(name, classes, weights=WEIGHTS, *, k=2, **options):
     return replace(plain, weight=record_weights, means={"x": means})
 
 
-def test_a_weighted_and_an_unweighted_mean_disclose_both_values_of_a_pair():
+def test_weighted_and_unweighted_means_disclose_both_values_of_a_pair():
     classes = [[0, 1], [2, 3, 4]]
     releases = [release("r0", classes, k=2, values=VALUES), weighted("r1", classes)]
     exposure = joint_exposure(releases)
-    assert (exposure.determined_units, exposure.determined_values) == (2, 2)  # no value of the class of three
+    # the class of three units discloses no value
+    assert (exposure.determined_units, exposure.determined_values) == (2, 2)
     assert not exposure.safe
 
 
-def test_a_repeated_class_with_equal_weights_adds_no_exposure():
+def test_repeated_class_with_equal_weights_adds_no_exposure():
     classes = [[0, 1], [2, 3, 4]]
     assert joint_exposure([weighted(f"r{night}", classes) for night in range(4)]).safe
     by_factor = weighted("r1", classes, 7.0 * WEIGHTS)
@@ -48,13 +49,13 @@ def test_weights_that_change_between_releases_disclose_values_of_a_class():
     assert exposure.below_k == 0
 
 
-def test_a_removed_unit_is_disclosed_by_subtraction_of_weighted_sums():
+def test_removed_unit_is_disclosed_by_subtraction_of_weighted_sums():
     exposure = joint_exposure([weighted("r0", [[0, 1, 2, 3]], k=3), weighted("r1", [[0, 1, 2]], k=3)])
     assert (exposure.determined_units, exposure.determined_values) == (1, 1)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_capped_weights_equal_those_of_the_methods(k):
+def test_capped_weights_of_the_audit_equal_the_capped_weights_of_the_methods(k):
     random = np.random.default_rng(k)
     for _ in range(20):
         of = np.sort(np.arange(24) % (24 // (k + 1)))

@@ -1,4 +1,4 @@
-"""Skipping repeated classes does not change the joint audit, for random safe and unsafe series."""
+"""Tests that the joint audit is unchanged if it skips repeated classes, for random series."""
 
 from __future__ import annotations
 

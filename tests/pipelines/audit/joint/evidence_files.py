@@ -24,7 +24,9 @@ def unit_keys(units: Sequence[int]) -> pa.Array:
 
 
 def all_cells(firms: pd.DataFrame, dimensions: Sequence[str], value: str) -> pd.DataFrame:
-    """Return codes, ``original``, ``contributors`` and two largest contributions of all cells and margins."""
+    """Return codes, ``original``, ``contributors`` and the two largest contributions of all cells and
+    margins.
+    """
     rows = []
     for pattern in range(2 ** len(dimensions)):
         named = [name for i, name in enumerate(dimensions) if pattern >> i & 1]
@@ -117,7 +119,7 @@ def write_classes(
 
 
 def write_records(folder: Path, records: pd.DataFrame, mean: str, *, period: str = "2026") -> Release:
-    """Write public records with a region and a protected mean, whose units nobody knows."""
+    """Write public records with a region and a protected mean, whose units are unknown."""
     public = folder / "public"
     (public / "microdata").mkdir(parents=True)
     (folder / "evidence").mkdir()

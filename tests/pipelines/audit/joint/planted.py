@@ -100,7 +100,7 @@ def whole_and_part(folder: Path, seed: int, leak: bool, withdrawn: bool = False)
 
 
 def withdrawn_part(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Withdraw the table of all but one firm, of which copies remain."""
+    """Publish tables of all firms and of all but one; withdraw the second, of which copies remain."""
     return whole_and_part(folder, seed, leak, withdrawn=True)
 
 
@@ -180,7 +180,7 @@ def rounded_twice(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def suppressed_elsewhere(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Suppress four cells of a table; another one of other codes gives the sum of two (control: of all)."""
+    """Suppress four cells of a table; a table by other codes gives the sum of two (control: of all four)."""
     random = np.random.default_rng(seed)
     firms = firms_of(seed, 120)
     names = ["branch", "region"]
@@ -199,7 +199,7 @@ def suppressed_elsewhere(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def shared_factor(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Move the cells of two periods by the same factors (control: by others)."""
+    """Adjust the cells of two periods by the same factors (control: by different factors)."""
     random = np.random.default_rng(seed)
     codes = [f"{i:02d}" for i in range(20)]
     factor = 1 + random.choice([-1, 1], 20) * random.uniform(0.2, 0.6, 20)
@@ -220,7 +220,9 @@ def shared_factor(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def growth_band(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Bound a suppressed cell from above; last period's value bounds it from below (control: far below)."""
+    """Bound a suppressed cell from above; the previous period's value bounds it from below (control:
+    loosely).
+    """
     random = np.random.default_rng(seed)
     value, other = float(random.integers(5_000, 50_000)), float(random.integers(1, 40))
     last = np.round(
@@ -240,7 +242,7 @@ def growth_band(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def value_list(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Publish a mean of list values to two steps, which leave one multiset (control: to one step)."""
+    """Publish a mean of known possible values with two steps that leave one multiset (control: one step)."""
     random = np.random.default_rng(seed)
     unique = np.zeros(1, bool)
     while not unique.any():
@@ -250,7 +252,7 @@ def value_list(folder: Path, seed: int, leak: bool) -> list[Release]:
         near = [np.abs(sums - np.round(sums / step)[:, None] * step) <= step / 2 for step in (50.0, 20.0)]
         unique = (near[0] & near[1]).sum(axis=1) == 1
         unique &= np.minimum(near[0].sum(axis=1), near[1].sum(axis=1)) > 1
-        # multiples of 100 look as if they were rounded to 100
+        # multiples of 100 would look as if they were rounded to 100
         unique &= (np.round(sums / 50) % 2 == 1) & (np.round(sums / 20) % 5 != 0)
     units = list(range(30))
     class_of = np.repeat(np.arange(10), 3)
@@ -268,7 +270,7 @@ def value_list(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def related_measures(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Suppress a cell of profit that turnover less costs gives (control: suppressed in costs too)."""
+    """Suppress a profit that equals turnover minus costs (control: suppress the costs too)."""
     random = np.random.default_rng(seed)
     firms = firms_of(seed)
     firms["costs"] = np.round(firms["turnover"] * random.uniform(0.3, 1.2, len(firms)))
@@ -291,7 +293,7 @@ def related_measures(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def sum_of_periods(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Suppress a cell of one quarter that year and other quarters give (control: in two quarters)."""
+    """Suppress a cell of one quarter that the year and the other quarters give (control: in two quarters)."""
     random = np.random.default_rng(seed)
     firms = firms_of(seed).rename(columns={"turnover": "2026"})
     quarters = [f"2026-Q{i}" for i in range(1, 5)]

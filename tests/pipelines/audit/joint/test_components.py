@@ -1,4 +1,4 @@
-"""Names of components and what attackers learn in them, in systems of a few units."""
+"""Tests of component names, and of disclosures to attackers in systems of a few units."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ VALUES = np.array([50.0, 60, 70, 80, 90])
 
 
 def system(matrix, releases, width=0.05, shift=()):
-    """Return the system of sums of `VALUES` by release, each within a width, some of them shifted."""
+    """Return the system of sums of `VALUES` by release, each within an interval, some of them shifted."""
     sums = np.array(matrix) @ VALUES
     for row, by in shift:
         sums[row] += by
@@ -24,7 +24,7 @@ def outsider(one):
     return learnt(one).known[ATTACKERS.index("outsider")]
 
 
-def test_the_name_of_a_component_depends_on_what_one_release_states_alone():
+def test_component_name_depends_on_the_single_statements_of_a_release():
     matrix = [[1, 1, 1, 0, 0], [0, 1, 1, 0, 0], [1, 1, 1, 1, 1]]
     alone, together = system(matrix, [0, 0, 1]), system(matrix, [0, 1, 1])
     assert (outsider(alone), outsider(together)) == (0, 1)
@@ -32,7 +32,7 @@ def test_the_name_of_a_component_depends_on_what_one_release_states_alone():
     assert name != other
 
 
-def test_the_name_of_a_component_does_not_depend_on_the_numbers_of_releases():
+def test_component_name_does_not_depend_on_the_numbers_of_releases():
     matrix = [[1, 1, 1, 0, 0], [0, 1, 1, 0, 0], [1, 1, 1, 1, 1]]
     orders = ([0, 1, 2], [2, 0, 1], [5, 3, 0])
     names = {each.name for order in orders for each in components(system(matrix, order))}
@@ -40,7 +40,7 @@ def test_the_name_of_a_component_does_not_depend_on_the_numbers_of_releases():
 
 
 @pytest.mark.parametrize("leak", [False, True])
-def test_statements_that_contradict_others_hide_no_leak(leak):
+def test_contradictory_statements_do_not_hide_a_leak(leak):
     rest = [0, 1, 1, 0, 0] if leak else [1, 0, 0, 1, 0]
     matrix = [[1, 1, 1, 0, 0], rest, [0, 0, 1, 1, 1], [0, 0, 1, 1, 1]]
     found = learnt(system(matrix, [0, 1, 2, 3], shift=[(3, 5)]))

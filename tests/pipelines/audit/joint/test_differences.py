@@ -1,4 +1,4 @@
-"""Large sets of units are compared by differences of one unit, and the answer says so."""
+"""Tests of large sets of units: compared by differences of one unit, which the result states."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from tests.pipelines.audit.joint.planted import firms_of, published, whole_and_p
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_close_pairs_agree_with_brute_force(seed):
-    """Every pair that differs by few units is found, or follows from pairs that are found."""
+def test_close_pairs_equal_brute_force(seed):
+    """Every pair that differs by few units is found, or follows from found pairs."""
     random = np.random.default_rng(seed)
     units = random.integers(0, 2**64, 400, dtype=np.uint64)
     sets = [set(random.permutation(400)[: random.integers(150, 200)].tolist()) for _ in range(8)]
@@ -70,7 +70,7 @@ def test_nearly_equal_cells_are_two_cells(tmp_path):
     assert found.known["outsider"] == 1
 
 
-def test_a_unit_that_a_large_cell_lacks_is_found_and_large_sets_are_counted(large, tmp_path):
+def test_unit_that_a_large_cell_lacks_is_found_and_large_sets_are_counted(large, tmp_path):
     found = audit(whole_and_part(tmp_path / "leak", 2, True))
     assert found.known["outsider"] == 1
     assert found.left_out > 0
@@ -80,7 +80,7 @@ def test_a_unit_that_a_large_cell_lacks_is_found_and_large_sets_are_counted(larg
 
 
 def two_tables(folder, one, other, columns):
-    """Tables of two lists of firms by two columns each."""
+    """Publish tables of two lists of firms by two columns each."""
     return [
         write_table(folder / name, published(all_cells(firms, names, "turnover")), names, firms=firms)
         for name, firms, names in (("one", one, columns[:2]), ("other", other, columns[2:]))
@@ -89,7 +89,7 @@ def two_tables(folder, one, other, columns):
 
 @pytest.mark.parametrize("kind", ["left out", "swapped", "two left out", "four left out"])
 def test_totals_of_tables_by_other_codes_that_differ_by_few_units_are_found(kind, large, tmp_path):
-    """Only the totals of the two tables are comparable: of all firms by branch and region, and by others."""
+    """Only the totals of the two tables are comparable: one is by branch and region, one by other columns."""
     random = np.random.default_rng(4)
     firms = firms_of(9, 120)
     firms = firms.assign(size=random.choice(list("xyz"), 120), form=random.choice(["p", "q", "r"], 120))
@@ -98,6 +98,7 @@ def test_totals_of_tables_by_other_codes_that_differ_by_few_units_are_found(kind
     other = firms.iloc[:-gone]
     found = audit(two_tables(tmp_path, one, other, ["branch", "region", "size", "form"]))
     expected = {"left out": {"outsider"}, "two left out": {"contributor", "member"}}
-    expected["swapped"] = {"contributor"}  # each of the two firms knows the other's value by the own one
+    # each of the two firms subtracts its own value and learns the other's
+    expected["swapped"] = {"contributor"}
     known = {name for name, count in found.known.items() if count}
     assert known == expected.get(kind, set())

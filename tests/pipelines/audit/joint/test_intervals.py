@@ -1,4 +1,4 @@
-"""Elimination and intervals agree with linear programs over everything that is known."""
+"""Tests that elimination and intervals agree with linear programs over all public knowledge."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def system_of(matrix, low, high, *, positive=True, whole=False):
 
 
 def exact_range(system, unknown):
-    """Return the range of an unknown by two linear programs, in whatever way it is bounded."""
+    """Return the range of an unknown from two linear programs with any given bounds."""
     matrix = system.rows.toarray()
     ends = []
     for sign in (1, -1):
@@ -52,7 +52,7 @@ def random_system(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_intervals_are_those_of_linear_programs_and_hold_the_true_value(seed):
+def test_intervals_equal_linear_programs_and_contain_the_original_value(seed):
     system, values = random_system(seed)
     lower, upper = propagate(system, *system.bounds())
     lower, upper = narrowed(system, lower, upper, eliminate(system, lower, upper))
@@ -80,7 +80,7 @@ def test_elimination_finds_exactly_the_unknowns_in_the_row_space(seed):
     assert found.tolist() == expected
 
 
-def test_statements_of_different_records_contradict_each_other():
+def test_statements_about_different_records_are_contradictory():
     system = system_of([[1, 1], [1, 1]], [10, 20], [10, 20])
     with pytest.raises(Contradiction):
         propagate(system, *system.bounds())
@@ -93,8 +93,10 @@ def test_bounds_of_counts_are_whole_numbers():
     assert upper.tolist() == [3, 3]
 
 
-def test_random_feasible_points_prove_wide_intervals_and_the_others_are_counted():
-    """Forty sums of two of 60 values, ten of which are published alone: neither work nor programs for all."""
+def test_random_feasible_points_prove_wide_intervals_and_unproved_intervals_are_counted():
+    """There are forty sums of two of 60 values, ten of them published alone, and not enough work for all
+    programs.
+    """
     random = np.random.default_rng(3)
     matrix = np.zeros((50, 60))
     for row in matrix[:40]:

@@ -1,4 +1,6 @@
-"""An audit costs what changed, and uses nothing that the agency did not sign for the files as they are."""
+"""Tests of stored audit results: only changes are audited again, and only results signed for these files are
+used.
+"""
 
 import json
 from dataclasses import replace
@@ -37,7 +39,7 @@ def reads(monkeypatch):
 
 
 def releases_of(folder):
-    """Tables of all firms and of all but one, and classes of the same firms."""
+    """Publish tables of all firms and of all but one, and classes of the same firms."""
     firms = firms_of(5).sort_values("turnover").reset_index(drop=True)
     class_of = np.minimum(np.arange(len(firms)) // 4, len(firms) // 4 - 1)
     means = np.bincount(class_of, firms["turnover"]) / np.bincount(class_of)
@@ -47,7 +49,7 @@ def releases_of(folder):
     return [*whole_and_part(folder, 5, True), records]
 
 
-def test_an_unchanged_area_is_not_read_again(large, reads, tmp_path):
+def test_joint_audit_does_not_read_an_unchanged_area_again(large, reads, tmp_path):
     releases = releases_of(tmp_path)
     first = audit(releases, tmp_path / "kept", KEY)
     assert sorted(reads) == ["part", "records", "whole"]
@@ -58,12 +60,12 @@ def test_an_unchanged_area_is_not_read_again(large, reads, tmp_path):
     assert not first.safe
 
 
-def test_an_additional_release_is_read_alone_with_the_result_of_reading_all(large, reads, tmp_path):
+def test_joint_audit_reads_an_additional_release_alone_and_returns_the_same_result(large, reads, tmp_path):
     releases = releases_of(tmp_path)
     audit(releases[:2], tmp_path / "kept", KEY)
     reads.clear()
     more = audit(releases, tmp_path / "kept", KEY)
-    assert sorted(reads) == ["part", "records", "whole"]  # the units of tables have the versions of records
+    assert sorted(reads) == ["part", "records", "whole"]  # the units of tables need the versions in "records"
     other = write_classes(
         tmp_path / "other", range(6), [0] * 3 + [1] * 3, {"turnover": [1.0, 2.0]}, period="2020"
     )
@@ -78,7 +80,7 @@ def test_an_additional_release_is_read_alone_with_the_result_of_reading_all(larg
 @pytest.mark.parametrize(
     "changed", ["evidence/cells.parquet", "evidence/contributors/units.parquet/part-0.parquet"]
 )
-def test_a_changed_file_is_read_again_with_any_time_stamp(changed, large, reads, tmp_path):
+def test_joint_audit_reads_a_changed_file_again_with_any_time_stamp(changed, large, reads, tmp_path):
     releases = releases_of(tmp_path)
     first = audit(releases, tmp_path / "kept", KEY)
     reads.clear()
@@ -93,7 +95,7 @@ def test_a_changed_file_is_read_again_with_any_time_stamp(changed, large, reads,
 
 
 def planted(file, change):
-    """Write an answer without leaks, as somebody does who can write to the area and lacks the key."""
+    """Write a result without leaks, as an attacker does who can write to the area and lacks the key."""
     content = json.loads(file.read_text())
     content["exposures"] = {name: {**each, "known": dict.fromkeys(each["known"], 0)}
                             for name, each in content["exposures"].items()}  # fmt: skip
@@ -102,7 +104,7 @@ def planted(file, change):
 
 
 @pytest.mark.parametrize("change", [{}, {"signature": "0" * 64}, {"code": "other"}, {"answers": []}])
-def test_planted_results_and_results_of_other_code_are_not_used(change, tmp_path):
+def test_joint_audit_ignores_forged_results_and_results_of_other_code(change, tmp_path):
     releases = whole_and_part(tmp_path, 5, True)
     first = audit(releases, tmp_path / "kept", KEY)
     (file,) = (each for each in (tmp_path / "kept").iterdir() if each.is_file())
@@ -113,7 +115,7 @@ def test_planted_results_and_results_of_other_code_are_not_used(change, tmp_path
     assert audit(releases, tmp_path / "kept", b"other key").solved == first.solved
 
 
-def test_control_planted_results_that_are_signed_are_used(tmp_path, monkeypatch):
+def test_control_joint_audit_uses_forged_results_that_are_signed(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_results.hmac, "compare_digest", lambda *_: True)
     releases = whole_and_part(tmp_path, 5, True)
     assert not audit(releases, tmp_path / "kept", KEY).safe
@@ -122,7 +124,7 @@ def test_control_planted_results_that_are_signed_are_used(tmp_path, monkeypatch)
     assert audit(releases, tmp_path / "kept", KEY).safe
 
 
-def test_changed_arrays_are_computed_again(large, reads, tmp_path):
+def test_joint_audit_computes_changed_arrays_again(large, reads, tmp_path):
     releases = releases_of(tmp_path)
     audit(releases[:2], tmp_path / "kept", KEY)
     for array in (tmp_path / "kept").rglob("units.entities.npy"):
@@ -138,7 +140,7 @@ def test_changed_arrays_are_computed_again(large, reads, tmp_path):
     assert replace(found, solved=0) == replace(audit([*releases[:2], other]), solved=0)
 
 
-def test_unused_results_are_removed(large, tmp_path):
+def test_joint_audit_removes_unused_results(large, tmp_path):
     releases = releases_of(tmp_path)
     audit(releases, tmp_path / "kept", KEY)
     before = {each.name for each in (tmp_path / "kept").iterdir()}

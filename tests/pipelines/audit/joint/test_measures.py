@@ -1,4 +1,4 @@
-"""Linear relations among the measures of tables are recognised by the true values of their cells."""
+"""Tests of linear relations among measures of tables: recognised by original values of cells."""
 
 from types import SimpleNamespace
 
@@ -59,7 +59,7 @@ def test_unrelated_measures_and_counts_have_no_relation(seed):
     assert list(relations(built_of(a=a, b=b, c=a - b + (np.arange(8) == seed % 8)))) == []
 
 
-def test_a_year_is_the_sum_of_its_months_and_half_years_of_its_quarters():
+def test_measure_relations_include_a_year_as_the_sum_of_months_and_half_years_of_quarters():
     random = np.random.default_rng(1)
     months = {f"y2026_{i:02d}": np.round(random.lognormal(6, 1, 8)) for i in range(1, 13)}
     (found,) = relations(periods_of(y2026=sum(months.values()), **months))
@@ -69,5 +69,5 @@ def test_a_year_is_the_sum_of_its_months_and_half_years_of_its_quarters():
     (found,) = relations(periods_of(q1=first, q2=second, h1=first + second))
     assert found.terms == (("amount", "h1"), ("amount", "q1"), ("amount", "q2"))
     assert list(relations(periods_of(**months))) == []
-    assert list(relations(periods_of(a=first, b=first))) == []  # cells that did not change
+    assert list(relations(periods_of(a=first, b=first))) == []  # these cells are unchanged
     assert list(relations(periods_of(y2026=sum(months.values()) + 1, **months))) == []

@@ -1,4 +1,4 @@
-"""The joint audit finds planted leaks of each kind, and nothing in the same releases without them."""
+"""Tests that the joint audit finds planted leaks of each kind, and nothing in controls without leaks."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from microguard.pipelines.audit.joint.exposure import audit
 from tests.pipelines.audit.joint.evidence_files import all_cells, write_classes, write_table
 from tests.pipelines.audit.joint.planted import LEAKS, firms_of, published, whole_and_part
 
-#: Who finds a leak, if it is not only the outsider (docs/attacks.md).
+#: Attackers that find a leak, if not only the outsider does (docs/attacks.md).
 FOUND_BY = {
     "two_values": {"repeated draws"},
     "second_largest": {"second"},
@@ -22,7 +22,7 @@ FOUND_BY = {
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_audit_finds_a_planted_leak_and_nothing_in_its_control(kind, tmp_path):
+def test_joint_audit_finds_a_planted_leak_and_nothing_in_its_control(kind, tmp_path):
     for seed in (0, 1):
         leaking = audit(LEAKS[kind](tmp_path / f"leak{seed}", seed, True))
         found = {name for name, count in leaking.known.items() if count > leaking.limit(name)}
@@ -35,7 +35,7 @@ def test_audit_finds_a_planted_leak_and_nothing_in_its_control(kind, tmp_path):
 
 
 @pytest.mark.parametrize(("table", "records"), [("2026", ""), ("", "2026")])
-def test_audit_compares_records_without_a_period_with_tables_of_every_period(table, records, tmp_path):
+def test_joint_audit_compares_records_without_a_period_with_tables_of_every_period(table, records, tmp_path):
     one, other = LEAKS["region_totals_of_records"](tmp_path, 0, True)
     assert not audit([replace(one, period=table), replace(other, period=records)]).safe
     assert audit([replace(one, period="2025"), replace(other, period="2026")]).safe
@@ -43,14 +43,16 @@ def test_audit_compares_records_without_a_period_with_tables_of_every_period(tab
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", LEAKS)
-def test_audit_finds_100_of_100_planted_leaks_and_nothing_in_100_controls(kind, tmp_path):
+def test_joint_audit_finds_100_of_100_planted_leaks_and_nothing_in_100_controls(kind, tmp_path):
     found = sum(not audit(LEAKS[kind](tmp_path / f"l{seed}", seed, True)).safe for seed in range(100))
     alarms = sum(not audit(LEAKS[kind](tmp_path / f"c{seed}", seed, False)).safe for seed in range(100))
     assert (found, alarms) == (100, 0)
 
 
 def unrelated_pair(folder, seed):
-    """Two tables of other firms under other sources, with equal running numbers, codes and columns."""
+    """Publish two tables of different firms under different sources, with equal running numbers, codes and
+    columns.
+    """
     names = ["branch", "region"]
     releases = []
     for place in range(2):
@@ -63,25 +65,27 @@ def unrelated_pair(folder, seed):
 
 
 @pytest.mark.parametrize("number", [8, pytest.param(100, marks=pytest.mark.long)])
-def test_audit_finds_nothing_in_pairs_of_unrelated_sources(number, tmp_path):
+def test_joint_audit_finds_nothing_in_pairs_of_unrelated_sources(number, tmp_path):
     pairs = [audit(unrelated_pair(tmp_path, seed)) for seed in range(number)]
     assert [pair.faults() for pair in pairs if not pair.safe] == []
 
 
-def test_audit_of_unrelated_sources_would_find_more_if_they_counted_as_one(tmp_path):
-    """The control of the control: the populations are told apart by their group alone."""
+def test_control_joint_audit_finds_leaks_if_unrelated_sources_count_as_one(tmp_path):
+    """Only the group distinguishes the two populations."""
     releases = [replace(each, group="one") for each in unrelated_pair(tmp_path, 0)]
     assert audit(releases).components > audit(unrelated_pair(tmp_path, 1)).components == 0
 
 
-def test_audit_does_not_depend_on_the_order_of_releases(tmp_path):
+def test_joint_audit_does_not_depend_on_the_order_of_releases(tmp_path):
     releases = whole_and_part(tmp_path, 5, True)
     first, second = audit(releases), audit(releases[::-1])
     assert (first.known, first.of, first.components) == (second.known, second.of, second.components)
 
 
 @pytest.mark.parametrize("programs", [0, 5_000])
-def test_secrets_of_components_that_are_too_large_for_programs_are_counted(programs, tmp_path, monkeypatch):
+def test_joint_audit_counts_secrets_of_components_that_are_too_large_for_programs(
+    programs, tmp_path, monkeypatch
+):
     monkeypatch.setattr(attackers, "PROGRAMS", programs)
     found = audit(LEAKS["suppressed_elsewhere"](tmp_path, 0, False))
     assert found.safe
@@ -89,13 +93,13 @@ def test_secrets_of_components_that_are_too_large_for_programs_are_counted(progr
     assert found.verdict == ("green" if programs else "amber")
 
 
-def test_audit_names_a_release_whose_evidence_is_lost(tmp_path):
+def test_joint_audit_names_a_release_whose_evidence_is_lost(tmp_path):
     releases = whole_and_part(tmp_path, 5, False)
     (releases[1].evidence / "cells.parquet").unlink()
     assert audit(releases).faults() == ("releases cannot be compared with (part)",)
 
 
-def test_audit_names_a_release_of_records_whose_map_is_lost_or_damaged(tmp_path):
+def test_joint_audit_names_a_release_of_records_whose_map_is_lost_or_damaged(tmp_path):
     fault = ("releases cannot be compared with (damaged)",)
     damaged, other = (write_classes(tmp_path / name, range(6), [0] * 3 + [1] * 3, {"pay": [1.0, 2.0]})
                       for name in ("damaged", "other"))  # fmt: skip
@@ -115,7 +119,7 @@ def test_audit_names_a_release_of_records_whose_map_is_lost_or_damaged(tmp_path)
     assert audit([replace(damaged, series=True), other]).faults() == fault
 
 
-def test_audit_reveals_no_value_and_no_unit(tmp_path):
+def test_joint_audit_reveals_no_value_and_no_unit(tmp_path):
     content = audit(whole_and_part(tmp_path, 5, True)).content()
     assert content.pop("verdict") == "red"
     counts = [each for each in content.values() if not isinstance(each, (dict, tuple, list))]

@@ -3,11 +3,11 @@
 An expert role is one or several words, separated by "|":
 
 - "unit", "household", "weight", "region", "sensitive": that role;
-- "key": a key that is neither published nor averaged (unit, household or identifier);
-- "left": left out, as names, free text and columns that are computed from others;
+- "key": a unit, household or identifier key, which is not published;
+- "left": an omitted column: a name, free text, or a column computed from others;
 - "nominal", "numeric": a quasi-identifier, or a column published as it is, of that kind.
 
-The engine was written with the layouts of `DEVELOPED`. Those of the other files were written afterwards.
+The role engine was developed with the layouts of `DEVELOPED`. The layouts of other files were added later.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Layout:
 
 
 def is_right(expert: str, role: str, kind: str | None) -> bool:
-    """Return whether a drafted role and kind is one of an expert's."""
+    """Return whether a drafted role and kind is among those of an expert."""
     for word in expert.split("|"):
         if word == role or (word == "key" and role in KEYS):
             return True
@@ -54,7 +54,7 @@ def is_right(expert: str, role: str, kind: str | None) -> bool:
 
 
 def disqualified(expert: str, role: str, kind: str | None) -> str | None:
-    """Return what a methodologist would call disqualifying, or None."""
+    """Return the drafted role that a methodologist would call disqualifying, or None."""
     words = set(expert.split("|"))
     averaged = role == "quasi_identifier" and kind == "numeric"
     if averaged and words != {"left"} and not words & {"numeric", "sensitive"}:
@@ -71,7 +71,7 @@ def disqualified(expert: str, role: str, kind: str | None) -> str | None:
 
 
 def homes(rng: np.random.Generator, n: int, most: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Return the household of each person and the number of the person in it, (n,) each."""
+    """Return the household of each person and the number of the person in the household, (n,) each."""
     sizes = rng.choice(np.arange(1, most + 1), n, p=_falling(most))
     of = np.repeat(np.arange(n), sizes)[:n]
     first = np.r_[True, of[1:] != of[:-1]]
@@ -90,12 +90,12 @@ def amounts(rng: np.random.Generator, n: int, share: float, typical: float = 15_
 
 
 def holes(rng: np.random.Generator, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return values with NaN where they are missing."""
+    """Return values with NaN for the missing ones."""
     return np.where(missing, np.nan, values)
 
 
 def eu_silc(rng: np.random.Generator, n: int = 4_000) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the layout of EU-SILC as the package laeken has it."""
+    """Return the layout of EU-SILC in the package laeken."""
     of, line = homes(rng, n)
     size = np.bincount(of)[of]
     regions = np.array(["Burgenland", "Carinthia", "Lower Austria", "Salzburg", "Styria", "Tyrol", "Vienna"])
@@ -154,7 +154,7 @@ def eu_silc(rng: np.random.Generator, n: int = 4_000) -> tuple[pd.DataFrame, dic
 
 
 def ses(rng: np.random.Generator, n: int = 4_000) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the layout of the Structure of Earnings Survey as the package laeken has it."""
+    """Return the layout of the Structure of Earnings Survey in the package laeken."""
     firms = 200
     of = np.sort(rng.integers(0, firms, n))
     nace = np.array(["C", "D", "E", "F", "G", "H", "I", "J", "K", "M", "N", "O"])
@@ -286,7 +286,7 @@ def ipums(rng: np.random.Generator, n: int = 4_000) -> tuple[pd.DataFrame, dict[
 
 
 def rand_hie(rng: np.random.Generator, n: int = 4_000) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the layout of the RAND Health Insurance Experiment as Cameron and Trivedi (2005) have it."""
+    """Return the layout of the RAND Health Insurance Experiment in Cameron and Trivedi (2005)."""
     people = n // 4
     of = np.repeat(np.arange(people), 4)
     year = np.tile(np.arange(1, 5), people)

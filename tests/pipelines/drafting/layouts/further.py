@@ -1,11 +1,10 @@
-"""Files in the layouts of thirteen more codebooks, written after the engine was mended by `later_layouts`.
+"""Files in the layouts of thirteen more codebooks, written after the engine was corrected with the files of
+`later`.
 
-Sources: ACS PUMS 2022 and CPS ASEC 2023 of the Census Bureau, General Social Survey 2022,
-Understanding Society
-wave 13, MICS6 of UNICEF (women), SHARE wave 8, World Values Survey 7, PIAAC 2012, ENIGH 2022 of INEGI,
-Periodic
-Labour Force Survey of India, Community Innovation Survey 2020, MEPS 2021, BRFSS 2022. `layouts` says what the
-expert roles mean.
+Sources: ACS PUMS 2022 and CPS ASEC 2023 of the Census Bureau, General Social Survey 2022, Understanding
+Society wave 13, MICS6 of UNICEF (women), SHARE wave 8, World Values Survey 7, PIAAC 2012, ENIGH 2022 of
+INEGI, Periodic Labour Force Survey of India, Community Innovation Survey 2020, MEPS 2021, BRFSS 2022.
+`layouts` defines the expert roles.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ def _with_expert(columns: dict[str, object], expert: dict[str, str]) -> Made:
 
 
 def codes(rng: np.random.Generator, n: int, *listed: int) -> np.ndarray:
-    """Return codes of a list, the first ones more often."""
+    """Return codes of a list; earlier codes are more frequent."""
     shares = 1.0 / np.arange(1, len(listed) + 1)
     return rng.choice(listed, n, p=shares / shares.sum())
 
 
 def usual(rng: np.random.Generator, n: int, most_usual: int, largest: int) -> np.ndarray:
-    """Return hours a week, or minutes to work: many people have the usual number."""
+    """Return hours per week, or minutes to work: many people have the usual number."""
     others = rng.normal(most_usual * 0.9, most_usual / 3, n).round().clip(1, largest)
     return np.where(rng.random(n) < 0.35, most_usual, others).astype(int)
 

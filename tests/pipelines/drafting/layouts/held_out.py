@@ -1,6 +1,6 @@
-"""Further files generated to the layouts of published codebooks, written after the role engine.
+"""Further files in the layouts of published codebooks, written after the role engine and not used to tune it.
 
-The engine is not tuned to these. `layouts` says what the expert roles mean.
+`layouts` defines the expert roles.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def household_budget(rng: np.random.Generator, n: int = 2_500) -> tuple[pd.DataF
 
 
 def register_of_persons(rng: np.random.Generator, n: int = 3_000) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return a Norwegian register of persons, as public synthetic registers have it."""
+    """Return a Norwegian register of persons in the layout of public synthetic registers."""
     of, _ = homes(rng, n)
     born = pd.Timestamp("1930-01-01") + pd.to_timedelta(rng.integers(0, 33_000, n), "D")
     municipality = np.sort(rng.choice(np.arange(301, 5_444), 180, replace=False))

@@ -1,9 +1,10 @@
-"""Files in the layouts of further codebooks and languages, written after the engine was mended by `held_out`.
+"""Files in the layouts of further codebooks and languages, written after a correction of the engine with
+`held_out`.
 
 Sources: European Social Survey 10, OECD PISA 2022, SOEP-Core v38, NHANES 2017-2018, European Health Interview
 Survey 3, PNAD Contínua of IBGE, Living Standards Measurement Study (Tanzania, wave 4), Recensement agricole
-2020 of Agreste, Landspatientregisteret, Encuesta Estructural de Empresas of INE. `layouts` says what the
-expert roles mean.
+2020 of Agreste, Landspatientregisteret, Encuesta Estructural de Empresas of INE. `layouts` defines the
+expert roles.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _with_expert(columns: dict[str, object], expert: dict[str, str]) -> Made:
 
 
 def ages(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Return ages of a population, fewer of which are old."""
+    """Return ages of a population with few old persons."""
     return (100 * rng.beta(1.1, 1.8, n)).astype(int)
 
 
@@ -204,7 +205,7 @@ def lsms(rng: np.random.Generator, n: int = 3_000) -> Made:
 
 
 def recensement_agricole(rng: np.random.Generator, n: int = 3_000) -> Made:
-    """Return a French agricultural census, semicolons apart from its names as Agreste has them."""
+    """Return a French agricultural census in the layout of Agreste, with semicolons as delimiters."""
     crops, grass = amounts(rng, n, 0.9, 30.0), amounts(rng, n, 0.6, 15.0)
     department = np.array([14, 22, 29, 35, 44, 49, 50, 53, 56, 61, 72, 85])[rng.integers(0, 12, n)]
     columns = {

@@ -1,8 +1,9 @@
-"""Files in the layouts of five more kinds of statistics, written after the engine was mended by `further`.
+"""Files in the layouts of five more kinds of statistics, written after the engine was corrected with
+`further`.
 
 Sources: American Time Use Survey 2022 of the BLS (respondents with minutes a day), Eurofarm of the Farm
 Structure Survey (Regulation 2018/1091), National Inpatient Sample 2019 of HCUP, Public Use File of the tax
-returns of the IRS, casualties of STATS19 (Department for Transport). `layouts` says what the roles mean.
+returns of the IRS, casualties of STATS19 (Department for Transport). `layouts` defines the roles.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ def tax_returns(rng: np.random.Generator, n: int = 3_000) -> Made:
 
 
 def casualties(rng: np.random.Generator, n: int = 3_000) -> Made:
-    """Return casualties of road accidents, several of an accident."""
+    """Return casualties of road accidents; an accident has several."""
     accidents = int(n / 1.3)
     of = np.sort(rng.integers(0, accidents, n))
     first = np.r_[True, of[1:] != of[:-1]]

@@ -1,4 +1,4 @@
-"""Catalogues (SQL and REST), and places of releases: a folder, and a bucket of an S3 server."""
+"""Catalogues (SQL and REST) and storage of releases: a folder, and a bucket of an S3 server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.pipelines.releases import ID, entry
 
 TABLE = "statistics.persons"
 
-#: Runs a test with each kind of catalogue and each kind of place, and with each pair of them with --long.
+#: Run a test with each catalogue and each storage; with --long also with each pair of both.
 every_pair = pytest.mark.parametrize(
     "lake",
     [
@@ -32,14 +32,14 @@ every_pair = pytest.mark.parametrize(
 
 
 def store() -> dict[str, str]:
-    """Return what a reader tells pyiceberg of the S3 server, if there is one."""
+    """Return the settings of the S3 server for pyiceberg, if there is a server."""
     names = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
     return {key: os.environ[name] for key, name in names.items() if name in os.environ}
 
 
 @dataclass
 class Lake:
-    """A public area whose releases are snapshots of a table in a catalogue."""
+    """Return a public area whose releases are snapshots of a table in a catalogue."""
 
     areas: Areas
     catalog: str
@@ -53,11 +53,11 @@ class Lake:
         return CatalogTable(self.catalog, TABLE, self.areas.public)
 
     def reader(self) -> Catalog:
-        """Return the catalogue, as a reader opens it."""
+        """Return the catalogue as a reader opens it."""
         return pyiceberg.catalog.load_catalog(uri=self.catalog, **store())
 
     def files(self) -> dict[str, bytes]:
-        """Return every file of the public area but the lock of a bucket."""
+        """Return every file of the public area except the lock of a bucket."""
         storage = self.areas.public.storage
         return {name: storage.get(name).content for name in storage.list_files() if name != ".lease"}
 

@@ -1,4 +1,4 @@
-"""A catalogue that speaks the REST protocol of Iceberg on this machine, over pyiceberg's SQL catalogue."""
+"""Serve the REST protocol of Iceberg on this machine, backed by pyiceberg's SQL catalogue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, NoSuchTableError
 from pyiceberg.table import CommitTableRequest
 
-#: The token without which the catalogue answers nothing.
+#: The catalogue refuses every request without this token.
 TOKEN = "a-token-of-this-test-alone"
 _FAILURES = {NoSuchTableError: 404, NamespaceAlreadyExistsError: 409, CommitFailedException: 409}
 
@@ -91,7 +91,8 @@ def _answer(catalog: SqlCatalog, method: str, steps: list[str], body: bytes) -> 
             name = (*namespace.split("\x1f"), table)
             answer = catalog.commit_table(catalog.load_table(name), wanted.requirements, wanted.updates)
             return answer.model_dump_json(by_alias=True).encode()
-        case "POST", ["namespaces", _, "tables", _, "metrics"]:  # what a scan of Spark reports
+        # the format in which a scan of Spark reports it
+        case "POST", ["namespaces", _, "tables", _, "metrics"]:
             return {}
         case "DELETE", ["namespaces", namespace, "tables", table]:
             catalog.drop_table((*namespace.split("\x1f"), table))

@@ -1,4 +1,4 @@
-"""A run whose specification names a catalogue."""
+"""Tests of a run whose specification names a catalogue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from tests.pipelines.microdata import persons, published, run, specification
 
 
-def test_a_run_publishes_into_a_catalogue_and_withdraw_leaves_nothing_there(spark, tmp_path):
+def test_run_publishes_into_a_catalogue_and_withdraw_removes_the_release_from_it(spark, tmp_path):
     persons().to_parquet(tmp_path / "data", index=False)
     publish = {"format": "iceberg", "catalog": "sqlite:///catalog.db", "table": "statistics.persons"}
     spec = specification(tmp_path, publish=publish)

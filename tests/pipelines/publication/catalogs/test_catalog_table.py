@@ -1,4 +1,4 @@
-"""Releases as snapshots of a table in a catalogue: published, read by others, withdrawn without a trace."""
+"""Tests of releases as snapshots of a catalogue table: published, readable by others, withdrawn."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def snapshots(lake):
 
 
 def names_of(release_id, lake):
-    """Return the files of the public area that name a release, or are named by it."""
+    """Return the files of the public area that name a release or have its name."""
     return [
         name for name, content in lake.files().items() if release_id in name or release_id.encode() in content
     ]
 
 
 def state(lake):
-    """Return what readers find: releases of the area, snapshots, tags, the current release and `main`."""
+    """Return the state that readers find: releases, snapshots, tags, the current release and `main`."""
     found = snapshots(lake)
     if not found:
         return lake.areas.public.releases(), found, set(), lake.areas.public.current(), None
@@ -90,7 +90,7 @@ def test_every_release_is_a_snapshot_with_a_tag_that_every_library_reads(lake):
 
 
 @every_pair
-def test_no_snapshot_tag_or_file_has_a_withdrawn_release(lake):
+def test_no_snapshot_tag_or_file_contains_a_withdrawn_release(lake):
     other = pa.table({"sex": ["f"] * 3, "hours": [1.5, 2.5, 3.5], "wage": [1, 2, 3]})
     put(lake)
     put(lake, SECOND, RECORDS.slice(0, 3))
@@ -110,7 +110,7 @@ def test_no_snapshot_tag_or_file_has_a_withdrawn_release(lake):
     assert set(lake.files()) == {".area.json"}
 
 
-def test_a_release_of_events_has_the_records_of_the_releases_before_it(lake):
+def test_release_of_events_contains_the_records_of_earlier_releases(lake):
     for number, release_id in enumerate([ID, SECOND, THIRD]):
         series = {"kind": "append", "releases": [ID, SECOND, THIRD][: number + 1]}
         put(lake, release_id, RECORDS.slice(number, 1), series=series)
@@ -125,7 +125,8 @@ def test_a_release_of_events_has_the_records_of_the_releases_before_it(lake):
 
 
 def in_both_places_once(steps):
-    """Kill at each step in a folder, and at the last one also in a bucket; at all others there by --long.
+    """Kill at each step in a folder, and at the last step also in a bucket; at all steps in a bucket with
+    --long.
 
     The steps are of the table, whatever stores its files.
     """
@@ -151,7 +152,7 @@ STEPS = {
 
 
 @in_both_places_once(STEPS)
-def test_a_publication_killed_at_any_step_leaves_the_state_before_it(lake, monkeypatch, step):
+def test_publication_killed_at_any_step_leaves_the_previous_state(lake, monkeypatch, step):
     put(lake)
     before = state(lake)
     with monkeypatch.context() as patched:
@@ -167,7 +168,7 @@ def test_a_publication_killed_at_any_step_leaves_the_state_before_it(lake, monke
     assert state(lake)[2:] == ({"main", ID, SECOND}, SECOND, SECOND)
 
 
-def test_a_publication_killed_after_the_ledger_is_finished_by_the_next_run(lake, monkeypatch):
+def test_publication_killed_after_the_ledger_entry_is_finished_by_the_next_run(lake, monkeypatch):
     put(lake)
     with monkeypatch.context() as patched:
         patched.setattr(type(lake.areas.public), "set_current", kill)
@@ -187,7 +188,7 @@ WITHDRAWAL = {
 
 @in_both_places_once(WITHDRAWAL)
 @pytest.mark.parametrize("only", [True, False], ids=["the only release", "one of two"])
-def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(lake, monkeypatch, step, only):
+def test_withdrawal_killed_at_any_step_is_finished_by_the_next_run(lake, monkeypatch, step, only):
     if not only:
         put(lake, THIRD, RECORDS.slice(0, 3))
     put(lake, SECOND)
@@ -206,7 +207,7 @@ def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(lake, monke
     assert names_of(SECOND, lake) == []
 
 
-def test_a_publication_is_undone_if_the_table_is_not_as_the_files(lake, monkeypatch):
+def test_publication_is_undone_if_the_table_differs_from_the_files(lake, monkeypatch):
     put(lake)
     before = state(lake)
     monkeypatch.setattr(catalog_table.CatalogTable, "commit", lambda *_: None)
@@ -216,7 +217,7 @@ def test_a_publication_is_undone_if_the_table_is_not_as_the_files(lake, monkeypa
     assert Ledger(lake.areas).status(SECOND).event == "abandoned"
 
 
-def test_a_table_of_another_owner_is_refused_and_not_changed(lake):
+def test_table_of_another_owner_is_refused_and_not_changed(lake):
     catalog = lake.reader()
     catalog.create_namespace("statistics")
     lake.areas.public.storage.make()
@@ -228,7 +229,9 @@ def test_a_table_of_another_owner_is_refused_and_not_changed(lake):
     assert lake.reader().load_table(TABLE).metadata == theirs.metadata
 
 
-def test_no_file_and_no_message_has_the_credentials_of_the_catalogue(lake, monkeypatch, tmp_path, caplog):
+def test_no_file_and_no_message_contains_the_credentials_of_the_catalogue(
+    lake, monkeypatch, tmp_path, caplog
+):
     put(lake)
     withdraw(lake, ID)
     put(lake, SECOND)
@@ -244,13 +247,13 @@ def test_no_file_and_no_message_has_the_credentials_of_the_catalogue(lake, monke
     assert TOKEN not in caplog.text
 
 
-def test_verify_finds_a_table_that_another_writer_changed(lake):
+def test_verify_detects_a_table_that_another_writer_changed(lake):
     put(lake)
     named = str(lake.areas.record(ID))
     lake.areas.record(ID).mkdir(parents=True, exist_ok=True)
     public = {"release": {"public_area": lake.areas.public.name}}
     (lake.areas.record(ID) / "quality.json").write_text(json.dumps(public))
-    assert "table: it holds the files of the release" in verify(named).text
+    assert "table: it contains the files of the release" in verify(named).text
     with lake.reader().load_table(TABLE).manage_snapshots() as snapshots:
         snapshots.remove_tag(ID)
     with pytest.raises(GateRefused, match="no tag with the id of this release"):
@@ -258,7 +261,7 @@ def test_verify_finds_a_table_that_another_writer_changed(lake):
 
 
 @pytest.mark.parametrize("lake", ["rest-folder"], indirect=True)
-def test_a_commit_is_one_request_that_changes_the_table(lake):
+def test_catalogue_commit_is_one_request_that_changes_the_table(lake):
     put(lake)
     lake.requests.clear()
     put(lake, SECOND)
@@ -268,7 +271,7 @@ def test_a_commit_is_one_request_that_changes_the_table(lake):
 
 
 @every_pair
-def test_verify_finds_what_another_writer_committed_after_the_newest_release(lake):
+def test_verify_detects_a_commit_of_another_writer_after_the_newest_release(lake):
     put(lake)
     put(lake, SECOND)
     made = [manifest(each, catalog_table=TABLE) for each in (ID, SECOND)]

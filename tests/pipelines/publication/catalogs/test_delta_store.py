@@ -1,4 +1,4 @@
-"""The Delta table of a public area in a bucket: committed once, and without a withdrawn release."""
+"""Tests of the Delta table of a public area in a bucket: committed once, and without a withdrawn release."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def versions(areas):
     for version in range(newest + 1):
         try:
             found.append(DeltaTable(address, version=version).to_pyarrow_table().to_pydict())
-        except Exception:  # the log no longer has this version
+        except Exception:  # the log no longer contains this version
             continue
     return found
 
@@ -64,7 +64,7 @@ def records(areas):
 
 
 def names_of(release_id, areas):
-    """Return the files of the table that name a release, or are named by it."""
+    """Return the files of the table that name a release or have its name."""
     storage = areas.public.storage
 
     def content(name):
@@ -78,7 +78,7 @@ def names_of(release_id, areas):
     return [name for name in storage.list_files("delta") if release_id in name or release_id in content(name)]
 
 
-def test_the_newest_release_is_the_state_and_every_version_is_one(areas):
+def test_newest_release_is_the_current_state_and_every_version_is_one_release(areas):
     other = pa.table({"sex": ["f"] * 3, "hours": [1.5, 2.5, 3.5]})
     put(areas)
     put(areas, SECOND, FEWER)
@@ -88,7 +88,7 @@ def test_the_newest_release_is_the_state_and_every_version_is_one(areas):
 
 
 @pytest.mark.parametrize("removed", [pytest.param(ID, marks=pytest.mark.long), SECOND, THIRD])
-def test_no_version_and_no_file_has_a_withdrawn_release(areas, removed):
+def test_no_version_and_no_file_contains_a_withdrawn_release(areas, removed):
     contents = {ID: RECORDS, SECOND: FEWER, THIRD: RECORDS.slice(2, 3)}
     for release_id, each in contents.items():
         put(areas, release_id, each)
@@ -104,7 +104,7 @@ def test_no_version_and_no_file_has_a_withdrawn_release(areas, removed):
     assert areas.public.storage.list_files("delta") == []
 
 
-def test_a_release_of_events_is_added_to_those_before_it(areas):
+def test_release_of_events_is_appended_to_earlier_releases(areas):
     for number, release_id in enumerate([ID, SECOND, THIRD]):
         series = {"kind": "append", "releases": [ID, SECOND, THIRD][: number + 1]}
         put(areas, release_id, RECORDS.slice(number, 1), series=series)
@@ -124,7 +124,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", ["changed", "committed"])
-def test_a_publication_killed_at_any_step_leaves_the_state_before_it(areas, monkeypatch, step):
+def test_publication_killed_at_any_step_leaves_the_previous_state(areas, monkeypatch, step):
     put(areas)
     with monkeypatch.context() as patched:
         patched.setattr(*STEPS[step], kill)
@@ -135,7 +135,7 @@ def test_a_publication_killed_at_any_step_leaves_the_state_before_it(areas, monk
     assert names_of(SECOND, areas) == []
 
 
-def test_a_first_publication_killed_before_its_commit_leaves_no_table(areas, monkeypatch):
+def test_first_publication_killed_before_its_commit_leaves_no_table(areas, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(*STEPS["files copied"], kill)
         with pytest.raises(Killed):
@@ -145,7 +145,7 @@ def test_a_first_publication_killed_before_its_commit_leaves_no_table(areas, mon
 
 
 @pytest.mark.parametrize("step", ["changed", "log replaced", "log removed"])
-def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(areas, monkeypatch, step):
+def test_withdrawal_killed_at_any_step_is_finished_by_the_next_run(areas, monkeypatch, step):
     put(areas)
     put(areas, SECOND, FEWER)
     with monkeypatch.context() as patched:
@@ -159,7 +159,7 @@ def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(areas, monk
 
 
 def killed_at(number, monkeypatch):
-    """Kill the run at a delete of an object, counted from 0; return the counts that were reached."""
+    """Kill the run at a numbered delete of an object (from 0); return the numbers that were reached."""
     delete, reached = ObjectStorage.delete, []
 
     def counting(storage, name):
@@ -172,7 +172,7 @@ def killed_at(number, monkeypatch):
     return reached
 
 
-def test_a_withdrawal_killed_at_any_delete_leaves_no_commit_that_names_the_release(s3, tmp_path, monkeypatch):
+def test_withdrawal_killed_at_any_delete_leaves_no_commit_that_names_the_release(s3, tmp_path, monkeypatch):
     for name, value in S3.settings(s3).items():
         monkeypatch.setenv(name, value)
     contents = {ID: RECORDS, SECOND: FEWER, THIRD: RECORDS.slice(2, 3)}
@@ -208,7 +208,7 @@ def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):
     put(areas)
     put(areas, SECOND)
     for release_id in (ID, SECOND):
-        assert "table: it holds the files" in verify(areas.public.place(release_id)).text
+        assert "table: it contains the files" in verify(areas.public.place(release_id)).text
     storage = areas.public.storage
     (copy,) = [name for name in storage.list_files("delta") if SECOND in name]
     storage.put(copy, storage.get(copy).content + b"x")
@@ -216,7 +216,7 @@ def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):
         verify(areas.public.name)
 
 
-def test_verify_finds_what_another_writer_committed_after_the_newest_release(areas):
+def test_verify_detects_a_commit_of_another_writer_after_the_newest_release(areas):
     put(areas)
     put(areas, SECOND)
     DeltaTable(StoredDeltaTable(areas.public)._address).delete("hours = 1")
@@ -225,7 +225,7 @@ def test_verify_finds_what_another_writer_committed_after_the_newest_release(are
             verify(areas.public.place(release_id))
 
 
-def test_a_publication_is_undone_if_a_copy_is_not_the_file_of_the_release(areas, monkeypatch):
+def test_publication_is_undone_if_a_copied_file_differs_from_the_release(areas, monkeypatch):
     def torn(store, source, target):
         delta_store.obstore.put(
             store, target, delta_store.obstore.get(store, source).bytes().to_bytes()[::-1]
@@ -238,12 +238,12 @@ def test_a_publication_is_undone_if_a_copy_is_not_the_file_of_the_release(areas,
     assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
 
 
-def test_published_releases_stay_in_the_table_after_withdrawals(areas):
+def test_published_releases_remain_in_the_table_after_withdrawals(areas):
     put(areas)
     put(areas, SECOND, FEWER)
     put(areas, THIRD)
     withdraw(areas, SECOND)
     for release_id in (ID, THIRD):
-        assert "table: it holds the files" in verify(areas.public.place(release_id)).text
+        assert "table: it contains the files" in verify(areas.public.place(release_id)).text
     withdraw(areas, THIRD)
     assert records(areas) == RECORDS.to_pydict()

@@ -1,4 +1,4 @@
-"""The CSV file equals the Parquet files value by value, or is not published."""
+"""Tests that the CSV file equals the Parquet files value by value, or is not published."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RECORDS = pa.table(
 
 
 class Written:
-    """Records in two Parquet files and a CSV file."""
+    """Write records to two Parquet files and a CSV file."""
 
     def __init__(self, folder, table):
         (folder / "microdata").mkdir(parents=True)
@@ -61,7 +61,7 @@ class Written:
         return [partial(record_batches, part, self.contract) for part in csv_parts(self.files)]
 
     def holds(self):
-        """Whether the file holds the records, as it was written and as one part, whose size is no hint."""
+        """Return whether the CSV file equals the records, read in parts and as one part of unknown size."""
         whole = [partial(record_batches, self.files, self.contract)]
         in_one = holds(self.path, whole, self.contract.plain, [self.path.stat().st_size])
         in_parts = holds(self.path, self.parts(), self.contract.plain, self.ends)
@@ -69,7 +69,7 @@ class Written:
         return in_one
 
     def wrong(self):
-        """What the audit finds, which is another engine."""
+        """Return the failures of the audit, which uses another engine."""
         schema = self.contract.schema
         columns = [{"name": each.name, "type": str(each.type)} for each in schema]
         rows = sum(pq.read_metadata(path).num_rows for path in self.files)
@@ -106,7 +106,7 @@ def test_write_csv_returns_the_checksum_of_the_file(tmp_path):
     assert written.checksum == checksum(written.path)
 
 
-def test_write_csv_reports_columns_with_text_that_spreadsheets_run(tmp_path):
+def test_write_csv_reports_columns_with_text_that_spreadsheets_execute(tmp_path):
     assert Written(tmp_path, RECORDS).formulas == ("text", "code")
     for number, text in enumerate(("=1", "+1", "-1", "@a", "\tx", "\rx", "\nx", "＝1")):
         assert Written(tmp_path / str(number), pa.table({"a": ["x", text], "b": [1, -2]})).formulas == ("a",)
@@ -129,16 +129,16 @@ def test_write_csv_reports_columns_with_text_that_spreadsheets_run(tmp_path):
         (b"true", b"yes"),
     ],
 )
-def test_holds_is_false_for_a_csv_with_another_value(old, new, tmp_path):
+def test_csv_comparison_is_false_for_another_value(old, new, tmp_path):
     written = Written(tmp_path, RECORDS)
     content = written.path.read_bytes()
     assert old in content
     written.path.write_bytes(content.replace(old, new, 1))
     assert not written.holds()
-    assert old == b"-0," or written.wrong()  # to DuckDB both zeros are one
+    assert old == b"-0," or written.wrong()  # DuckDB treats both zeros as equal
 
 
-def test_holds_is_false_for_a_csv_with_a_missing_added_or_moved_record(tmp_path):
+def test_csv_comparison_is_false_for_a_missing_added_or_moved_record(tmp_path):
     written = Written(tmp_path, pa.table({"a": ["x", "y", "z"], "b": [1, 2, 3]}))
     for lines in (
         b'"x",1\r\n"y",2\r\n',
@@ -154,7 +154,7 @@ def test_holds_is_false_for_a_csv_with_a_missing_added_or_moved_record(tmp_path)
     assert written.wrong()
 
 
-def test_verify_written_is_not_as_staged_if_the_csv_differs(tmp_path):
+def test_verify_written_is_false_if_the_csv_differs_from_the_staged_records(tmp_path):
     written = Written(tmp_path, RECORDS)
     staged = SimpleNamespace(
         contract=written.contract, microdata=written.files, folder=tmp_path, csv_ends=written.ends
@@ -166,7 +166,7 @@ def test_verify_written_is_not_as_staged_if_the_csv_differs(tmp_path):
     assert not _csv_holds(staged, in_threads)
 
 
-def test_holds_does_not_depend_on_the_ends_of_parts(tmp_path):
+def test_csv_comparison_does_not_depend_on_the_boundaries_of_parts(tmp_path):
     written = Written(tmp_path, pa.table({"a": ["x", "y", "z", "w"], "b": [1, 2, 3, 4]}))
     schema, (first, last) = written.contract.plain, written.ends
     assert written.path.read_bytes()[:first] == b'"a","b"\r\n"x",1\r\n"y",2\r\n'
@@ -175,7 +175,7 @@ def test_holds_does_not_depend_on_the_ends_of_parts(tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_csv_parts_are_runs_of_all_files():
+def test_csv_parts_cover_consecutive_records_of_all_files():
     for number in (0, 1, 64, 65, 1000):
         files = [str(place) for place in range(number)]
         parts = csv_parts(files)

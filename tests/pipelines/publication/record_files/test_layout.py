@@ -1,4 +1,4 @@
-"""A folder for each region, and the records as CSV: what readers find, and what nobody can change unseen."""
+"""Tests of partitioned and CSV layouts: what readers get, and which changes the audit detects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FAST = {"effort": "fast"}
 
 
 def wild() -> pd.DataFrame:
-    """Regions whose names are no names of folders, and texts that no CSV has as they are."""
+    """Return regions whose names are invalid as folder names, and texts that CSV must escape."""
     frame = persons()
     notes = frame["note"].map(lambda note: NOTES[int(note[1])])
     return frame.assign(region=frame["region"].map(REGIONS), note=notes)
@@ -49,7 +49,7 @@ def wild() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def areas(spark, tmp_path_factory) -> Areas:
-    # a folder that looks like a partition and is not one
+    # a folder name that looks like a partition and is no partition
     folder = tmp_path_factory.mktemp("layout") / "env=test"
     folder.mkdir()
     wild().to_parquet(folder / "data", index=False)
@@ -63,7 +63,7 @@ def release(areas) -> Path:
 
 @pytest.fixture
 def copy(release, tmp_path) -> Path:
-    """The same release, in the hands of an attacker."""
+    """Return a copy of the release that an attacker can change."""
     return shutil.copytree(release, tmp_path / release.name)
 
 
@@ -72,7 +72,7 @@ def manifest_of(folder: Path) -> dict:
 
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records in an order of their own, missing values alike, and types as far as all readers have them."""
+    """Return records in a canonical order, with equal missing values and types common to all readers."""
     frame = frame[["region", "sex", "age", "income", "diagnosis", "weight", "note"]]
     frame = frame.astype({"age": "int64", "weight": "float64"})
     texts = {name: frame[name].astype(object) for name in ("region", "sex", "diagnosis", "note")}
@@ -140,13 +140,13 @@ def test_spark_reads_partitioned_files_with_and_without_type_inference(spark, re
         spark.conf.set(key, before)
 
 
-def test_the_expectation_suite_for_readers_has_the_columns_as_read(spark, areas, release):
+def test_published_expectation_suite_has_the_columns_that_readers_get(spark, areas, release):
     suite = json.loads((areas.record(release.name) / "expectations" / "published.suite.json").read_text())
     (listed,) = [each["kwargs"] for each in suite["expectations"] if "column_list" in each["kwargs"]]
     assert listed["column_list"] == spark.read.parquet(str(release / "microdata")).columns
 
 
-def test_the_csv_has_the_records_of_the_parquet_files_in_their_order(release):
+def test_csv_contains_the_records_of_the_parquet_files_in_their_order(release):
     lines = pd.read_csv(release / CSV, keep_default_na=False, na_values={"note": []}).drop(columns="note")
     files = sorted((release / "microdata").rglob("*.parquet"))
     rows = pd.concat([pq.ParquetFile(path).read().to_pandas() for path in files], ignore_index=True)
@@ -158,7 +158,7 @@ def test_the_csv_has_the_records_of_the_parquet_files_in_their_order(release):
     assert ",\r\n" in text  # a missing value
 
 
-def test_the_order_of_published_records_is_independent_of_the_input_order(spark, tmp_path, release):
+def test_order_of_published_records_is_independent_of_the_input_order(spark, tmp_path, release):
     wild().sample(frac=1, random_state=5).to_parquet(tmp_path / "data", index=False)
     _, shuffled = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT), ())
     other = shuffled.public.release(shuffled.public.current())
@@ -187,14 +187,14 @@ def test_manifest_page_and_descriptor_describe_the_layout(release, monkeypatch):
     assert sorted(regions) == sorted(REGIONS.values())
 
 
-def test_a_partitioned_release_is_verified_from_its_files_alone(areas):
+def test_partitioned_release_is_verified_from_its_files_alone(areas):
     text = verify(str(areas.public.folder)).text
     assert "partitions: in each of them every combination has at least k = 3 records" in text
     assert "CSV: 0 records differ" in text
 
 
 def sealed(folder: Path) -> Path:
-    """With a manifest and a descriptor that name the files as they are now."""
+    """Rewrite manifest and descriptor so that they match the current files."""
     manifest = manifest_of(folder)
     package = json.loads((folder / "datapackage.json").read_text())
     paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
@@ -221,7 +221,7 @@ def test_audit_passes_a_copy_with_new_checksums(copy):
     assert failed(sealed(copy)) == set()
 
 
-def test_audit_finds_a_file_in_the_folder_of_another_region(copy):
+def test_audit_detects_a_file_in_the_folder_of_another_region(copy):
     one, other, _ = sorted((copy / "microdata").iterdir())
     (one / "part-00000.parquet").rename(other / "part-00001.parquet")
     assert failed(copy) == {"checksums"}
@@ -242,7 +242,7 @@ def test_audit_finds_a_file_in_the_folder_of_another_region(copy):
     assert {"tables", "CSV"} <= failed(sealed(copy))
 
 
-def test_audit_finds_a_record_that_left_its_class(copy):
+def test_audit_detects_a_record_that_left_its_class(copy):
     folder = min((copy / "microdata").iterdir())
     table = pq.ParquetFile(folder / "part-00000.parquet").read()
     ages = table["age"].to_pylist()
@@ -258,7 +258,7 @@ def test_audit_finds_a_record_that_left_its_class(copy):
 
 
 @pytest.mark.parametrize("name", ["district=a%3Db%2Bc", "a%3Db%2Bc", "region=a%3db%2Bc"])
-def test_audit_finds_a_folder_of_no_region(name, copy):
+def test_audit_detects_a_folder_without_a_region(name, copy):
     folder = copy / "microdata" / "region=a%3Db%2Bc"
     if name.startswith("region="):  # the folder of a region in another spelling
         shutil.copytree(folder, copy / "microdata" / name)
@@ -284,7 +284,7 @@ def test_audit_finds_a_folder_of_no_region(name, copy):
     ],
     ids=["missing", "empty text", "value", "blanks", "name of a column"],
 )
-def test_audit_finds_a_csv_with_other_values(old, new, copy):
+def test_audit_detects_a_csv_with_other_values(old, new, copy):
     content = (copy / CSV).read_bytes()
     assert old in content
     (copy / CSV).write_bytes(content.replace(old, new, 1))
@@ -293,7 +293,7 @@ def test_audit_finds_a_csv_with_other_values(old, new, copy):
 
 
 @pytest.mark.parametrize("change", ["a line less", "a line more", "other order", "not UTF-8", "no text"])
-def test_audit_finds_a_csv_with_other_lines(change, copy):
+def test_audit_detects_a_csv_with_other_lines(change, copy):
     header, *lines = (copy / CSV).read_bytes().split(b'\r\n"')
     if change == "a line less":
         lines = lines[:-1]
@@ -308,7 +308,7 @@ def test_audit_finds_a_csv_with_other_lines(change, copy):
     assert "CSV" in failed(sealed(copy))
 
 
-def test_a_region_that_no_folder_can_represent_is_refused_before_protection(spark, tmp_path):
+def test_region_that_no_folder_name_can_represent_is_refused_before_protection(spark, tmp_path):
     codes = {"north": "007", "south": "7", "west": "west"}
     frame = persons()
     frame.assign(region=frame["region"].map(codes)).to_parquet(tmp_path / "data", index=False)
@@ -323,14 +323,14 @@ def test_a_region_that_no_folder_can_represent_is_refused_before_protection(spar
 
 
 def exchange_regions(folder: Path) -> None:
-    """Let two folders of regions change their names; once more, and they have them back."""
+    """Exchange the names of the folders of two regions; a second call restores the names."""
     one, other, _ = sorted((folder / "microdata").iterdir())
     for source, target in ((one, "aside"), (other, one.name), (one.with_name("aside"), other.name)):
         source.rename(source.with_name(target))
 
 
-def test_a_partitioned_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
-    """The comparison finds a file in the folder of another region, and a changed value in the CSV."""
+def test_partitioned_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
+    """The comparison detects a file in the folder of another region, and a changed value in the CSV."""
     wild().to_parquet(tmp_path / "data", index=False)
     read_back = product.Records.read_back
 
@@ -349,7 +349,7 @@ def test_a_partitioned_release_altered_in_staging_is_refused(spark, tmp_path, mo
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_delta_release_can_have_a_csv_in_addition(spark, tmp_path):
+def test_delta_release_can_also_have_a_csv(spark, tmp_path):
     wild().to_parquet(tmp_path / "data", index=False)
     _, areas = run(
         spark, specification(tmp_path, method=FAST, publish={"csv": True, "format": "iceberg"}), ()

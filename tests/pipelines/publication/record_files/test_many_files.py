@@ -1,4 +1,4 @@
-"""A release of many record files: what tasks compute of them is what threads of the driver compute."""
+"""Tests of releases with many record files: tasks compute the same results as threads of the driver."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def published(spark, folder, monkeypatch, at_once):
     return files, [each.get("schema") for each in described], calls
 
 
-def test_tasks_hash_describe_and_write_many_files_as_threads_do_with_few(spark, tmp_path, monkeypatch):
+def test_tasks_hash_describe_and_write_many_files_as_threads_do_for_few_files(spark, tmp_path, monkeypatch):
     in_tasks, described, calls = published(spark, tmp_path / "tasks", monkeypatch, FEW)
     in_threads, expected, none = published(spark, tmp_path / "threads", monkeypatch, MANY)
     assert sum(name.startswith("microdata/") for name in in_tasks) > FEW
     assert in_tasks == in_threads
     assert described == expected
-    assert len(calls) >= 3  # statistics, and the CSV file written and compared
+    assert len(calls) >= 3  # tasks compute the statistics, and write and compare the CSV file
     assert none == []

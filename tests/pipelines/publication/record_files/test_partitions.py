@@ -1,4 +1,4 @@
-"""Names of partition folders: values that are read back unchanged, and values that are refused."""
+"""Tests of partition folder names: accepted values are read back unchanged, other values are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
 
 @pytest.mark.parametrize("value", SOUND)
-def test_readers_take_accepted_values_from_partition_folders_unchanged(value, tmp_path):
+def test_readers_read_accepted_values_from_partition_folders_unchanged(value, tmp_path):
     require_partitions("region", [value])
     folder = tmp_path / partition_folder("region", value)
     folder.mkdir()
@@ -83,7 +83,7 @@ def test_require_partitions_refuses_a_misread_value_without_showing_it(value):
 
 
 @pytest.mark.parametrize("values", [("North", "north"), ("München", "Mu\u0308nchen"), ("ß", "ss")])
-def test_require_partitions_refuses_two_values_with_one_name_on_some_disks(values):
+def test_require_partitions_refuses_two_values_with_one_folder_name_on_some_file_systems(values):
     with pytest.raises(InputRejected, match="2 of 3 values"):
         require_partitions("region", ["west", *values])
 

@@ -1,4 +1,4 @@
-"""Fingerprints of files in memory, by the code of the tasks and without an engine."""
+"""Compute fingerprints in memory with the code of the tasks, without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = b"k" * 32
 def fingerprint_of(
     frame: pd.DataFrame, unit: str | None = None, key: bytes = KEY, tasks: int = 1
 ) -> SourceFingerprint:
-    """The fingerprint of a frame; the columns are hashed as text, numbers as numbers."""
+    """Return the fingerprint of a frame; text columns are hashed as text, numbers as numbers."""
     names = tuple(sorted(name for name in frame.columns if name != unit))
     sample = Sample(names, unit is not None, key)
     columns = {f"c{i}": _hashed(frame[name]) for i, name in enumerate(names)}

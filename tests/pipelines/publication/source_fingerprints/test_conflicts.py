@@ -1,4 +1,6 @@
-"""A second release of the same records is refused under any name, and the refusal names the first one."""
+"""Tests of conflicts: a second release of the same records is refused under any name, naming the first
+release.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,13 @@ ABROAD = fingerprint_of(persons(400, 4).assign(person=range(9000, 9400)), "perso
 
 
 def enter(ledger, entry, fingerprint):
-    """Put an entry into a shared ledger, as a publication does."""
+    """Write an entry to a shared ledger, as a publication does."""
     with ledger.lock():
         ledger.put(entry, fingerprint)
 
 
 class Agency:
-    """An evidence area and its public areas."""
+    """Return an evidence area and its public areas."""
 
     def __init__(self, folder, ledger=""):
         self.folder, self.ledger = folder, ledger
@@ -53,7 +55,7 @@ class Agency:
         return Areas.from_places(self.folder / lake, self.folder / "evidence")
 
     def entry(self, release_id, fingerprint, name="persons", lake="lake", source=None, **changes):
-        """Tonight's entry, its fingerprint laid down as the run does."""
+        """Return the entry of the current run, whose fingerprint is stored as a run stores it."""
         release = {"name": name} | ({"source": source} if source else {})
         identity = {"content": "records", "specification": {"release": release}}
         identity |= {key: changes.pop(key) for key in ("content", "series") if key in changes}
@@ -72,7 +74,7 @@ class Agency:
         entry = self.entry(*args, **keys)
         for event in ("intended", "published", *then):
             Ledger(self.areas()).append(replace(entry, event=event, area=AREA))
-        self.areas(keys.get("lake", "lake")).public.begin(AREA)  # the area exists, without the files
+        self.areas(keys.get("lake", "lake")).public.begin(AREA)  # the area exists and has no files
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
             enter(
@@ -109,14 +111,14 @@ def test_conflicts_ignores_a_different_source(agency):
     assert agency.found(B, OTHER, name="people", lake="other") == []
 
 
-def test_a_withdrawn_release_conflicts_under_another_name_or_place_only(agency):
+def test_withdrawn_release_conflicts_only_under_another_name_or_place(agency):
     agency.publish(A, FINGERPRINT, then=["withdrawing", "withdrawn"])
     assert agency.found(B, LESS, name="people", lake="other") == [A]
     assert agency.found(B, LESS, lake="other") == [A]
     assert agency.found(B, LESS) == []
 
 
-def test_a_release_that_was_never_public_does_not_conflict(agency):
+def test_release_that_was_never_public_does_not_conflict(agency):
     entry = agency.entry(A, FINGERPRINT)
     for event in ("waiting", "rejected"):
         Ledger(agency.areas()).append(replace(entry, event=event))
@@ -130,19 +132,19 @@ def test_records_conflict_with_a_table_and_tables_do_not_conflict_with_tables(ag
     assert agency.found(C, table, name="turnover2", lake="third", content="table") == []
 
 
-def test_releases_of_one_series_do_not_conflict_and_a_single_release_does(agency):
+def test_releases_of_one_series_do_not_conflict_with_each_other_and_a_single_release_conflicts(agency):
     agency.publish(A, FINGERPRINT, series="register")
     assert agency.found(B, LESS, series="register") == []
     assert agency.found(B, LESS, name="people", lake="other") == [A]
     assert agency.found(B, LESS, name="people", lake="other", series="register") == [A]
 
 
-def test_the_first_release_of_a_series_conflicts_with_a_single_release_of_its_name(agency):
+def test_first_release_of_a_series_conflicts_with_a_single_release_of_its_name(agency):
     agency.publish(A, FINGERPRINT)
     assert agency.found(B, FINGERPRINT, series="register") == [A]
 
 
-def test_a_source_of_the_same_name_that_cannot_be_compared_conflicts(agency):
+def test_source_of_the_same_name_that_cannot_be_compared_conflicts(agency):
     agency.publish(A, None, source="town")
     assert agency.found(B, OTHER, name="people", lake="other", source="town") == [A]
     assert agency.found(B, OTHER, name="people", lake="other", source="village") == []
@@ -150,7 +152,7 @@ def test_a_source_of_the_same_name_that_cannot_be_compared_conflicts(agency):
         refuse_conflicts(agency.entry(B, OTHER, name="people", source="town"), agency.areas())
 
 
-def test_a_lost_fingerprint_conflicts_if_the_columns_are_alike(agency):
+def test_lost_fingerprint_conflicts_if_the_columns_are_alike(agency):
     roles = {name: {"role": "quasi_identifier"} for name in ("region", "sex", "income")}
     lost = agency.entry(A, FINGERPRINT)
     (agency.areas().record(A) / FILE).write_bytes(b"")
@@ -167,7 +169,7 @@ def test_a_lost_fingerprint_conflicts_if_the_columns_are_alike(agency):
 
 
 @pytest.mark.parametrize("known", [("region", "sex", "income"), None], ids=["columns", "an older entry"])
-def test_a_fingerprint_lost_by_the_shared_ledger_conflicts(tmp_path, known):
+def test_fingerprint_that_the_shared_ledger_lost_conflicts(tmp_path, known):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
     entry = shared_entry(north.entry(A, FINGERPRINT), north.areas())
     enter(shared_ledger(north.ledger), replace(entry, columns=known), north.areas().record(A) / SHARED)
@@ -180,8 +182,8 @@ def test_a_fingerprint_lost_by_the_shared_ledger_conflicts(tmp_path, known):
         refuse_conflicts(tonight, south.areas())
 
 
-def test_a_fingerprint_with_another_key_conflicts_under_any_name(agency):
-    """A run without MICROGUARD_KEY_FILE makes a key of its own, and would find nothing again."""
+def test_fingerprint_with_another_key_conflicts_under_any_name(agency):
+    """A run without MICROGUARD_KEY_FILE would create a separate key and detect no repeated source."""
     agency.publish(A, fingerprint_of(FRAME, key=b"o" * 32))
     with pytest.raises(GateRefused, match="another key"):
         refuse_conflicts(agency.entry(B, FINGERPRINT, name="people", lake="other"), agency.areas("other"))
@@ -189,7 +191,7 @@ def test_a_fingerprint_with_another_key_conflicts_under_any_name(agency):
     assert C in agency.found(B, FINGERPRINT, name="turnover2", lake="other", content="table")
 
 
-def test_units_decide_whether_two_releases_of_a_declared_source_conflict(agency):
+def test_unit_keys_decide_whether_two_releases_of_a_declared_source_conflict(agency):
     agency.publish(A, KEYED, source="town")
     assert agency.found(B, STRANGERS, name="people", lake="other", source="town") == [A]
     assert agency.found(B, STRANGERS, name="people", lake="other") == []
@@ -197,12 +199,12 @@ def test_units_decide_whether_two_releases_of_a_declared_source_conflict(agency)
     assert agency.found(B, OTHER, name="people", lake="other", source="town") == [A]
 
 
-def test_conflicts_finds_the_same_records_of_a_source_declared_otherwise(agency):
+def test_conflicts_finds_the_same_records_under_another_declared_source(agency):
     agency.publish(A, FINGERPRINT, source="town")
     assert agency.found(B, FINGERPRINT, name="people", lake="other", source="village") == [A]
 
 
-def test_the_joint_audit_lists_releases_of_the_same_records_under_another_source(agency):
+def test_joint_audit_lists_releases_of_the_same_records_under_another_source(agency):
     agency.publish(A, FINGERPRINT)
     agency.publish(B, OTHER, name="others", lake="other")
     agency.publish(C, LESS, name="people", lake="third", successive="accept")
@@ -213,8 +215,8 @@ def test_the_joint_audit_lists_releases_of_the_same_records_under_another_source
 
 
 @pytest.mark.parametrize(("public", "met"), [("s3://lake/persons", [A]), ("/lake/persons", [])])
-def test_an_abandoned_release_of_a_series_counts_for_its_source(agency, public, met):
-    """Without its manifest it is no release, but whoever lists the store can read its files until they go."""
+def test_abandoned_release_of_a_series_counts_for_its_source(agency, public, met):
+    """An abandoned release has no manifest, but its files are readable in the store until removal."""
     entry = replace(agency.entry(A, KEYED, series="register"), public=public)
     for event in ("intended", "abandoned"):
         Ledger(agency.areas()).append(replace(entry, event=event))
@@ -222,7 +224,7 @@ def test_an_abandoned_release_of_a_series_counts_for_its_source(agency, public, 
     assert [entry.release_id for entry in found] == met
 
 
-def test_the_joint_audit_lists_releases_of_other_areas_of_a_shared_ledger(tmp_path):
+def test_joint_audit_lists_releases_of_other_areas_of_a_shared_ledger(tmp_path):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
     north.publish(A, FINGERPRINT)
     south.publish(B, LESS, name="people", successive="accept")
@@ -244,7 +246,7 @@ def test_conflicts_finds_releases_of_other_areas_of_a_shared_ledger(tmp_path):
 
 
 @pytest.mark.parametrize("series", [{}, {"series": "register"}], ids=["single", "register"])
-def test_a_release_forgotten_by_a_restored_area_conflicts_through_the_shared_ledger(tmp_path, series):
+def test_release_that_a_restored_area_forgot_conflicts_through_the_shared_ledger(tmp_path, series):
     agency = Agency(tmp_path / "north", str(tmp_path / "shared"))
     agency.publish(C, OTHER, name="others", lake="elsewhere")
     backup = agency.areas().ledger.read_bytes()
@@ -255,7 +257,7 @@ def test_a_release_forgotten_by_a_restored_area_conflicts_through_the_shared_led
     assert agency.found(A, FINGERPRINT, **series) == []
 
 
-def test_a_shared_ledger_keeps_first_entry_and_key_and_refuses_a_damaged_entry(tmp_path):
+def test_shared_ledger_keeps_its_first_entry_and_key_and_refuses_a_damaged_entry(tmp_path):
     agency, ledger = Agency(tmp_path / "north"), shared_ledger(str(tmp_path / "shared"))
     entry = agency.entry(A, FINGERPRINT)
     first = shared_entry(entry, agency.areas())

@@ -1,4 +1,4 @@
-"""Fingerprints computed in Spark do not depend on the type of a value in a file."""
+"""Tests that fingerprints computed in Spark do not depend on the type of a value in a file."""
 
 import pandas as pd
 import pytest
@@ -14,7 +14,7 @@ KEY = b"k" * 32
         ([0.0, -1.5, 3.0], ["-0", "-1.50", "+3."]),
         (["a", None, "7"], ["a", None, "7.0"]),
     ],
-    ids=["integers", "decimals", "text with a number among it"],
+    ids=["integers", "decimals", "text with some numbers"],
 )
 def test_value_hash_does_not_depend_on_the_type_of_the_column(spark, one, other):
     cells = [

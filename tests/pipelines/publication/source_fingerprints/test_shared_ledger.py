@@ -1,4 +1,4 @@
-"""A shared ledger in an object store: what one area publishes no other misses, whatever dies or is slow."""
+"""Tests of a shared ledger in an object store: every area finds all releases despite failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ADDRESS = "s3://agencies/ledger"
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """One store behind every address, leases that are found silent at once, and a key outside of it."""
+    """Return one store for every address, leases that expire at once, and a key outside the store."""
     there = MemoryStore()
     monkeypatch.setattr(object_store, "connected", lambda *_: there)
     monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
@@ -48,17 +48,17 @@ def store(tmp_path, monkeypatch):
 
 @pytest.fixture
 def agencies(store, tmp_path):
-    """Two evidence areas that have nothing in common but the ledger."""
+    """Return two evidence areas that share only the ledger."""
     return [Agency(tmp_path / name, ADDRESS) for name in ("north", "south")]
 
 
 def publishing(agency, release_id, fingerprint):
-    """Publish a staged release as a run does that compared its source before."""
+    """Publish a staged release like a run that compared its source before."""
     areas, entry = agency.areas(), agency.entry(release_id, fingerprint)
     return publish.publish(staged(areas, release_id), manifest(release_id), areas, entry)
 
 
-def test_a_shared_ledger_shows_the_records_of_other_areas(agencies):
+def test_shared_ledger_shows_the_records_of_other_areas(agencies):
     north, south = agencies
     publishing(north, A, FINGERPRINT)
     assert south.found(B, LESS, name="people") == [A]
@@ -68,15 +68,15 @@ def test_a_shared_ledger_shows_the_records_of_other_areas(agencies):
     assert south.areas().public.current() is None
 
 
-def test_evidence_areas_with_the_same_path_on_two_machines_are_distinguished(agencies):
+def test_shared_ledger_distinguishes_evidence_areas_with_the_same_path_on_two_machines(agencies):
     north, _ = agencies
     publishing(north, A, FINGERPRINT)
-    assert north.found(B, LESS) == []  # the ledger of the area itself refuses releases of the same name
+    assert north.found(B, LESS) == []  # the area's own ledger refuses releases of the same name
     north.folder.rename(north.folder.with_name("another machine"))
     assert north.found(B, LESS) == [A]
 
 
-def test_the_key_of_a_shared_ledger_is_never_in_the_object_store(store, tmp_path, monkeypatch):
+def test_key_of_a_shared_ledger_is_never_written_to_the_object_store(store, tmp_path, monkeypatch):
     ledger = shared_ledger(ADDRESS)
     key = ledger.key(None)
     objects = {name: bytes(obstore.get(store, name).bytes()) for name in names(store)}
@@ -92,14 +92,14 @@ def test_the_key_of_a_shared_ledger_is_never_in_the_object_store(store, tmp_path
         ledger.key(None)
 
 
-def test_a_shared_ledger_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
+def test_shared_ledger_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
     with pytest.raises(SpecificationError, match=r"\[publish\] ledger.* whatever its version"):
         shared_ledger(ADDRESS).key(None)
 
 
-def test_a_run_whose_lease_is_taken_over_while_it_adds_its_entry_publishes_nothing(
+def test_run_publishes_nothing_if_its_lease_is_taken_over_while_it_writes_its_entry(
     agencies, store, monkeypatch
 ):
     north, south = agencies
@@ -111,7 +111,7 @@ def test_a_run_whose_lease_is_taken_over_while_it_adds_its_entry_publishes_nothi
         return taken_over(storage, name, *content)
 
     def taken_over(*put):
-        """The other area takes over before the entry of this one arrives."""
+        """The other area takes over the lease before the entry of this area is written."""
         monkeypatch.setattr(object_store.ObjectStorage, "put_if_absent", put_if_absent)
         publishing(south, B, LESS)
         return put_if_absent(*put)
@@ -123,7 +123,7 @@ def test_a_run_whose_lease_is_taken_over_while_it_adds_its_entry_publishes_nothi
     assert [each.event for each in Ledger(north.areas()).entries()] == ["intended", "abandoned"]
 
 
-def test_a_damaged_entry_or_a_store_without_answer_stops_a_publication(agencies, store, monkeypatch):
+def test_damaged_entry_or_unavailable_store_stops_a_publication(agencies, store, monkeypatch):
     get = obstore.get
 
     def unanswered(client, name):

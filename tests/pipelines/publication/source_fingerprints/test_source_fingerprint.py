@@ -1,4 +1,4 @@
-"""The same records match in any file format; unrelated files do not match."""
+"""Tests of source fingerprints: the same records match in any file format; unrelated files do not match."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def records(request):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_same_records_finds_the_same_records_without_units(records, case):
+def test_same_records_is_true_for_the_same_records_without_units(records, case):
     left, right = fingerprint_of(records), fingerprint_of(CASES[case](records))
     assert same_records(left, right)
     assert same_records(right, left)
 
 
-def test_same_records_finds_a_tenth_of_the_records_if_a_number_distinguishes_them():
+def test_same_records_is_true_for_a_tenth_of_the_records_if_a_number_distinguishes_them():
     frame = persons(2000, 1)
     assert same_records(fingerprint_of(frame), fingerprint_of(frame.sample(frac=0.1, random_state=3)))
 
 
-def test_same_records_finds_the_records_of_a_small_file():
+def test_same_records_is_true_for_the_records_of_a_small_file():
     frame = persons(70, 1)
     assert same_records(fingerprint_of(frame), fingerprint_of(frame.iloc[1:]))
     table = frame[["region", "sex", "income"]]
@@ -81,7 +81,7 @@ def test_same_records_is_false_for_two_samples_of_one_population(records):
 
 
 def numbered(seed):
-    """Files that share what files are numbered and laid out by."""
+    """Return unrelated files with equal running numbers and layouts."""
     random = np.random.default_rng(seed)
     n = int(random.integers(150, 500))
     frame = persons(n, seed)[["region", "sex", "income", "hours"]].assign(
@@ -100,7 +100,7 @@ def towns(seed):
 
 
 @pytest.mark.parametrize("files", [6, pytest.param(15, marks=pytest.mark.long)])
-def test_no_false_alarm_over_pairs_of_unrelated_files(files):
+def test_same_records_is_false_for_all_pairs_of_unrelated_files(files):
     pairs = []
     for generated in (numbered, towns):
         pairs += combinations([fingerprint_of(generated(seed)) for seed in range(1, files + 1)], 2)
@@ -108,7 +108,7 @@ def test_no_false_alarm_over_pairs_of_unrelated_files(files):
     assert sum(same_records(left, right) for left, right in pairs) == 0
 
 
-def test_a_fingerprint_does_not_depend_on_row_order_or_partitions():
+def test_fingerprint_does_not_depend_on_row_order_or_partitions():
     frame = persons(3000, 5).assign(person=np.arange(3000) // 2)
     whole = fingerprint_of(frame, "person")
     cut = fingerprint_of(frame.sample(frac=1, random_state=6), "person", tasks=5)
@@ -121,21 +121,21 @@ def test_a_fingerprint_does_not_depend_on_row_order_or_partitions():
     assert (whole.units.marks == cut.units.marks).all()
 
 
-def test_a_fingerprint_does_not_depend_on_the_batches_of_a_task():
+def test_fingerprint_does_not_depend_on_the_batches_of_a_task():
     sample = Sample(("c0",), False, KEY)
     batches = [pa.record_batch({"c0": pa.array([value], pa.int64())}) for value in range(80)]
     rows = pa.Table.from_batches(list(together(sample(batches))))
     assert rows["records"].to_pylist() == [1] * 80
 
 
-def test_a_fingerprint_has_the_counts_of_the_file():
+def test_fingerprint_contains_the_counts_of_the_file():
     frame = persons(500, 7)[["region", "sex"]]
     fingerprint = fingerprint_of(frame)
     assert sorted(fingerprint.cells[("region", "sex")].records) == sorted(frame.value_counts())
     assert fingerprint.cells[("sex",)].whole
 
 
-def test_a_written_fingerprint_is_read_back_unchanged(tmp_path):
+def test_written_fingerprint_is_read_back_unchanged(tmp_path):
     frame = persons(1500, 8).assign(person=np.arange(1500))
     fingerprint = fingerprint_of(frame, "person")
     fingerprint.write(tmp_path / "evidence" / "sketch.parquet")
@@ -149,7 +149,7 @@ def test_a_written_fingerprint_is_read_back_unchanged(tmp_path):
     assert SourceFingerprint.read(tmp_path / "missing.parquet") is None
 
 
-def test_same_records_finds_common_units_without_other_agreement():
+def test_same_records_is_true_for_common_units_without_other_agreement():
     frame = persons(1000, 9).assign(person=np.arange(1000))
     other = frame[["person", "hours"]].sample(frac=0.5, random_state=1)
     assert same_records(fingerprint_of(frame, "person"), fingerprint_of(other, "person"))
@@ -159,21 +159,21 @@ def test_same_records_finds_common_units_without_other_agreement():
     assert share_units(fingerprint_of(frame, "person"), fingerprint_of(persons(50, 1))) is None
 
 
-def test_a_fingerprint_without_its_key_reveals_no_guessed_value():
+def test_fingerprint_without_its_key_confirms_no_guessed_value():
     frame = persons(300, 11)
     one, other = fingerprint_of(frame), fingerprint_of(frame, key=b"x" * 32)
     assert one.key != other.key
     assert not np.intersect1d(one.cells[("income",)].cells, other.cells[("income",)].cells).size
 
 
-def test_subsets_of_has_each_column_each_pair_all_and_all_but_one():
+def test_subsets_of_returns_each_column_each_pair_all_and_all_but_one():
     found = subsets_of(["a", "b", "c", "d"])
     assert [len(subset) for subset in found] == [1] * 4 + [2] * 6 + [4] + [3] * 4
     assert subsets_of(["a"]) == [("a",)]
     assert len(subsets_of([f"c{i}" for i in range(60)])) == 24 + 276 + 1 + 24
 
 
-def test_share_records_finds_few_large_cells_that_agree_to_a_record_and_not_a_sample_of_the_same_shares():
+def test_share_records_is_true_for_few_equal_large_cells_and_false_for_a_sample_of_equal_shares():
     records = np.array([3300, 3400, 3350, 3280, 3310, 3360])
     left = CellCounts(np.arange(6), records, True)
     less = CellCounts(np.arange(6), records - np.array([0, 0, 1, 0, 0, 0]), True)

@@ -1,4 +1,4 @@
-"""Fingerprints find a source under another name, and find nothing in unrelated files."""
+"""Tests of unit fingerprints: they find a source under another name and nothing in unrelated files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fingerprint_of(units, marks):
 
 
 def persons(random, n, first=0):
-    """Running numbers, a sex, an age, an income."""
+    """Return records with a running number, a sex, an age and an income."""
     return keyed(range(first, first + n)), marked(
         random.integers(0, 2, n), random.integers(0, 90, n), random.integers(0, 10**6, n)
     )
@@ -48,7 +48,7 @@ def test_similarity_finds_the_same_file_under_any_name(register):
 
 
 @pytest.mark.parametrize("kept", [0.99, 0.5, 0.05])
-def test_similarity_finds_a_subset(register, kept):
+def test_similarity_finds_a_subset_of_the_file(register, kept):
     units, marks = register
     chosen = np.random.default_rng(2).random(len(units)) < kept
     found = similarity(fingerprint_of(units[chosen], marks[chosen]), fingerprint_of(units, marks))
@@ -56,7 +56,7 @@ def test_similarity_finds_a_subset(register, kept):
     assert found.share > 0.9
 
 
-def test_similarity_finds_other_and_coarser_columns(register):
+def test_similarity_finds_files_with_other_and_coarser_columns(register):
     units, marks = register
     assert similarity(fingerprint_of(units, marks[:, [2, 0]]), fingerprint_of(units, marks[:, 1:])).same
     coarser = np.column_stack([marks[:, 1] // np.uint64(10), marks[:, 0]])
@@ -70,7 +70,7 @@ def test_similarity_ignores_running_numbers(register):
     assert not found.same
 
 
-def test_no_false_alarm_over_two_hundred_pairs_of_unrelated_files():
+def test_similarity_is_low_for_two_hundred_pairs_of_unrelated_files():
     random = np.random.default_rng(4)
     fingerprints = [
         fingerprint_of(*persons(random, int(random.integers(50, 4000)), int(random.integers(0, 2000))))
@@ -79,4 +79,4 @@ def test_no_false_alarm_over_two_hundred_pairs_of_unrelated_files():
     pairs = [(a, b) for i, a in enumerate(fingerprints) for b in fingerprints[:i]]
     assert len(pairs) >= 200
     assert sum(similarity(a, b).same for a, b in pairs) == 0
-    assert sum(similarity(a, b).shared > 0 for a, b in pairs) > 100  # they do have common unit numbers
+    assert sum(similarity(a, b).shared > 0 for a, b in pairs) > 100  # the files have common unit numbers

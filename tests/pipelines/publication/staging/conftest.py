@@ -1,4 +1,4 @@
-"""An S3 server that the tasks of the tests' session reach, by their environment as on a cluster."""
+"""S3 server that the tasks of the test session reach through their environment, as on a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def server():
 
 @pytest.fixture
 def tasks_reach(spark, server, monkeypatch):
-    """Makes empty buckets; their addresses."""
+    """Create empty buckets and return their addresses."""
     for name, value in S3.settings(server).items():
         monkeypatch.setenv(name, value)
         monkeypatch.setitem(spark.sparkContext.environment, name, value)

@@ -1,4 +1,4 @@
-"""Both kinds of staging area return the files that tasks wrote, and ignore files that are not sealed."""
+"""Tests of both kinds of staging area: they return the files that tasks wrote and ignore unsealed files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RECORDS = [
 
 @pytest.fixture
 def store(tasks_reach, tmp_path):
-    """A staging area in a store that tasks of the session reach."""
+    """Return a staging area in a store that tasks of the session reach."""
     return PartListStagingArea(
         storage_at(f"{tasks_reach()}/persons", "evidence"), ".work/run/resume", tmp_path
     )
@@ -68,7 +68,7 @@ def place(request, tmp_path):
 
 
 @pytest.mark.spark
-def test_a_staged_frame_keeps_types_and_values(spark, place):
+def test_staged_frame_keeps_types_and_values(spark, place):
     frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(3)
     place.write(frame, "records", "lz4")
     for schema in (None, frame.schema):
@@ -139,7 +139,7 @@ def test_write_partitions_does_not_depend_on_the_number_of_tasks(regions, spark,
         partition_folder("region", each) for each in regions
     }
     several = [name for name in made[0] if name.startswith(partition_folder("region", regions[0]) + "/")]
-    assert len(several) == 3  # 60 records, about 25 a file
+    assert len(several) == 3  # 60 records, about 25 per file
     assert all(table.schema.names == ["n"] for table in made[0].values())
     back = place.read(spark, "made", frame.schema)
     assert back.select("region", "n").schema == frame.schema
@@ -147,7 +147,7 @@ def test_write_partitions_does_not_depend_on_the_number_of_tasks(regions, spark,
 
 
 @pytest.mark.spark
-def test_a_failed_task_reveals_no_value(spark, place):
+def test_error_of_a_failed_task_reveals_no_value(spark, place):
     def failing(batches):
         yield pa.table({"a": ["private"]}), ""
         yield pa.table({"a": pa.array(["private"]).cast(pa.int64())}), ""
@@ -186,7 +186,7 @@ def test_commit_parts_keeps_the_order_of_parts(spark, place):
     assert sorted(row.n for row in place.read(spark, "numbers").collect()) == [0, 1, 10, 11]
 
 
-def test_commit_parts_removes_half_written_files(tmp_path):
+def test_commit_parts_removes_partially_written_files(tmp_path):
     place = FolderStagingArea(tmp_path)
     part = place.write_part("numbers", part_file(0), lambda file: pq.write_table(pa.table({"n": [1]}), file))
     (tmp_path / "numbers" / ".part-00000.parquet.4711").write_bytes(b"half")
@@ -195,7 +195,7 @@ def test_commit_parts_removes_half_written_files(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_staging_area_saves_counts_and_removes_files(spark, place):
+def test_staging_area_saves_counts_and_removes_files(spark, place):
     for number in range(3):
         place.save(f"blocks/{number}.npz", lambda file: file.write(b"labels"))
     assert place.count("blocks") == 3
@@ -211,7 +211,7 @@ def test_a_staging_area_saves_counts_and_removes_files(spark, place):
 
 
 @pytest.mark.spark
-def test_parts_of_a_repeated_task_are_not_read(spark, store):
+def test_staging_area_ignores_the_parts_of_a_repeated_task(spark, store):
     store.write(spark.range(100, numPartitions=2), "records")
     left = store.write_part("records", "", lambda file: pq.write_table(pa.table({"id": [7]}), file))
     assert left not in store.parts("records")
@@ -224,7 +224,7 @@ def test_parts_of_a_repeated_task_are_not_read(spark, store):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("damage", ["altered", "gone", "another's"])
-def test_a_changed_part_is_refused_and_invalidates_its_checkpoint(damage, spark, store):
+def test_changed_part_is_refused_and_invalidates_its_checkpoint(damage, spark, store):
     store.write(spark.range(100, numPartitions=2).withColumn("secret", f.lit("canary")), "records")
     write_checkpoint(spark, store, "records", ["report"])
     assert read_checkpoint(spark, store, "records") == ["report"]
@@ -245,7 +245,7 @@ def test_a_changed_part_is_refused_and_invalidates_its_checkpoint(damage, spark,
 
 
 @pytest.mark.spark
-def test_tasks_that_cannot_reach_the_store_are_reported_as_such(spark):
+def test_error_states_that_tasks_cannot_reach_the_store(spark):
     def task(batches):
         raise StoreFailed("canary")
 
@@ -255,7 +255,7 @@ def test_tasks_that_cannot_reach_the_store_are_reported_as_such(spark):
 
 
 @pytest.mark.spark
-def test_a_fetched_frame_is_not_broadcast_in_a_join(spark, store):
+def test_fetched_frame_is_not_broadcast_in_a_join(spark, store):
     store.write(spark.range(100), "records")
     frame, others = store.read(spark, "records"), spark.range(10)
     plans = []
@@ -266,7 +266,7 @@ def test_a_fetched_frame_is_not_broadcast_in_a_join(spark, store):
     assert plans == [False, True]
 
 
-def test_shares_of_tasks_are_in_order_whole_and_even():
+def test_shares_of_tasks_are_ordered_complete_and_even():
     parts = [Part(str(number), 1, size) for number, size in enumerate([2**20] * 40)]
     for tasks, shares in ((1, 1), (4, 4), (100, 10)):
         shared = part_lists._shares(parts, tasks)
@@ -279,7 +279,7 @@ def test_shares_of_tasks_are_in_order_whole_and_even():
     ]
 
 
-def test_a_pickled_staging_area_has_no_credentials(tmp_path, monkeypatch):
+def test_pickled_staging_area_contains_no_credentials(tmp_path, monkeypatch):
     for name, value in S3.settings("http://127.0.0.1:9").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-this-test")

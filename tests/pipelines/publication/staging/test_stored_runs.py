@@ -1,4 +1,6 @@
-"""Evidence in an object store: killed runs continue, altered files are refused, and nothing is left over."""
+"""Tests of evidence in an object store: killed runs continue, altered files are refused, leftovers are
+removed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ FAST = {"effort": "fast"}
 
 @pytest.fixture
 def place(tasks_reach, tmp_path, monkeypatch):
-    """A folder with the input, and addresses of a lake and of evidence, for a machine of its own."""
+    """Return a folder with the input, and the addresses of a lake and of evidence, for a separate machine."""
     persons().to_parquet(tmp_path / "data", index=False)
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "first machine"))
@@ -37,7 +39,7 @@ def place(tasks_reach, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def in_a_folder(spark, tmp_path_factory):
-    """The records that a run in a folder publishes, by the roles of its variables."""
+    """Return the records that a run in a folder publishes, by the roles of its variables."""
 
     @cache
     def records(by_cluster: bool) -> pd.DataFrame:
@@ -64,8 +66,8 @@ def work(place) -> list[str]:
     ("by_cluster", "kills"),
     [
         pytest.param(True, {"protected-all", "microdata"}, id="blocks solved, records protected"),
-        pytest.param(True, None, id="by cluster", marks=pytest.mark.long),
-        pytest.param(False, None, id="by combination", marks=pytest.mark.long),
+        pytest.param(True, None, id="by microaggregation", marks=pytest.mark.long),
+        pytest.param(False, None, id="by frequency", marks=pytest.mark.long),
     ],
 )
 def test_runs_killed_before_commits_of_parts_continue_on_another_machine(
@@ -87,7 +89,7 @@ def test_runs_killed_before_commits_of_parts_continue_on_another_machine(
             _, areas = run(spark, spec, ())
         except Killed:
             assert len(deaths) == deaths_before + 1
-            if deaths[-1] == RECORDS:  # a run that can still do so removes the copy of its input
+            if deaths[-1] == RECORDS:  # a run that is not killed removes the copy of its input
                 assert set(work(place)) == orphans
             else:
                 assert set(work(place)) > orphans
@@ -107,7 +109,7 @@ def test_runs_killed_before_commits_of_parts_continue_on_another_machine(
 
 
 def altered(content: bytes) -> bytes:
-    """The same Parquet file with one number more."""
+    """Rewrite the Parquet file with one changed number."""
     table = pq.read_table(pa.BufferReader(content))
     place = table.schema.get_field_index("age")
     ages = table["age"].to_pylist()
@@ -118,7 +120,7 @@ def altered(content: bytes) -> bytes:
 
 
 def tampering(frame):
-    """Gathers, and alters what was gathered under a name."""
+    """Gather files and alter the gathered file of a given name."""
     gather = PartListStagingArea.commit_parts
 
     def tampered(self, name, parts, schema):
@@ -133,7 +135,7 @@ def tampering(frame):
 @pytest.mark.parametrize(
     "frames", [("microdata",), pytest.param(("protected-all", "microdata"), marks=pytest.mark.long)]
 )
-def test_a_part_altered_in_the_store_is_refused_and_written_again_by_the_next_run(
+def test_part_altered_in_the_store_is_refused_and_written_again_by_the_next_run(
     frames, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, method=FAST, publish=place)
@@ -148,7 +150,7 @@ def test_a_part_altered_in_the_store_is_refused_and_written_again_by_the_next_ru
 
 
 class StoredSeries(Series):
-    """A register whose areas are in a store; every update is another machine's."""
+    """Return a register whose areas are in a store; each update runs on another machine."""
 
     def __init__(self, spark, folder, place, monkeypatch):
         super().__init__(spark, folder, **place)
@@ -169,7 +171,9 @@ class StoredSeries(Series):
 
 
 @pytest.mark.long
-def test_register_releases_on_several_machines_equal_those_in_a_folder(spark, place, tmp_path, monkeypatch):
+def test_register_publishes_equal_releases_on_several_machines_and_in_a_folder(
+    spark, place, tmp_path, monkeypatch
+):
     first, second, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()

@@ -1,4 +1,4 @@
-"""Servers of object stores on this machine, and empty places in them."""
+"""Start servers of object stores on this machine and create empty buckets in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VERSION = "2021-08-06"
 
 
 class S3:
-    """Amazon's, by moto."""
+    """Amazon S3, simulated by moto."""
 
     environment = ("AWS_",)
 
@@ -48,7 +48,7 @@ class S3:
 
 
 class Azure:
-    """Microsoft's, by Azurite, where it is installed (npm): on the path, or named in MICROGUARD_AZURITE."""
+    """Azure Blob Storage, simulated by Azurite (npm): on the path, or named in MICROGUARD_AZURITE."""
 
     environment = ("AZURE_", "AZURITE_")
 

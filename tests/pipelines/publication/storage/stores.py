@@ -6,5 +6,5 @@ import obstore
 
 
 def names(store):
-    """Names of all objects, sorted."""
+    """Return the names of all objects, sorted."""
     return sorted(each["path"] for batch in obstore.list(store) for each in batch)

@@ -1,4 +1,4 @@
-"""A private folder that is mirrored in a store has complete states after kills, losses and delays."""
+"""Tests of a private folder mirrored in a store: complete states after kills, losses and delays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.pipelines.publication.storage.stores import names
 
 @pytest.fixture
 def machine(store, tmp_path):
-    """A machine by name, with its private folder."""
+    """Return a machine by name, with its private folder."""
 
     def named(name):
         folder = tmp_path / name
@@ -36,7 +36,7 @@ def machine(store, tmp_path):
 
 
 def contents(stored):
-    """What of a folder is kept, by name."""
+    """Return the contents of the mirrored files of a folder by name."""
     files = (path for path in stored.folder.rglob("[!.]*") if path.is_file())
     return {path.relative_to(stored.folder).as_posix(): path.read_text() for path in files}
 
@@ -47,7 +47,7 @@ def write(stored, **files):
         (stored.folder / "a" / name).write_text(text)
 
 
-def test_a_mirrored_folder_continues_on_another_machine(machine, store):
+def test_mirrored_folder_continues_on_another_machine(machine, store):
     north, south = machine("north"), machine("south")
     with north.hold():
         write(north, ledger="one\n", page="old", gone="x")
@@ -64,7 +64,7 @@ def test_a_mirrored_folder_continues_on_another_machine(machine, store):
     assert not (south.folder / ".scratch").exists()
     kept = names(store)
     assert bytes(obstore.get(store, "a/p.html").bytes()) == b"page"
-    # no content of the earlier state is left
+    # the store contains nothing of the earlier state
     assert len([name for name in kept if name.startswith(OBJECTS)]) == 3
     with south.hold():
         (south.folder / "a" / "p.html").unlink()
@@ -73,7 +73,7 @@ def test_a_mirrored_folder_continues_on_another_machine(machine, store):
         assert path.stat().st_mode & 0o077 == 0 or path.parent == north.folder
 
 
-def test_a_mirrored_folder_stores_nothing_after_a_takeover(machine):
+def test_mirrored_folder_writes_nothing_after_a_takeover(machine):
     north, south = machine("north"), machine("south")
 
     def slow():
@@ -88,13 +88,13 @@ def test_a_mirrored_folder_stores_nothing_after_a_takeover(machine):
     assert contents(north) == {"a/ledger": "of the one that took over"}
 
 
-def test_a_mirrored_folder_refuses_a_second_holder_at_once(store, machine, monkeypatch):
+def test_mirrored_folder_refuses_a_second_holder_immediately(store, machine, monkeypatch):
     monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=0.01, silence=10.0, look=0.01))
     with machine("north").hold(), pytest.raises(BlockingIOError), machine("south").hold():
         pass
 
 
-def test_a_mirrored_folder_refuses_an_older_incomplete_or_changed_store(machine, store):
+def test_mirrored_folder_refuses_an_older_incomplete_or_changed_store(machine, store):
     north = machine("north")
     with north.hold():
         write(north, ledger="one")
@@ -127,7 +127,7 @@ def test_a_mirrored_folder_refuses_an_older_incomplete_or_changed_store(machine,
     assert {path.name for path in north.folder.parent.iterdir()} == {"north", "south"}
 
 
-def test_a_mirrored_folder_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
+def test_mirrored_folder_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
     stored = MirroredFolder(
         storage_at("s3://x/y", "evidence"), tmp_path, is_stored=lambda name: True, is_shown=lambda name: False

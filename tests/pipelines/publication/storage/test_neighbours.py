@@ -1,4 +1,4 @@
-"""Places in an object store lie apart from the areas of other specifications."""
+"""Tests that places in an object store must be separate from the areas of other specifications."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.pipelines.microdata import specification
 
 @pytest.fixture
 def bucket(tmp_path, monkeypatch):
-    """A bucket that is a folder."""
+    """Return a bucket that is a folder."""
     folder = tmp_path / "stores" / "bucket"
     folder.mkdir(parents=True)
 

@@ -1,4 +1,4 @@
-"""How an object store sends files: in parts that the store accepts, several files at a time."""
+"""Tests of file transfers to an object store: multipart limits and several files at a time."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.contract.storage.places import buckets
 
 
 @pytest.mark.parametrize("size", [0, 1, SENT, SENT * MOST_PARTS, SENT * MOST_PARTS + 1, 75 * 10**9])
-def test_no_file_is_sent_in_more_parts_than_a_store_accepts(size, tmp_path, monkeypatch):
+def test_file_is_sent_in_at_most_as_many_parts_as_a_store_accepts(size, tmp_path, monkeypatch):
     sizes = []
     put = SimpleNamespace(put=lambda *_, chunk_size: sizes.append(chunk_size))
     monkeypatch.setattr(object_store, "obstore", put)
     with open(tmp_path / "file", "wb") as file:
-        file.truncate(size)  # without content on the disk
+        file.truncate(size)  # a sparse file needs no disk space
     ObjectStorage("memory:///").put("file", tmp_path / "file")
     (part,) = sizes
     assert part >= SENT
     assert math.ceil(size / part) <= MOST_PARTS
 
 
-def test_files_of_a_tree_are_sent_at_the_same_time_and_the_last_one_after_all_others(tmp_path):
+def test_files_of_a_folder_are_sent_concurrently_and_the_last_file_after_all_others(tmp_path):
     staged = tmp_path / "staged"
     staged.mkdir()
     names = [f"{number}.parquet" for number in range(3 * AT_ONCE)]

@@ -1,4 +1,4 @@
-"""Servers that speak S3 (moto) and Azure (Azurite): the same releases as in a folder, over a real network."""
+"""Tests with servers of S3 (moto) and Azure (Azurite): the same releases as in a folder, over a network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def server(request):
 
 @pytest.fixture
 def bucket(server, monkeypatch, request):
-    """The address of an empty bucket; credentials stand in the environment, as they do in production."""
+    """Return the address of an empty bucket; the credentials are in the environment, as in production."""
     cloud, address = server
     for name in [each for each in os.environ if each.startswith(cloud.environment)]:
         monkeypatch.delenv(name)
@@ -42,7 +42,7 @@ def bucket(server, monkeypatch, request):
     return f"{cloud.make(address, f'lake-{abs(hash(request.node.name))}')}/persons"
 
 
-def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
+def test_release_in_a_bucket_is_published_verified_and_withdrawn(bucket, tmp_path):
     areas = Areas.from_places(bucket, tmp_path / "evidence")
     areas.public.require_writable()
     publish.publish(staged(areas), manifest(), areas, entry())
@@ -54,7 +54,7 @@ def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
     assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
 
 
-def test_of_two_concurrent_publications_one_succeeds_and_one_is_refused(bucket, tmp_path):
+def test_one_of_two_concurrent_publications_succeeds_and_the_other_is_refused(bucket, tmp_path):
     ends = {}
 
     def publishing(release_id):
@@ -86,12 +86,13 @@ def test_require_writable_refuses_a_missing_bucket(bucket, tmp_path):
         ).public.require_writable()
 
 
-def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder(
+def test_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder(
     spark, server, bucket, tmp_path, monkeypatch
 ):
-    """In folders by region, and as CSV, too."""
+    """The releases are in folders by region, and also as CSV."""
     cloud, address = server
-    for name, value in cloud.settings(address).items():  # for tasks: the workers of this session run already
+    # The tasks need these variables, because the workers of this session already run.
+    for name, value in cloud.settings(address).items():
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "north"))
@@ -122,9 +123,9 @@ def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder
     verified = verify(bucket).text
     assert "fulfils what its manifest promises" in verified
     assert "partitions: in each of them" in verified
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))  # another machine
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))  # simulates another machine
     again, _ = run(spark, spec, ())
-    assert "published its release already" in again.text
+    assert "already published its release" in again.text
     record = f"{agency}/{again.content['release_id']}"
     assert again.content["report"] == f"{record}/report.html"
     assert "is withdrawn" in withdraw(record).text

@@ -1,4 +1,4 @@
-"""Amounts with noise by cell keys: recomputed cell for cell, equal in every table, refused where not safe."""
+"""Tests of amounts with cell-key noise: recomputed, equal in every table, and refused if unsafe."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def p_table(name):
 
 
 def noisy(folder, frame, release=None, unit="person", value="turnover", **table):
-    """Specification of a table of amounts with the p-tables of tau-ARGUS."""
+    """Return the specification of a table of amounts with the p-tables of tau-ARGUS."""
     keys = {"noise_table": p_table(LARGE), "small_noise_table": p_table(SMALL), "noise_scaling": SCALING}
     variables = {unit: {"role": "unit"}, value or "turnover": {"role": "sensitive", "kind": "numeric"}}
     return specification(
@@ -62,7 +62,7 @@ def firms():
 
 
 def keys_of(frame, value="turnover", places=3):
-    """Keys of records by the documented rule, without microguard."""
+    """Return keys of records by the documented rule, without microguard."""
     keys = np.zeros((len(frame), places), np.int64)
     for place in range(places):
         derived = hmac.new(KEY.encode(), b"keys of amounts" + bytes([place]), hashlib.sha256).digest()
@@ -74,7 +74,7 @@ def keys_of(frame, value="turnover", places=3):
 
 
 def expected_cells(frame, shown, value="turnover"):
-    """Published amount of every listed cell, by the rule of tau-ARGUS in plain Python."""
+    """Return the published amount of every listed cell by the rule of tau-ARGUS in plain Python."""
     large, small = (amount_oracle.read_rows(p_table(name)) for name in (LARGE, SMALL))
     keys, amounts = keys_of(frame, value), frame[value].round(1)
     for row in shown.to_dict("records"):
@@ -87,7 +87,7 @@ def expected_cells(frame, shown, value="turnover"):
         yield row, exact
 
 
-def test_a_table_of_amounts_is_recomputed_cell_for_cell_audited_and_equal_elsewhere(adjusted, tmp_path):
+def test_table_of_amounts_is_recomputed_audited_and_equal_in_every_table(adjusted, tmp_path):
     frame = firms()
     content = adjusted(noisy(tmp_path, frame, dominance={"n": 1, "k": 25.0}, quality={"max_posterior": 1.0}))
     (shown,) = tables(content)
@@ -113,7 +113,7 @@ def test_a_table_of_amounts_is_recomputed_cell_for_cell_audited_and_equal_elsewh
     renamed = {"name": "coarser", "source": "other"}
     chosen = noisy(tmp_path, other.assign(turnover=0.0), renamed, value="sales",
                    tables=[["a10", "region"]], hierarchies=None, quality={"max_posterior": 1.0})  # fmt: skip
-    # with a separate ledger, so that values are equal because of the keys alone
+    # The second table has a separate ledger, so that only the keys make the values equal.
     (again,) = tables(adjusted(elsewhere(chosen)))
     both = shown[shown["a21"] == "Total"].merge(again, on=["a10", "region"])
     assert len(both) == len(again) == 12
@@ -128,9 +128,9 @@ def test_a_table_of_amounts_is_recomputed_cell_for_cell_audited_and_equal_elsewh
         adjusted(elsewhere(negative))
 
 
-def test_a_sum_published_next_to_its_terms_is_counted_as_a_second_look(adjusted, tmp_path):
+def test_sum_published_next_to_its_terms_is_counted_as_a_second_look(adjusted, tmp_path):
     frame = firms()
-    frame.loc[frame.index[-1], ["region", "turnover"]] = ["island", 800.0]  # one contributor
+    frame.loc[frame.index[-1], ["region", "turnover"]] = ["island", 800.0]  # this cell has one contributor
     share = np.random.default_rng(3).random(len(frame))
     frame["domestic"] = (frame["turnover"] * share).round(1)
     frame["turnover"] = frame["turnover"].round(1)
@@ -158,17 +158,17 @@ def test_a_sum_published_next_to_its_terms_is_counted_as_a_second_look(adjusted,
 
 
 def elsewhere(chosen):
-    """The same specification with areas of its own."""
+    """Return the same specification with separate areas."""
     name = chosen.release.name
     places = {"path": name, "evidence": f"evidence-{name}"}
     return chosen.model_copy(update={"publish": chosen.publish.model_copy(update=places)})
 
 
-def test_knowing_one_variable_of_a_unit_discloses_nothing_about_the_other():
-    """The attack on draws that two variables share; keys by unit alone, as counts have them, are its control.
+def test_known_variable_of_a_unit_discloses_nothing_about_the_other_variable():
+    """Attack on draws that two variables share; the control uses keys by unit alone, as counts do.
 
-    Cells of one contributor. The reader knows the wages exactly, computes the draw from their published
-    amount, and takes it for that of the turnover.
+    The cells have one contributor. The reader knows the wages exactly and computes the draw from their
+    published amount. The reader then uses this draw for the turnover.
     """
     table = AmountNoiseTable.from_transitions(
         [0, *[1] * 9, *[5] * 21],
@@ -189,12 +189,12 @@ def test_knowing_one_variable_of_a_unit_discloses_nothing_about_the_other():
         return np.mean(np.abs(guess - turnover) <= 0.01 * turnover)
 
     chance = np.mean(np.abs(published(turnover, lambda u, a: f"x{u}") - turnover) <= 0.01 * turnover)
-    assert success(lambda unit, amount: str(unit)) > 0.99, "the control must be undone"
+    assert success(lambda unit, amount: str(unit)) > 0.99, "the attack on the control must succeed"
     assert success(lambda unit, amount: amount_text(f"{unit}{SEPARATOR}{amount}")) < chance + 0.05 < 0.25
 
 
-def test_an_amount_published_before_with_other_noise_is_refused():
-    """Two scales of one draw would give the draw away, and the amount with it."""
+def test_amount_published_before_with_other_noise_is_refused():
+    """Two noise scales with one draw would disclose the draw and the amount."""
     table = AmountNoiseTable.from_transitions([0, 1, 1], [0, 0, 2], [1, 0.5, 0.5])
     units = np.array([500.0, 300.0])
     cells = SimpleNamespace(units=units, gross=units, largest=units[:, None])
@@ -212,7 +212,7 @@ def test_an_amount_published_before_with_other_noise_is_refused():
 
 
 @pytest.mark.parametrize(("unit", "undone"), [(1.0, True), (1000.0, False)])
-def test_trying_all_draws_recovers_amounts_of_many_digits_and_not_amounts_in_thousands(unit, undone):
+def test_trying_all_draws_recovers_amounts_of_many_digits_and_no_amounts_in_thousands(unit, undone):
     noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0 / unit), read_amount_p_table(p_table(LARGE), "p"))
     sensitive, room = np.array([True, False, False]), np.full(3, np.inf)
     lines, order = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.arange(3)
@@ -235,11 +235,11 @@ def test_trying_all_draws_recovers_amounts_of_many_digits_and_not_amounts_in_tho
 
 
 @pytest.mark.parametrize("amount", ["100", "100.0", "1.0E2", "1e2"])
-def test_an_amount_has_one_key_in_every_spelling(amount):
+def test_amount_has_one_key_in_every_spelling(amount):
     assert amount_text(f"u{SEPARATOR}7{SEPARATOR}{amount}") == f"u{SEPARATOR}7{SEPARATOR}100.0"
 
 
-def test_noise_of_amounts_is_counted_next_to_the_original_cells():
+def test_noise_of_amounts_is_counted_from_the_original_cells():
     guarantee = NoisyAmounts(5.0, 8.0, 0.3, 0.03, 1000.0, 3.0, (1.0, 0.5), 4.2)
     units = np.array([10.0, 0.0, 7.0, 5.0])
     nothing, bound = np.zeros(4), np.array([3.0, 0.0, 3.0, 3.0])
@@ -280,7 +280,7 @@ def test_noise_of_amounts_is_counted_next_to_the_original_cells():
         ),
     ],
 )
-def test_the_refusal_names_the_key_that_noise_of_amounts_does_not_support(tmp_path, changes, message):
+def test_refusal_names_the_key_that_noise_of_amounts_does_not_support(tmp_path, changes, message):
     with pytest.raises(SpecificationError, match=message):
         noisy(tmp_path, firms().assign(weight=1.0), **changes)
 
@@ -296,7 +296,7 @@ def test_the_refusal_names_the_key_that_noise_of_amounts_does_not_support(tmp_pa
         ("i;j\n0;0\n", "none of p"),
     ],
 )
-def test_the_refusal_of_an_unusable_p_table_of_amounts_names_its_key(tmp_path, text, message):
+def test_refusal_of_an_unusable_p_table_of_amounts_names_its_key(tmp_path, text, message):
     (tmp_path / "p.txt").write_text(text)
     with pytest.raises(SpecificationError, match=message) as caught:
         read_amount_p_table(str(tmp_path / "p.txt"), SMALL_KEY)

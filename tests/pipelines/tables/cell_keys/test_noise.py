@@ -1,4 +1,4 @@
-"""Counts with noise by cell keys: kept, examined, verified, refused in words; what records they come from."""
+"""Tests of counts with cell-key noise: reused, examined, verified, refused with a reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOISY = COUNTS | {"method": "cell_key"}
 
 
 def keyed(cells, seed=0):
-    """Keys of all cells from keys of those that are no totals, as records add them up."""
+    """Return keys of all cells from keys of internal cells, as records add them up."""
     finest = (cells.codes != "Total").all(axis=1).to_numpy()
     drawn = np.random.default_rng(seed).integers(0, KEY_SPAN, len(cells)).astype(np.uint64)
     drawn = np.where(finest & (cells.units > 0), drawn, 0).astype(np.uint64)
@@ -50,12 +50,12 @@ def test_cells_of_the_same_records_have_equal_noise_within_its_limits() -> None:
     assert not np.any((shown > 0) & (shown < 3))
     assert np.all(shown[cells.units == 0] == 0)
     assert 0 < np.abs(shown - cells.units).max() <= 5
-    alone = (cells.codes["a10"] == "CC").to_numpy()  # CC has no part except C
+    alone = (cells.codes["a10"] == "CC").to_numpy()  # CC has C as its only part
     by_region = cells.codes[alone].assign(shown=shown[alone]).groupby("region")["shown"]
     assert (by_region.nunique() == 1).all()
 
 
-def test_a_published_value_is_kept_for_all_cells_of_its_records_or_the_table_is_refused() -> None:
+def test_published_value_is_reused_for_all_cells_of_its_records_or_the_table_is_refused() -> None:
     specification = build(NOISY)
     cells, noise = counted(specification), noise_table(specification)
     keys = keyed(cells)
@@ -78,7 +78,7 @@ def test_a_published_value_is_kept_for_all_cells_of_its_records_or_the_table_is_
         published_counts(cells, keys, noise, twice)
 
 
-def test_new_cells_next_to_published_ones_are_refused_unless_a_steward_accepts_them() -> None:
+def test_new_cells_next_to_published_cells_are_refused_unless_a_steward_accepts_them() -> None:
     specification = build(NOISY)
     table, cells = specification.table, counted(specification)
     assert table is not None
@@ -90,7 +90,7 @@ def test_new_cells_next_to_published_ones_are_refused_unless_a_steward_accepts_t
     assert not standing_counts(cells, table, [*listed[1:], elsewhere], accepted=True).published.all()
 
 
-def test_equal_cells_are_examined_once_and_every_interval_contains_the_true_value() -> None:
+def test_equal_cells_are_examined_once_and_every_interval_contains_the_original_value() -> None:
     specification = build(NOISY)
     cells, noise = counted(specification), noise_table(specification)
     shown = published_counts(cells, keyed(cells), noise, nothing_standing(cells))
@@ -109,9 +109,9 @@ def test_equal_cells_are_examined_once_and_every_interval_contains_the_true_valu
     assert sum(part["cells"] for part in sections["noise"]["by_dimension"].values()) == len(cells)
 
 
-def test_the_manifest_states_the_noise_and_that_tables_are_not_additive() -> None:
+def test_manifest_states_the_noise_and_that_tables_are_not_additive() -> None:
     specification = build(NOISY | {"largest_noise": 8, "noise_variance": 4.0})
     manifest = manifest_of(specification)
     assert manifest["method"] == {"name": "cell keys", "largest": 8, "variance": 4.0, "least": 3}
-    assert "off by 8 at the most" in manifest["guarantee"]
+    assert "its error is at most 8" in manifest["guarantee"]
     assert any("do not add up" in limit for limit in manifest["limits"])

@@ -1,4 +1,4 @@
-"""An own p-table: the published table follows from it cell for cell; an unusable one is refused."""
+"""Tests of custom p-tables: the published table follows from the p-table; an unusable p-table is refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def written(folder, text):
 
 
 def recomputed(path, count, key):
-    """The published count by the file's own bounds, in plain Python: nothing of microguard."""
+    """Return the published count by the bounds of the file, in plain Python without microguard."""
     with open(path, newline="") as file:
         lines = [
             {name: float(text) for name, text in line.items()} for line in csv.DictReader(file, delimiter=";")
@@ -46,7 +46,7 @@ def recomputed(path, count, key):
 
 
 @pytest.mark.parametrize("name", ["Frequency/tau_testW_ptable.txt", "Magnitude/ptab_freq.txt"])
-def test_noise_of_a_p_table_of_tau_argus_is_that_of_its_bounds(name):
+def test_noise_of_a_tau_argus_p_table_equals_that_of_its_bounds(name):
     path = reference_file(f"tauargus/cellkey/{name}")
     noise = read_p_table(str(path), 3)
     rng = np.random.default_rng(1)
@@ -57,7 +57,7 @@ def test_noise_of_a_p_table_of_tau_argus_is_that_of_its_bounds(name):
     assert (shown != counts).mean() > 0.3
 
 
-def test_a_table_with_an_own_p_table_is_recomputed_cell_for_cell(adjusted, tmp_path, monkeypatch):
+def test_table_with_a_custom_p_table_is_recomputed_cell_for_cell(adjusted, tmp_path, monkeypatch):
     (tmp_path / "key").write_text(KEY)
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
@@ -102,16 +102,16 @@ def test_a_table_with_an_own_p_table_is_recomputed_cell_for_cell(adjusted, tmp_p
         (HEADING + LINES.replace("0;0;1;0;1", "0;4;1;4;1"), 3, "mean 0"),
     ],
 )
-def test_an_unusable_p_table_is_refused_with_a_reason(tmp_path, text, least, message):
+def test_unusable_p_table_is_refused_with_a_reason(tmp_path, text, least, message):
     with pytest.raises(SpecificationError, match=message):
         read_p_table(written(tmp_path, text), least)
 
 
-def test_a_p_table_has_the_noise_of_its_lines(tmp_path):
+def test_p_table_noise_equals_its_lines(tmp_path):
     noise = read_p_table(written(tmp_path, HEADING + LINES), 3)
     assert (noise.parameters.k, noise.parameters.largest, noise.parameters.variance) == (3, 4, 1)
 
 
-def test_a_p_table_that_is_missing_is_refused(tmp_path):
+def test_missing_p_table_is_refused(tmp_path):
     with pytest.raises(SpecificationError, match=r"\[table\] noise_table: expected a text file"):
         read_p_table(str(tmp_path / "none.txt"), 3)

@@ -1,4 +1,4 @@
-"""Keys of cells are sums of keys of units, for any partitions; what has no key of its own is refused."""
+"""Tests of cell keys: sums of unit keys for any partitions; units without a single key are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def keyed(spark, folder, frame, partitions=2):
     return cells, keys_of_cells(kept, chosen, cells, SECRET)
 
 
-def test_the_key_of_a_cell_is_the_sum_of_those_of_its_units(spark, tmp_path):
+def test_cell_key_is_the_sum_of_the_keys_of_its_units(spark, tmp_path):
     frame = records(count=40).assign(firm=[f"f{number}" for number in range(40)])
     frame = frame[(frame["a21"] != "A") | (frame["region"] != "north")].reset_index(drop=True)
     cells, keys = keyed(spark, tmp_path, frame)
@@ -48,7 +48,7 @@ def test_the_key_of_a_cell_is_the_sum_of_those_of_its_units(spark, tmp_path):
     assert np.array_equal(keys, again)
 
 
-def test_a_unit_with_several_records_or_none_at_all_is_refused(spark, tmp_path):
+def test_unit_with_several_records_or_without_an_identifier_is_refused(spark, tmp_path):
     with pytest.raises(InputRejected, match="one record a firm"):
         keyed(spark, tmp_path, records(count=40))
     frame = records(count=40).assign(firm=[None, *(f"f{number}" for number in range(39))])
@@ -56,7 +56,7 @@ def test_a_unit_with_several_records_or_none_at_all_is_refused(spark, tmp_path):
         keyed(spark, tmp_path, frame)
 
 
-def test_the_key_of_a_unit_does_not_depend_on_its_column_type(spark, tmp_path):
+def test_unit_key_does_not_depend_on_its_column_type(spark, tmp_path):
     frame = records(count=40).assign(firm=range(40))
     expected = keyed(spark, tmp_path, frame)[1]
     for kind in ("str", "float64"):

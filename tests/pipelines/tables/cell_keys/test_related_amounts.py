@@ -1,4 +1,4 @@
-"""Amounts that are sums of each other are found by their true values, and counted as second looks."""
+"""Tests of related amounts: sums are recognised by original values and counted as second looks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def published(measure, values, deviation=5.0, level=0.0, period="", error=2.0):
 
 
 def related(*earlier, period=""):
-    """What earlier variables say of turnover by region, whose noise is a coin of ten."""
+    """Return earlier variables related to turnover by region; their noise is plus or minus ten."""
     values = np.sum(list(TRUE.values()), axis=0)
     table = Table(kind="magnitude", value="turnover", tables=(("region",),), decimals=0, method="cell_key")
     cells = Cells(pd.DataFrame({"region": REGIONS}), values, None)
@@ -38,7 +38,7 @@ def related(*earlier, period=""):
     return related_amounts(cells, table, noisy, before, period)
 
 
-def test_a_sum_of_published_terms_is_found_and_raises_the_posterior_of_its_cells():
+def test_sum_of_published_terms_is_found_and_raises_the_posterior_of_its_cells():
     found = related(*(published(name, of) for name, of in TRUE.items()))
     assert found.measures == (("domestic", "foreign"),)
     chosen, levels = np.array([1, 3]), np.full(2, 5.0)
@@ -47,7 +47,7 @@ def test_a_sum_of_published_terms_is_found_and_raises_the_posterior_of_its_cells
     assert found.within_level(chosen, levels) == pytest.approx(likely)
 
 
-def test_a_multiple_and_a_difference_are_found_and_other_variables_are_not():
+def test_multiple_and_difference_are_found_and_unrelated_variables_are_not_found():
     values = np.sum(list(TRUE.values()), axis=0)
     assert related(published("thousands", values / 1000)).measures == (("thousands",),)
     gains = np.array([7.0, 31.0, 2.0, 12.0])
@@ -61,7 +61,7 @@ def test_a_multiple_and_a_difference_are_found_and_other_variables_are_not():
     assert related(*terms, period="2026").measures == (), "of another period"
 
 
-def test_a_sensitive_term_that_follows_from_the_sum_is_counted():
+def test_sensitive_term_that_follows_from_the_sum_is_counted():
     foreign = published("foreign", TRUE["foreign"], level=6.0, deviation=50.0)
     found = related(published("domestic", TRUE["domestic"], deviation=1.0), foreign)
     assert 0.4 < found.earlier < 0.5, "a deviation of 10, of 50 by its own value alone"
@@ -69,7 +69,7 @@ def test_a_sensitive_term_that_follows_from_the_sum_is_counted():
     assert found.earlier > 0.4
 
 
-def test_an_amount_without_related_ones_has_no_second_look():
+def test_amount_without_related_amounts_has_no_second_look():
     nothing = related()
     assert (nothing.measures, nothing.earlier) == ((), 0.0)
     assert nothing.within_level(np.array([0]), np.array([5.0])).tolist() == [0.0]
@@ -90,7 +90,7 @@ def test_two_sums_of_published_terms_are_averaged():
 
 
 def many_digits(unit, seed, draws=9):
-    """Amounts a = b + c = d + e in units, the scale of their noise of few draws, and what is published."""
+    """Return amounts a = b + c = d + e in units of the noise scale, few draws, and the published amounts."""
     rng = np.random.default_rng(seed)
     a = np.rint(rng.lognormal(12, 0.5, 40) / unit)
     b, d = (np.rint(a * rng.uniform(0.2, 0.8, len(a))) for _ in range(2))
@@ -102,7 +102,7 @@ def many_digits(unit, seed, draws=9):
 
 
 def counted(names, true, scale, shown, noise):
-    """The probability that the audit states for each cell of a, after the others were published."""
+    """Return the audited probability of each cell of a after the other amounts were published."""
     codes = [f"r{row}" for row in range(len(true["a"]))]
     table = Table(kind="magnitude", value="a", tables=(("region",),), decimals=0, method="cell_key")
     cells = Cells(pd.DataFrame({"region": codes}), true["a"], None)
@@ -120,7 +120,9 @@ def counted(names, true, scale, shown, noise):
 
 
 def tried(terms, scale, shown, noise):
-    """The attack: try all draws of a and its terms; the chance of the right ones among those that fit."""
+    """Attack: try all draws of a and its terms; return the probability of the true draws among those that
+    fit.
+    """
     a, *others = (shown[name][:, None] - scale[name][:, None] * noise for name in ("a", *terms))
     off = a[:, :, None, None] - others[0][:, None, :, None] - others[1][:, None, None, :]
     fits = np.abs(off) <= 1.5
@@ -128,7 +130,7 @@ def tried(terms, scale, shown, noise):
 
 
 @pytest.mark.parametrize(("unit", "undone"), [(1.0, True), (10_000.0, False)])
-def test_related_amounts_that_trying_all_draws_recovers_are_counted(unit, undone):
+def test_audit_counts_related_amounts_that_trying_all_draws_recovers(unit, undone):
     stated, reached = [], []
     for seed in range(3):
         amounts = many_digits(unit, seed)

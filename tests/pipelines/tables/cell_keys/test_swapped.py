@@ -1,4 +1,4 @@
-"""Swapping and cell keys in one specification: the counts are those of the swapped records, with noise."""
+"""Tests of swapping with cell keys in one specification: noisy counts of the swapped records."""
 
 from __future__ import annotations
 

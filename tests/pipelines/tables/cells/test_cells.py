@@ -1,4 +1,4 @@
-"""Cells and their margins without Spark: constraints and refusals."""
+"""Tests of cells and their margins without Spark: constraints and refusals."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def cells(rows=ROWS, table: Table = NESTED):
 def test_constraints_equate_every_total_with_its_parts_in_every_dimension_and_level():
     table = cells()
     assert len(table) == 18
-    # side: one line per activity (6); activity: Total, X and Y, for l, r and their total (9)
+    # side: one constraint per activity (6). activity: Total, X and Y, for l, r and their total (9).
     assert table.tabulation.relations.shape == (15, 18)
     assert not (table.tabulation.relations @ table.units).any()
 
 
-def test_cells_are_in_the_order_of_their_codes_for_any_order_of_the_file():
+def test_cells_are_ordered_by_their_codes_for_any_order_of_the_file():
     shuffled = [ROWS[i] for i in np.random.default_rng(0).permutation(len(ROWS))]
     one, other = cells(), cells(shuffled)
     assert one.codes.equals(other.codes)
@@ -68,15 +68,15 @@ def test_shared_cells_of_linked_tables_occur_once():
         ([*ROWS, ("Y", "x1", "l", 1)], InputRejected, "is not nested"),
         ([*ROWS, ("Total", "x1", "l", 1)], InputRejected, "but a total in"),
     ],
-    ids=["a cell twice", "a margin missing", "two parents", "a code below a total"],
+    ids=["a repeated cell", "a missing margin", "two parents", "a code below a total"],
 )
-def test_cells_that_make_no_table_are_refused(rows, error, message):
+def test_cells_that_form_no_table_are_refused(rows, error, message):
     with pytest.raises(error, match=message) as caught:
         cells(rows)
     assert "x1" not in str(caught.value)
 
 
-def test_a_parent_that_is_no_cell_is_refused():
+def test_parent_without_a_cell_is_refused():
     table = Table(source="cells", value="v", tables=[["code"]], parents={"code": {"a": "A", "b": "A"}})
     codes = pd.DataFrame({"code": ["Total", "a", "b"]})
     with pytest.raises(InputRejected, match=r"1 parent\(s\)"):
@@ -91,7 +91,7 @@ def staged(tmp_path, table, units):
     return contents
 
 
-def test_a_file_that_differs_from_the_staged_one_is_found(tmp_path):
+def test_file_that_differs_from_the_staged_file_is_detected(tmp_path):
     table = cells()
     contents = staged(tmp_path, table, table.units)
     none, far = np.zeros(len(table)), np.full(len(table), 10.0)
@@ -120,7 +120,7 @@ def test_published_values_are_exact_decimals_of_the_specified_digits():
     assert content.schema.metadata is None
 
 
-def test_an_audit_counts_files_with_foreign_columns(tmp_path):
+def test_audit_counts_files_with_unknown_columns(tmp_path):
     nested = cells()
     (name,) = staged(tmp_path, nested, nested.units)
     table = {"file": f"{FOLDER}/{name}", "columns": ["coarse", "fine", "side"]}

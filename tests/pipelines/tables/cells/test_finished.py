@@ -1,4 +1,4 @@
-"""Finished cells: rounded totals are summed again, inconsistent tables are rejected."""
+"""Tests of finished cells: rounded totals are summed again, inconsistent tables are rejected."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_totals_that_differ_by_rounding_are_summed_again(spark):
     ],
     ids=["beyond the tolerance", "a negative level", "too large", "no code"],
 )
-def test_a_finished_table_with_faults_is_rejected(spark, changes, message):
+def test_finished_table_with_faults_is_rejected(spark, changes, message):
     with pytest.raises(InputRejected, match=message):
         cells_of_table(finished(spark, **changes), TABLE)
 
 
-def test_the_refusal_says_that_tables_linked_through_totals_cannot_be_summed_again(spark):
+def test_refusal_states_that_tables_linked_through_totals_cannot_be_summed_again(spark):
     table = Table(source="cells", value="v", tables=[["a", "b"], ["b", "c"]], contributors="v", tolerance=9.0)
     codes = [("x", "y", "Total"), ("x", "Total", "Total"), ("Total", "y", "z"), ("Total", "Total", "z"),
              ("Total", "y", "Total"), ("Total", "Total", "Total")]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The identity of a cell: in the secret draws, and among the cells published before."""
+"""Tests of the identity of a cell: in the secret draws, and among the cells published before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AMOUNTS = {"value": "turnover", "tables": [["a21", "region"]], "hierarchies": [[
 HERE = {"source": "register", "period": "2026"}
 
 
-def test_the_draws_of_an_amount_depend_on_source_period_measure_members_and_amount():
+def test_draws_of_an_amount_depend_on_source_period_measure_members_and_amount():
     chosen = build(AMOUNTS)
     cells = counted(chosen)
     members = replace(cells, members=np.full(len(cells), "a" * 32))
@@ -43,7 +43,7 @@ def test_the_draws_of_an_amount_depend_on_source_period_measure_members_and_amou
     assert draw_identities(replace(members, units=cells.units * 100), finer, HERE) == same
 
 
-def test_the_draws_of_a_count_depend_on_members_and_not_on_the_period():
+def test_draws_of_a_count_depend_on_members_and_not_on_the_period():
     chosen = build(COUNTS)
     cells = counted(chosen)
     same = draw_identities(cells, chosen.table, HERE)
@@ -56,7 +56,7 @@ def test_the_draws_of_a_count_depend_on_members_and_not_on_the_period():
 
 @pytest.mark.parametrize("size", [1, 12_345], ids=["few digits", "many digits"])
 @pytest.mark.parametrize("kind", [AMOUNTS, COUNTS], ids=["amounts", "counts"])
-def test_a_cell_is_identified_by_members_and_amount_in_any_table(kind, size):
+def test_cell_is_identified_by_members_and_amount_in_any_table(kind, size):
     chosen = build(kind)
     cells = counted(chosen)
     named = replace(
@@ -73,7 +73,7 @@ def test_a_cell_is_identified_by_members_and_amount_in_any_table(kind, size):
         assert known == ([listed[3]] if size > 1 else [])
 
 
-def test_refusals_name_the_release_with_conflicting_values():
+def test_refusal_names_the_release_with_conflicting_values():
     chosen = build(COUNTS)
     cells = counted(chosen)
     few = np.flatnonzero((cells.units > 0) & (cells.units < 3))[:1]

@@ -1,4 +1,4 @@
-"""Cells that are counted from records equal those of pandas for any partitions."""
+"""Tests that cells counted from records equal those of pandas for any partitions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_cells_equal_the_sums_of_pandas_over_every_hierarchy(spark, tmp_path):
 
 
 def with_parts(frame):
-    """Turnover at home and abroad; every third record has none abroad."""
+    """Return turnover at home and abroad; every third record has no turnover abroad."""
     abroad = np.where(np.arange(len(frame)) % 3 == 0, 0.0, np.round(frame["turnover"] / 4, 1))
     return frame.assign(home=frame["turnover"] - abroad, abroad=abroad)
 
@@ -89,7 +89,7 @@ def test_parts_of_a_value_are_a_dimension_whose_total_is_the_value(spark, tmp_pa
         assert cells.largest[row, : len(expected)] == pytest.approx(expected)
 
 
-def test_the_refusal_counts_records_whose_value_is_not_the_sum_of_its_parts(spark, tmp_path):
+def test_refusal_counts_records_whose_value_differs_from_the_sum_of_its_parts(spark, tmp_path):
     frame = with_parts(records())
     frame.loc[[3, 7], "home"] += 0.2
     with pytest.raises(
@@ -98,7 +98,7 @@ def test_the_refusal_counts_records_whose_value_is_not_the_sum_of_its_parts(spar
         tabulated(spark, specification(tmp_path, frame, NUMBERS, **PARTS))
 
 
-def test_a_unit_with_several_records_is_one_contributor_of_every_cell(spark, tmp_path):
+def test_unit_with_several_records_is_one_contributor_of_every_cell(spark, tmp_path):
     frame = records()
     cells = tabulated(spark, specification(tmp_path, frame, {"firm": {"role": "unit"}}))
     whole = int(np.flatnonzero((cells.codes == "Total").all(axis=1))[0])
@@ -125,7 +125,7 @@ def test_cells_of_the_same_records_have_the_same_members_under_any_codes(spark, 
             assert each
     assert len(set(members.values())) == len(members)
     kept = [by_section.keyed(secret).members for secret in (b"k" * 32, b"o" * 32)]
-    # members cannot be guessed without the key
+    # members are unpredictable without the key
     assert not set(kept[0]) & (set(kept[1]) | set(members.values())) - {""}
     assert [each == "" for each in kept[0]] == [each == "" for each in by_section.members]
     assert len(set(kept[0])) == len(set(by_section.members))
@@ -166,7 +166,7 @@ def test_contributions_add_up_to_every_cell_and_name_its_contributors(spark, tmp
         assert len(np.unique(given.unit)) == frame["firm"].nunique()
 
 
-def test_units_of_a_holding_are_one_contributor_and_other_units_are_separate_ones(spark, tmp_path):
+def test_units_of_a_holding_are_one_contributor_and_other_units_are_separate_contributors(spark, tmp_path):
     frame = records()
     firms = frame["firm"].astype(int)
     frame["holding"] = np.where(firms % 3 == 0, (firms % 2).astype(str), None)
@@ -180,7 +180,7 @@ def test_units_of_a_holding_are_one_contributor_and_other_units_are_separate_one
     assert np.array_equal(np.bincount(cells.contributions.cell), cells.contributors)
 
 
-def test_contributions_of_parts_and_of_other_hierarchies_add_up(spark, tmp_path):
+def test_contributions_of_parts_and_of_other_hierarchies_add_up_to_their_cells(spark, tmp_path):
     frame = records()
     frame["branch"] = frame["a21"].map({"A": "x", "B": "y", "C": "x", "D": "y", "E": "x"})
     tables = {"tables": [["a21", "region"], ["branch"]], "hierarchies": [["a10", "a21"], ["branch", "a21"]]}
@@ -193,7 +193,7 @@ def test_contributions_of_parts_and_of_other_hierarchies_add_up(spark, tmp_path)
         assert sums[positive] == pytest.approx(cells.units[positive])
 
 
-def test_a_record_is_one_contributor_in_all_codes_that_it_nests_in_and_in_all_parts(spark, tmp_path):
+def test_record_is_one_contributor_in_all_its_nested_codes_and_in_all_parts(spark, tmp_path):
     frame = records()
     nested = {"tables": [["a21", "region"]], "hierarchies": [], "parents": {"A": "x", "C": "x", "B": "y"}}
     nested["parents"] = {"a21": nested["parents"]}

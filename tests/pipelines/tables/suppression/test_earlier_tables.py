@@ -1,4 +1,4 @@
-"""Suppressed tables of the same records, one after the other: what a later table must keep."""
+"""Tests of successive suppressed tables of the same records: what a later table must preserve."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.attacks.test_suppressed_cells import firms
 from tests.pipelines import turnover
 
 
-def test_a_linked_table_keeps_published_and_suppressed_cells_and_the_intervals_of_before(tmp_path):
+def test_linked_table_keeps_published_and_suppressed_cells_and_earlier_intervals(tmp_path):
     frame = turnover.records().assign(size=lambda each: np.where(each["turnover"] > 100, "big", "small"))
     keys = {"value": "turnover", "hierarchies": [["a10", "a21"]], "decimals": 1, "method": "suppression"}
     office = SuppressingOffice(tmp_path)
@@ -52,14 +52,14 @@ def test_a_linked_table_keeps_published_and_suppressed_cells_and_the_intervals_o
 
 
 def two_tables(frame, **second):
-    """Specifications of two linked tables of one survey."""
+    """Return specifications of two linked tables of one survey."""
     for name, region, further in (("first", "region", {}), ("second", "size", second)):
         table = {"value": "turnover", "tables": [["activity", region]], "decimals": 0, **further}
         yield specification(frame, {**table, "method": "suppression"}, name=name, source="survey")
 
 
 @pytest.mark.parametrize("lost", ["suppressed_cells", "lines", "contributions"])
-def test_a_table_is_refused_if_the_evidence_of_an_earlier_one_is_lost(tmp_path, lost):
+def test_table_is_refused_if_the_evidence_of_an_earlier_table_is_lost(tmp_path, lost):
     frame = firms(1).assign(size=lambda each: np.where(each["turnover"] > 60, "big", "small"))
     first, second = two_tables(frame)
     office = SuppressingOffice(tmp_path)
@@ -69,7 +69,7 @@ def test_a_table_is_refused_if_the_evidence_of_an_earlier_one_is_lost(tmp_path, 
         office.publish(cells_of_firms(frame, second), second)
 
 
-def test_a_table_is_refused_that_heeds_fewer_attackers_than_an_earlier_one(tmp_path):
+def test_table_is_refused_if_it_considers_fewer_attackers_than_an_earlier_table(tmp_path):
     frame = firms(1).assign(size=lambda each: np.where(each["turnover"] > 60, "big", "small"))
     first, second = two_tables(frame, attackers=["outsider", "unit"])
     office = SuppressingOffice(tmp_path)
@@ -78,7 +78,7 @@ def test_a_table_is_refused_that_heeds_fewer_attackers_than_an_earlier_one(tmp_p
         office.publish(cells_of_firms(frame, second), second)
 
 
-def test_a_linked_table_of_a_source_whose_suppressed_values_were_revised_is_refused_by_the_release(tmp_path):
+def test_linked_table_is_refused_with_the_release_if_the_source_of_suppressed_values_was_revised(tmp_path):
     few = pd.DataFrame(
         {
             "activity": list("AAAABBBB"),
@@ -97,7 +97,7 @@ def test_a_linked_table_of_a_source_whose_suppressed_values_were_revised_is_refu
         office.publish(cells_of_firms(frame, second), second)
 
 
-def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_the_release(tmp_path):
+def test_published_cell_that_a_stricter_rule_makes_sensitive_is_refused_with_the_release(tmp_path):
     frame = firms(1)
     office = SuppressingOffice(tmp_path)
     mild, strict = (
@@ -117,7 +117,7 @@ def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_t
 
 
 @pytest.mark.parametrize("decimals", [0, 1])
-def test_a_total_that_another_table_sums_from_rounded_parts_is_refused_by_that_cause(tmp_path, decimals):
+def test_refusal_of_a_total_summed_from_rounded_parts_names_the_rounding(tmp_path, decimals):
     inner = pd.DataFrame(
         {"a": list("xxxyyy"), "b": list("pqr") * 2, "v": [10.4, 20.4, 30.4, 40.0, 50.0, 60.0], "n": 9.0}
     )

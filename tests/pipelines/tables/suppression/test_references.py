@@ -1,7 +1,7 @@
-"""Every reference table with suppressed cells: no sensitive cell is too narrow to any attacker.
+"""Tests of reference tables with suppressed cells: no attacker's interval of a sensitive cell is too narrow.
 
-The intervals are counted by the guarantee. An attack program that reads the rows of the files counts them
-again, but for turnover by region and the table of four dimensions: their publication alone takes minutes.
+The guarantee counts the intervals. An attack program that reads the rows of the files counts them again,
+except for turnover by region and the table of four dimensions: publishing these takes minutes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from tests.reference import reference_file
 
 
 def attacked(tables, parents, attackers):
-    """Narrowed cells by kind of attacker: of the files, and of the same files without secondary cells."""
+    """Count narrowed cells by kind of attacker: with the files, and with the same files without secondary
+    cells.
+    """
     secrets = secrets_of(tables)
     frames = [table.frame() for table in tables]
     control = []
@@ -75,14 +77,14 @@ def test_turnover_by_activity_region_and_size_is_protected_from_every_attacker(t
     assert published(tmp_path, *regional()).broken == []
 
 
-def test_sensitive_zeros_of_a_reference_table_are_refused_without_a_level(tmp_path):
+def test_sensitive_zeros_of_a_reference_table_are_refused_without_a_protection_level(tmp_path):
     with pytest.raises(InputRejected, match=r"10 cell\(s\) declared sensitive .* have no protection level"):
         published(tmp_path, *pizzas(**OWN))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("rule", [RULES | {"largest": ["pizzas_max"]}, OWN | {"zero_safety_range": 10.0}])
-def test_a_reference_table_of_four_dimensions_is_protected_from_every_attacker(tmp_path, rule):
+def test_reference_table_of_four_dimensions_is_protected_from_every_attacker(tmp_path, rule):
     assert published(tmp_path, *pizzas(**rule)).broken == []
 
 
@@ -93,14 +95,14 @@ def test_a_reference_table_of_four_dimensions_is_protected_from_every_attacker(t
         {"largest": ["Top1", "Top2"], "dominance": {"n": 1, "k": 70.0}},
     ],
 )
-def test_the_reference_table_of_tau_argus_is_protected_from_every_attacker(tmp_path, rule):
+def test_reference_table_of_tau_argus_is_protected_from_every_attacker(tmp_path, rule):
     cells, spec = tau_argus_table(**rule)
     published = SuppressingOffice(tmp_path).publish(cells, spec)
     check([published], spec.table.parents)
     assert published.protected.comparison.by_rule.sensitive.sum() == 9
 
 
-def test_the_attack_on_files_finds_what_contributors_learn_where_only_readers_are_heeded(tmp_path):
+def test_attack_on_files_detects_disclosure_to_contributors_if_only_readers_were_considered(tmp_path):
     frame = firms(0)
     records = frame.assign(unit=frame["firm"].astype(str))
     known = contributors_of_records(records, ["activity", "region"], "turnover", {})
@@ -115,12 +117,12 @@ def test_the_attack_on_files_finds_what_contributors_learn_where_only_readers_ar
 
 
 @pytest.mark.long
-def test_the_microdata_of_tau_argus_withstand_every_contributor_with_an_earlier_table(tmp_path):
+def test_microdata_of_tau_argus_are_protected_from_every_contributor_with_an_earlier_table(tmp_path):
     names = ["Sex", "Age", "HighIncome", "turnover", "Weight", "Key"]
     path = reference_file("tauargus/cellkey/Magnitude/microdata.csv")
     frame = pd.read_csv(path, sep=";", names=names, dtype=dict.fromkeys(names[:3], str))
     frame["unit"] = frame.index.astype(str)
-    # few of the records, so that cells have few contributors
+    # a small sample of the records, so that cells have few contributors
     frame = frame.iloc[:60].drop(columns=["Weight", "Key"]).reset_index(drop=True)
     frame["firm"] = np.arange(len(frame))
     office, tables = SuppressingOffice(tmp_path), []
@@ -135,7 +137,7 @@ def test_the_microdata_of_tau_argus_withstand_every_contributor_with_an_earlier_
 @pytest.mark.parametrize(
     "rule", [{"minimum_frequency": 200}, {"dominance": {"n": 2, "k": 4.0}}], ids=["count", "share"]
 )
-def test_the_microdata_of_tau_argus_are_published_where_levels_exceed_values(tmp_path, value, rule):
+def test_microdata_of_tau_argus_are_published_if_protection_levels_exceed_values(tmp_path, value, rule):
     names = ["sex", "age", "high_income", "savings", "weight", "key"]
     path = reference_file("tauargus/cellkey/Magnitude/microdata.csv")
     records = pd.read_csv(path, sep=";", names=names, dtype={"sex": str, "age": str})

@@ -1,4 +1,4 @@
-"""Tables with suppressed cells, from cells to counted files, without Spark."""
+"""Tests of suppressed tables without Spark, from cells to counted files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.attacks.suppression.office import (
 from tests.attacks.test_suppressed_cells import chosen, firms
 from tests.reference import reference_file
 
-#: A finished table: one contributor in (x, p), two who contribute 0 in (x, r).
+#: A finished table: one contributor in (x, p), two contributors of 0 in (x, r).
 FINISHED = """a,b,v,n,s
 Total,Total,440,48,
 Total,p,250,15,
@@ -61,7 +61,7 @@ KEYS = {"value": "v", "tables": [["a", "b"]], "contributors": "n", "decimals": 0
 
 
 def finished(zero="", ten="", **table):
-    """The cells of the finished table and their specification."""
+    """Return the cells of the finished table and their specification."""
     rows = [line.split(",") for line in FINISHED.format(zero=zero, ten=ten).splitlines()]
     frame = pd.DataFrame(rows[1:], columns=rows[0])
     given = {**KEYS, **({"status": "s"} if zero or ten else {}), **table}
@@ -75,7 +75,7 @@ def status_of(published):
     return {(a, b): status for a, b, status in zip(rows["a"], rows["b"], rows["status"], strict=True)}
 
 
-def test_a_cell_with_one_contributor_is_suppressed_with_others_and_its_interval_is_kept(tmp_path):
+def test_cell_with_one_contributor_is_suppressed_with_secondary_cells_that_preserve_its_interval(tmp_path):
     cells, spec = finished()
     published = SuppressingOffice(tmp_path).publish(cells, spec)
     assert published.broken == []
@@ -94,7 +94,7 @@ def test_a_cell_with_one_contributor_is_suppressed_with_others_and_its_interval_
     assert section["intervals"]["single"]["too_narrow"] == 0
 
 
-def test_cells_that_must_stay_stay_and_cells_that_must_go_go_and_cannot_be_computed(tmp_path):
+def test_suppression_publishes_fixed_cells_and_hides_values_of_required_suppressions(tmp_path):
     free = status_of(SuppressingOffice(tmp_path / "free").publish(*finished()))
     secondary = next(cell for cell, each in free.items() if each == "suppressed" and cell != ("x", "p"))
     a_priori = tmp_path / "known.csv"
@@ -107,12 +107,12 @@ def test_cells_that_must_stay_stay_and_cells_that_must_go_go_and_cannot_be_compu
     assert status["z", "r"] == "suppressed"
 
 
-def test_a_level_of_zero_is_refused_by_name(tmp_path):
+def test_sensitive_zero_without_a_protection_level_is_refused_by_name(tmp_path):
     with pytest.raises(InputRejected, match=r"no protection level.*zero_safety_range"):
         SuppressingOffice(tmp_path).publish(*finished(zero="sensitive"))
 
 
-def test_a_zero_with_a_safety_range_is_protected_upwards(tmp_path):
+def test_zero_with_a_safety_range_is_protected_upwards(tmp_path):
     cells, spec = finished(zero="sensitive", zero_safety_range=5.0, capacity=100.0)
     published = SuppressingOffice(tmp_path).publish(cells, spec)
     assert published.broken == []
@@ -133,19 +133,19 @@ def test_a_zero_with_a_safety_range_is_protected_upwards(tmp_path):
         ({"quality": {"max_gap": 0.1}}, "max_gap"),
     ],
 )
-def test_keys_that_suppression_does_not_heed_are_refused(table, refused):
+def test_suppression_refuses_keys_that_it_does_not_use(table, refused):
     with pytest.raises(SpecificationError, match=refused):
         chosen(firms(1).drop(columns="firm"), **table)
 
 
-def test_keys_of_suppression_are_refused_with_other_methods():
+def test_other_methods_refuse_keys_of_suppression():
     for key, value in (("attackers", ["outsider"]), ("costs", "value"), ("quality", {"max_suppressed": 0.1})):
         with pytest.raises(SpecificationError, match=r"not applicable with method adjustment|costs"):
             specification(firms(1), {"value": "turnover", "tables": [["activity", "region"]], key: value})
 
 
 @pytest.mark.parametrize("costs", ["number", "value", "contributors"])
-def test_each_cost_is_minimised(tmp_path, costs):
+def test_suppression_minimises_each_specified_cost(tmp_path, costs):
     frame = firms(2)
     published = {}
     for name in {"number", "value", "contributors"}:
@@ -157,17 +157,17 @@ def test_each_cost_is_minimised(tmp_path, costs):
     assert float(price[published[costs].suppressed].sum()) == pytest.approx(least)
 
 
-def test_a_table_without_numbers_of_contributors_promises_nothing_of_contributors(tmp_path):
+def test_table_without_numbers_of_contributors_guarantees_nothing_to_contributors(tmp_path):
     cells, spec = finished(ten="sensitive", contributors=None)
     product = table_method(spec).product()
     assert product.guarantee.attackers == ("outsider",)
-    assert "not counted for whoever alone contributes to a cell" in product.guarantee.limits[0]
+    assert "not counted for the only contributor of a cell" in product.guarantee.limits[0]
     assert SuppressingOffice(tmp_path).publish(cells, spec).broken == []
     with pytest.raises(SpecificationError, match=r"attackers.*unless table\.contributors"):
         finished(ten="sensitive", contributors=None, attackers=["outsider", "single"])
 
 
-def test_a_promise_to_contributors_is_broken_where_nobody_knows_them(tmp_path):
+def test_guarantee_to_contributors_fails_if_contributors_are_unknown(tmp_path):
     cells, spec = finished(ten="sensitive", contributors=None)
     published = SuppressingOffice(tmp_path).publish(cells, spec)
     product = table_method(spec).product()
@@ -178,17 +178,17 @@ def test_a_promise_to_contributors_is_broken_where_nobody_knows_them(tmp_path):
     assert metrics[MetricKey("intervals_too_narrow", "single")] == 1
 
 
-def test_the_limits_of_a_suppressed_table_name_the_attackers_that_were_counted():
+def test_limits_of_a_suppressed_table_name_the_attackers_that_were_counted():
     _, spec = finished()
     every = table_method(spec).product().guarantee
     assert "It was not counted" not in every.limits[0]
     assert "The input contained numbers of contributors" in every.limits[0]
     assert SuppressedTable.from_manifest({"method": every.method()}) == every
     readers = SuppressedTable(("outsider",)).limits[0]
-    assert "counted for every reader. It was not counted for whoever alone" in readers
+    assert "counted for every reader. It was not counted for the only contributor" in readers
 
 
-def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_path):
+def test_count_on_the_files_detects_a_published_secondary_cell(tmp_path):
     cells, spec = finished()
     published = SuppressingOffice(tmp_path).publish(cells, spec)
     original = kept_original(published.evidence, published.layout)
@@ -207,8 +207,8 @@ def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_pa
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_the_widths_of_a_large_table_are_stated_as_at_least(tmp_path, monkeypatch, large):
-    if large:  # programs cover the cells near a primary
+def test_interval_widths_of_a_large_table_are_stated_as_lower_bounds(tmp_path, monkeypatch, large):
+    if large:  # programs cover the cells near a primary cell
         monkeypatch.setattr(import_module("microguard.sdc.suppression.audit"), "_WHOLE", -1)
         monkeypatch.setattr(neighbourhoods, "NEAR", (6, 10))
     published = SuppressingOffice(tmp_path).publish(*finished())
@@ -223,7 +223,7 @@ def test_the_widths_of_a_large_table_are_stated_as_at_least(tmp_path, monkeypatc
 
 
 def random_table(seed):
-    """A two-way table with random values, primary cells and suppressed cells."""
+    """Return a two-way table with random values, primary cells and suppressed cells."""
     random = np.random.default_rng(seed)
     rows, columns = random.integers(3, 6, 2)
     inner = random.integers(0, 40, (rows, columns)).astype(float)
@@ -243,7 +243,7 @@ def random_table(seed):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_count_of_too_narrow_intervals_agrees_with_the_audit_of_the_method(seed):
+def test_count_of_too_narrow_intervals_equals_the_audit_of_the_method(seed):
     values, relations, primary, suppressed = random_table(seed)
     level = np.where(primary, np.ceil(values * 0.3), 0.0)
     problem = SuppressionProblem(values, relations, primary, level, level)
@@ -252,8 +252,8 @@ def test_the_count_of_too_narrow_intervals_agrees_with_the_audit_of_the_method(s
     assert narrow == int(audit(problem, suppressed, attackers=("outsider",)).too_narrow.sum())
 
 
-def test_whoever_is_alone_in_a_published_cell_is_counted_as_an_attacker_of_the_others():
-    """A total of 30 and its parts a, b and c of 10: unit 9 is alone in c and contributes 9 of b."""
+def test_single_contributor_of_a_published_cell_is_counted_as_an_attacker_of_other_cells():
+    """A total of 30 has parts a, b and c of 10: unit 9 is alone in c and contributes 9 of b."""
     values, level = np.array([30.0, 10, 10, 10]), np.array([0.0, 5, 0, 0])
     relations, suppressed = sparse.csr_matrix([[-1.0, 1, 1, 1]]), np.array([False, True, True, False])
     contributed = Contributed(
@@ -267,7 +267,7 @@ def test_whoever_is_alone_in_a_published_cell_is_counted_as_an_attacker_of_the_o
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_values_that_follow_from_sums_are_those_outside_the_null_space(seed):
+def test_cells_determined_by_sums_equal_the_cells_outside_the_null_space(seed):
     _, relations, _, suppressed = random_table(seed)
     matrix = relations[:, np.flatnonzero(suppressed)].toarray()
     *_, right = np.linalg.svd(matrix)
@@ -277,7 +277,7 @@ def test_values_that_follow_from_sums_are_those_outside_the_null_space(seed):
 
 @pytest.mark.parametrize("decimals", [0, 2])
 @pytest.mark.parametrize("suppression", [True, False])
-def test_a_cell_without_a_value_is_null_whatever_the_method_promises(decimals, suppression):
+def test_cell_without_a_value_is_null_for_every_method(decimals, suppression):
     cells, spec = finished(decimals=decimals)
     units = np.where(np.arange(len(cells)) == 3, np.nan, cells.units)
     (content,) = published_contents(cells.codes, units, spec.table, suppression=suppression).values()
@@ -287,7 +287,7 @@ def test_a_cell_without_a_value_is_null_whatever_the_method_promises(decimals, s
     )
 
 
-def test_the_published_list_of_cells_has_no_value_where_a_cell_is_suppressed(tmp_path):
+def test_published_list_of_cells_has_no_value_for_suppressed_cells(tmp_path):
     published = SuppressingOffice(tmp_path).publish(*finished())
     kept = pq.read_table(published.evidence / "published_cells.parquet").to_pandas()
     assert set(kept["status"]) == {"true", "suppressed"}
@@ -296,7 +296,7 @@ def test_the_published_list_of_cells_has_no_value_where_a_cell_is_suppressed(tmp
 
 
 def tau_argus_table(**table):
-    """The table of the reference files of tau-ARGUS: size by region."""
+    """Return the table of the reference files of tau-ARGUS: size by region."""
     columns = ["Size", "Region", "Var2", "FreqVar", "Shadow", "Cost", "Top1", "Top2", "Status", "L", "U"]
     path = reference_file("tauargus/tableinput/pp.tab")
     frame = pd.read_csv(path, sep=";", names=columns, dtype=str, keep_default_na=False)
@@ -317,13 +317,13 @@ def test_suppress_table_refuses_rows_without_a_code_or_a_unit():
             microguard.suppress_table(frame, ["activity", "region"], "turnover", unit="firm")
 
 
-def test_suppress_table_takes_the_levels_of_cancelling_amounts_from_their_sizes():
+def test_suppress_table_derives_protection_levels_of_cancelling_amounts_from_their_absolute_values():
     frame = pd.DataFrame({"a": list("xxyyyzzz"), "v": [100.0, -99, 50, 60, 70, 50, 60, 70]})
     table = microguard.suppress_table(frame, ["a"], "v", nk=None)
     assert table.private["highest"][table.frame["a"] == "x"].item() == pytest.approx(1 + 0.2 * 199)
 
 
-def test_a_frame_is_suppressed_in_one_call_as_its_specification_is(tmp_path):
+def test_suppress_table_suppresses_a_frame_according_to_its_specification(tmp_path):
     frame = firms(2)
     table = microguard.suppress_table(frame, ["activity", "region"], "turnover", unit="firm", nk=None, p=10.0)
     spec = chosen(frame)
@@ -334,7 +334,7 @@ def test_a_frame_is_suppressed_in_one_call_as_its_specification_is(tmp_path):
     assert table.suppression.audit.protected
 
 
-def test_frame_and_page_say_that_no_lower_bound_was_proved():
+def test_frame_and_page_state_that_no_lower_bound_was_proved():
     table = microguard.suppress_table(firms(2), ["activity", "region"], "turnover", unit="firm")
     unproved = replace(table.suppression, lower_bound=0.0, stopped_by="work")
     assert unproved.gap is None
@@ -345,7 +345,7 @@ def test_frame_and_page_say_that_no_lower_bound_was_proved():
     assert "gap" not in text
 
 
-def test_a_suppressed_frame_is_shown_as_a_grid_that_marks_suppressed_cells_alike():
+def test_suppressed_frame_is_shown_as_a_grid_that_marks_all_suppressed_cells_alike():
     frame = firms(2)
     table = microguard.suppress_table(frame, ["activity", "region"], "turnover", unit="firm")
     hidden = int((table.frame["status"] == "suppressed").sum())

@@ -1,4 +1,4 @@
-"""Files of suppressed tables as tau-ARGUS has them: `.tab` for readers, `.jj` for the evidence."""
+"""Tests of suppressed tables in tau-ARGUS formats: `.tab` for readers, `.jj` for the evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.attacks.suppression.office import SuppressingOffice
 from tests.pipelines.tables.suppression.test_suppression import finished
 
 
-def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(tmp_path):
+def test_tau_argus_files_have_a_status_and_no_number_for_suppressed_cells(tmp_path):
     cells, spec = finished()
     published = SuppressingOffice(tmp_path).publish(cells, spec)
     contents = published.protected.contents
@@ -27,7 +27,7 @@ def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(
 
 
 def read_jj(path):
-    """Return cells (value, cost, status, bounds, levels), lines and right-hand sides of a `.jj` file."""
+    """Return cells (value, cost, status, bounds, levels) and constraints of a `.jj` file."""
     words = iter(path.read_text().replace(":", " ").split())
     assert next(words) == "0"
     cells = []
@@ -45,7 +45,9 @@ def read_jj(path):
 
 
 @pytest.mark.parametrize("decimals", [0, 2])
-def test_the_evidence_has_problem_and_solution_as_a_jj_file_that_another_audit_confirms(tmp_path, decimals):
+def test_evidence_contains_a_jj_file_with_problem_and_solution_that_an_independent_audit_confirms(
+    tmp_path, decimals
+):
     published = SuppressingOffice(tmp_path).publish(*finished(tau_argus=True, decimals=decimals))
     cells, lines = read_jj(published.evidence / "suppression.jj")
     assert not list(published.files.rglob("*.jj"))

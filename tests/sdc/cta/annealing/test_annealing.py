@@ -1,4 +1,4 @@
-"""Annealing on the models of the linear program: residuals decrease, runs are repeatable."""
+"""Tests of annealing on the models of the linear program: residuals decrease, runs are reproducible."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def sum_of_residuals(problem, directions):
 @pytest.mark.parametrize(
     ("model", "shape"), [(ResidualSum, (8, 8, 8)), (ResidualSum, (12, 12)), (QuadraticModel, (8, 8, 8))]
 )
-def test_annealing_reduces_residuals_and_is_repeatable(model, shape):
+def test_annealing_reduces_residuals_and_is_reproducible(model, shape):
     problem = Problem.from_table(random_grid(shape, 1, sensitive=0.3), "exact")
     start = np.random.default_rng(0).integers(0, 2, problem.size).astype(np.int8)
     before = start.copy()
@@ -41,7 +41,7 @@ def test_annealing_stops_at_its_deadline(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_annealing_keeps_cells_outside_all_constraints(model):
+def test_annealing_leaves_cells_outside_all_constraints_unchanged(model):
     alone = CellTable(
         values=[9.0, 1, 2, 3],
         relations=[[0, 1, 1, -1]],

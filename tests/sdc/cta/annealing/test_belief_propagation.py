@@ -1,4 +1,4 @@
-"""Belief propagation leaves smaller residuals than annealing, and runs are repeatable."""
+"""Tests of belief propagation: smaller residuals than annealing, and reproducible runs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Block descent compared with the program of the whole table."""
+"""Tests of block descent against the program of the whole table."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_block_of_all_constraints_solves_the_whole_program(mode):
 
 
 def is_solution(problem, directions, deviations):
-    """Whether constraints are closed, and sensitive cells as far as their directions ask, and no further."""
+    """Return whether all residuals are zero and sensitive cells deviate exactly by their required amounts."""
     found, base = deviations[problem.sensitive], problem.base(directions)
     beyond = np.where(directions > 0, found - base, base - found)
     room = np.where(directions > 0, problem.rise_slack, problem.fall_slack)
@@ -51,9 +51,9 @@ def is_solution(problem, directions, deviations):
 
 
 @settings(max_examples=3)
-@example(221892, "exact")  # a sensitive margin begins .25 off its level, with all constraints closed
+@example(221892, "exact")  # a sensitive margin begins 0.25 away from its level, with zero residuals
 @given(st.integers(0, 10**6), st.sampled_from(["at-least", "exact"]))
-def test_block_descent_is_feasible_whenever_the_whole_program_is_and_never_increases_the_cost(seed, mode):
+def test_block_descent_is_feasible_if_the_whole_program_is_and_never_increases_the_cost(seed, mode):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_descent, "SOLVED_CONSTRAINTS", 12)
         patch.setattr(block_descent, "FLIPPING_CONSTRAINTS", 12)
@@ -77,7 +77,7 @@ def test_block_descent_is_feasible_whenever_the_whole_program_is_and_never_incre
 
 
 def turned(problem, seed, work):
-    """Costs of annealed directions, and after integer programs of blocks; None where these cannot begin."""
+    """Return costs before and after integer programs of blocks; None if these cannot start."""
     search = Search(problem, NEVER)
     start = random_directions(problem, np.random.default_rng(seed))
     before = search.evaluate(

@@ -1,4 +1,4 @@
-"""Search on internal cells compared with the integer program and with plain descents."""
+"""Tests of the search on internal cells against the integer program and plain descents."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_internal_cell_annealing_beats_descents_with_ten_times_as_many_runs():
     assert least_cost(problem, margins.anneal(MOVES, 1, NEVER)) < least_cost(problem, [descended])
 
 
-def test_internal_cell_annealing_is_repeatable_and_always_completes_its_first_run():
+def test_internal_cell_annealing_is_reproducible_and_always_completes_its_first_run():
     problem = hierarchy(0)
     one, other = (
         [run.directions for run in InternalCellSearch(problem).anneal(MOVES, 3, NEVER)] for _ in range(2)

@@ -1,4 +1,4 @@
-"""Neighbourhood search compared with the integer program of the whole table."""
+"""Tests of neighbourhood search against the integer program of the whole table."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ NEVER = Deadline.after(None)
 
 
 def searched(table, rounds, seed):
-    """Cost of random directions, and after so many neighbourhoods."""
+    """Return the cost of random directions before and after a number of neighbourhoods."""
     problem = Problem.from_table(table, "exact")
     search = Search(problem, NEVER)
     before = search.evaluate(random_directions(problem, np.random.default_rng(seed)))

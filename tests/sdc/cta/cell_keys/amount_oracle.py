@@ -1,4 +1,4 @@
-"""The noise of an amount in plain Python, from the rule of tau-ARGUS and its files: nothing of microguard."""
+"""Compute the noise of an amount in plain Python from the rule and files of tau-ARGUS, without microguard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _row_noise(rows, row, key):
 
 
 def draw(rows, ratio, key):
-    """Noise over the scale, between two rows by interpolation."""
+    """Return noise divided by the scale, interpolated between two rows."""
     last = max(rows)
     if ratio >= last:
         return _row_noise(rows, last, key)
@@ -37,7 +37,7 @@ def separation(small, sigma_1, epsilon):
 
 
 def perturbed(x, tops, keys, large, small, scaling):
-    """Published amount of a cell: `scaling` is (sigma 0, sigma 1, x star, q, epsilons)."""
+    """Return the published amount of a cell: `scaling` is (sigma 0, sigma 1, x star, q, epsilons)."""
     sigma_0, sigma_1, x_star, q, epsilon = scaling
     z_s = separation(small, sigma_1, epsilon) if small else 0.0
 

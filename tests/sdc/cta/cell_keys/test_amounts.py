@@ -1,4 +1,4 @@
-"""Noise of amounts: the rule of tau-ARGUS cell for cell, unbiased, never below 0; what a reader learns."""
+"""Tests of noise of amounts: the rule of tau-ARGUS, unbiased, never below 0; and an attacker's posterior."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scipy import sparse
 from tests.reference import reference_file
 from tests.sdc.cta.cell_keys import amount_oracle
 
-#: Of the example of tau-ARGUS: F(0.03,0.30,1000,3,0.5,0.2).
+#: Parameters of the example of tau-ARGUS: F(0.03,0.30,1000,3,0.5,0.2).
 SCALING = AmountScaling(small=0.3, large=0.03, flexpoint=1000.0, q=3.0, factors=(1.0, 0.5, 0.2))
 OF_ORACLE = (0.03, 0.3, 1000.0, 3.0, (1.0, 0.5, 0.2))
 COIN = AmountNoiseTable.from_transitions(
@@ -46,13 +46,13 @@ def as_keys(shares):
     return np.rint(np.asarray(shares) * KEY_SPAN).astype(np.uint64)
 
 
-def test_share_of_a_contribution_is_the_flex_function():
+def test_share_of_a_contribution_equals_the_flex_function():
     sizes = np.array([0.0, 10.0, 999.0, 1000.0, 3000.0, 1e12])
     expected = [0.3, 0.3, 0.3, 0.3, 0.03 * (1 + (0.9 - 0.03) / 0.03 / 8 * 1.0), 0.03]
     assert SCALING.share(sizes) == pytest.approx(expected)
 
 
-def test_draw_between_two_rows_is_interpolated_and_beyond_the_last_row_is_that_of_the_last():
+def test_noise_draw_is_interpolated_between_rows_and_constant_beyond_the_last_row():
     ratios, keys = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 7.0, 7.0]), as_keys([0.1, 0.1, 0.6, 0.1, 0.3, 0.3, 0.9])
     assert COIN.draw(ratios, keys).tolist() == [0, -0.5, 1, -1, 0, 0, 1]
     noise, odds = COIN.possible(np.array([1.5]))
@@ -75,7 +75,7 @@ def test_amounts_have_the_noise_of_tau_argus_cell_for_cell(with_small):
         -np.floor(rng.lognormal(4, 3, (count, 3)) * (rng.random((count, 3)) < [1, 0.8, 0.6])), axis=1
     )
     values = tops.sum(axis=1) + np.where(tops[:, 2] > 0, np.floor(rng.exponential(50, count)), 0)
-    values[:100] = tops[:100, 0] = rng.random(100)  # below one unit
+    values[:100] = tops[:100, 0] = rng.random(100)  # an amount below one unit
     tops[:100, 1:] = 0
     shares = rng.integers(0, 10**6, (count, 3)) / 10**6 + 3e-7
     found = noise.perturb(values, tops, as_keys(shares))
@@ -92,8 +92,8 @@ def test_amounts_have_the_noise_of_tau_argus_cell_for_cell(with_small):
     assert (found.values <= values + rise + 1e-9).all()
 
 
-def test_the_table_of_tau_argus_is_perturbed_as_its_rule_says():
-    """Sex by age of its microdata, with its record keys and its rotation of their digits."""
+def test_table_of_tau_argus_is_perturbed_by_its_rule():
+    """The table is sex by age of the tau-ARGUS microdata, with their record keys and digit rotation."""
     paths = tables_of_tau_argus()
     large, small = (amount_oracle.read_rows(path) for path in paths)
     noise = AmountNoise(SCALING, *map(read, paths))
@@ -112,7 +112,7 @@ def test_the_table_of_tau_argus_is_perturbed_as_its_rule_says():
     assert noise.perturb(values, tops, as_keys(keys)).values == pytest.approx(expected, rel=1e-9)
 
 
-def test_noise_has_mean_0_over_the_keys():
+def test_noise_of_amounts_has_mean_0_over_the_keys():
     noise = AmountNoise(SCALING, *map(read, tables_of_tau_argus()))
     shares = (np.arange(20_000) + 0.5) / 20_000
     keys = as_keys(np.column_stack([shares, np.roll(shares, 7001), np.roll(shares, 3331)]))
@@ -123,7 +123,7 @@ def test_noise_has_mean_0_over_the_keys():
         assert shown.std() > 0
 
 
-def test_possible_noise_is_that_of_all_keys():
+def test_possible_noise_equals_that_of_all_keys():
     table = read(tables_of_tau_argus()[0])
     keys = as_keys((np.arange(50_000) + 0.5) / 50_000)
     for ratio in (0.3, 1.0, 3.7, 5.0, 80.0):
@@ -147,7 +147,7 @@ def test_possible_noise_is_that_of_all_keys():
         ([(1, 1, 1), (2, 2, 1)], "0 for 0"),
     ],
 )
-def test_a_p_table_of_amounts_that_cannot_be_used_is_refused(lines, message):
+def test_unusable_p_table_of_amounts_is_refused(lines, message):
     with pytest.raises(InvalidParameter, match=message):
         AmountNoiseTable.from_transitions(*np.array(lines, float).T)
 
@@ -163,7 +163,7 @@ def test_a_p_table_of_amounts_that_cannot_be_used_is_refused(lines, message):
         {"factors": (1.0, 1.1)},
     ],
 )
-def test_an_invalid_scale_is_refused(wrong):
+def test_invalid_scale_of_noise_is_refused(wrong):
     with pytest.raises(InvalidParameter):
         AmountScaling(**{"small": 0.3, "large": 0.03, "flexpoint": 10.0} | wrong)
 
@@ -176,8 +176,8 @@ def test_negative_amounts_and_missing_keys_are_refused():
         noise.perturb(np.ones(1), np.ones((1, 1)), np.zeros((1, 2), np.uint64))
 
 
-def test_best_guess_of_one_cell_is_that_of_brute_force_over_all_keys():
-    """A cell of one contributor: the reader who counts keys finds the same probability."""
+def test_best_guess_of_one_cell_equals_brute_force_over_all_keys():
+    """The cell has one contributor: an attacker who counts keys finds the same probability."""
     noise = AmountNoise(AmountScaling(0.3, 0.03, 1000.0), read(tables_of_tau_argus()[0]))
     value, level = 100.0, 10.0
     keys = as_keys((np.arange(4000) + 0.5) / 4000)[:, None]
@@ -190,8 +190,8 @@ def test_best_guess_of_one_cell_is_that_of_brute_force_over_all_keys():
     )
 
 
-def test_the_posterior_shows_that_averaging_over_margins_discloses_a_cell():
-    """The attack: one contributor in a table of few others; every margin is one more look at it."""
+def test_posterior_shows_that_averaging_over_margins_discloses_a_cell():
+    """Attack: the table has one contributor among few others; every margin is another observation."""
     noise = AmountNoise(AmountScaling(0.3, 0.03, 1e9), read(tables_of_tau_argus()[0]))
     shape, level, rng = (2,) * 6, 30.0, np.random.default_rng(5)
     right, said_alone, said_linked = [], [], []
@@ -215,12 +215,12 @@ def test_the_posterior_shows_that_averaging_over_margins_discloses_a_cell():
         expected = shown.values[holding] - (counts.ravel()[holding] - 200.0)
         right.append(abs(expected.mean() - 200.0) <= level)
     assert max(said_alone) < 0.6
-    assert np.mean(right) > 0.9, "the control must be undone"
-    assert min(said_linked) > 0.8, "the gate must see what the attacker sees"
+    assert np.mean(right) > 0.9, "the control must be disclosed"
+    assert min(said_linked) > 0.8, "the gate must count what the attacker finds"
 
 
-def test_the_posterior_shows_that_trying_all_draws_discloses_amounts_of_many_digits():
-    """The attack: two amounts of one contributor each and their total, from published numbers alone."""
+def test_posterior_shows_that_trying_all_draws_discloses_amounts_of_many_digits():
+    """Attack: infer two amounts of one contributor each and their total from published numbers alone."""
     noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0), read(tables_of_tau_argus()[0]))
     relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(1)
     right = {"large": 0, "small": 0}
@@ -247,12 +247,12 @@ def test_the_posterior_shows_that_trying_all_draws_discloses_amounts_of_many_dig
                 assert found < 0.6, "with few digits, more combinations"
     assert right["large"] > 17, "the control must be undone"
     assert right["small"] < 10
-    assert np.mean(averaged) < 0.4, "averaging alone does not see it"
-    assert np.mean(said) > 0.9, "the gate must see what the attacker sees"
+    assert np.mean(averaged) < 0.4, "averaging alone does not disclose it"
+    assert np.mean(said) > 0.9, "the gate must count what the attacker finds"
 
 
-def test_the_posterior_shows_that_a_contributor_who_knows_another_amount_guesses_better():
-    """The attacker subtracts the known amount from the total, a second estimate, and averages both."""
+def test_posterior_increases_for_a_contributor_who_knows_another_amount():
+    """The attacker averages two estimates; the second is the total minus the known amount."""
     noise = AmountNoise(AmountScaling(0.3, 0.3, 1000.0), read(tables_of_tau_argus()[0]))
     relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(4)
     values, largest = np.array([60.0, 40.0, 100.0]), np.array([[60.0], [40.0], [60.0]])
@@ -267,13 +267,13 @@ def test_the_posterior_shows_that_a_contributor_who_knows_another_amount_guesses
         first, second = shown.first[0] - 60, shown.first[2] - 100
         of_reader += abs(first) <= 6
         right += abs(first + second) / 2 <= 6
-    assert right > of_reader + 20, "the control must say more than the cell alone"
+    assert right > of_reader + 20, "the control must disclose more than the cell alone"
     assert np.mean(said) > np.mean(reader) + 0.02
     assert np.mean(said) > right / 400 - 0.03
 
 
-def test_the_posterior_shows_that_adding_terms_discloses_their_sum():
-    """The attack: turnover is domestic plus foreign, each published with noise of its own."""
+def test_posterior_shows_that_adding_terms_discloses_their_sum():
+    """Attack: turnover is domestic plus foreign, and each is published with separate noise."""
     noise = AmountNoise(AmountScaling(0.3, 0.3, 1e9), read(tables_of_tau_argus()[0]))
     rng, cell = np.random.default_rng(8), np.array([0])
     values = np.array([100.0, 52.0, 48.0])  # amounts of one contributor: the sum and its terms
@@ -288,12 +288,12 @@ def test_the_posterior_shows_that_adding_terms_discloses_their_sum():
         of_reader += abs(shown.first[0] - 100) <= 10
         weights = np.array([1 / spread[0], 1 / variance[0]])
         right += abs(weights @ [shown.first[0], second] / weights.sum() - 100) <= 10
-    assert right > of_reader + 40, "the control must be placed more surely by its terms"
+    assert right > of_reader + 40, "the terms must narrow the posterior of the control"
     assert np.mean(said) > np.mean(alone) + 0.05
-    assert np.mean(said) > right / 400 - 0.03, "the gate must see what the attacker sees"
+    assert np.mean(said) > right / 400 - 0.03, "the gate must count what the attacker finds"
 
 
-def test_all_constraints_together_are_solved_if_each_one_alone_leaves_many_combinations():
+def test_posterior_uses_all_constraints_if_each_constraint_alone_leaves_many_combinations():
     noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0), read(tables_of_tau_argus()[0]))
     rng, count = np.random.default_rng(2), 7
     amounts = np.rint(rng.lognormal(10, 0.3, (count, count)))
@@ -313,10 +313,12 @@ def test_all_constraints_together_are_solved_if_each_one_alone_leaves_many_combi
 
 
 def _first_amount(noise, published):
-    """Return the likeliest first amount, from three published numbers, the p-table and the scale alone."""
+    """Return the likeliest first amount from three published numbers, the p-table and the scale alone."""
 
     def possible(shown):
-        """Amounts of one contributor that a draw takes to this published one, and their odds."""
+        """Return the amounts of one contributor that a draw maps to this published amount, and their
+        probabilities.
+        """
         count = 2 * noise.table.noise.shape[1]
         amounts, draws = np.full(count, shown), np.arange(count)
         for _ in range(60):

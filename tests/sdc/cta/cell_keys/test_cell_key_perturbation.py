@@ -1,9 +1,8 @@
-"""Cell keys next to cell-key-perturbation of the Office for National Statistics: equal where the method is.
+"""Tests of cell keys against the package cell-key-perturbation of the Office for National Statistics.
 
-Both add the keys of the records of a cell, modulo the span of the keys, and look the noise up by count and
-key. Its keys go from 0 to 255 and its p-table has a line for each count and key. It differs in what it does
-next: it suppresses counts below a threshold, and has no lines for counts above 750, which take those of 501
-to 750 again.
+Both add the record keys of a cell modulo the key range, and look up the noise by count and key. The package
+has keys from 0 to 255 and a p-table with a line for each count and key. It also suppresses counts below a
+threshold, and uses the lines of 501 to 750 again for counts above 750.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, NoiseTable
 from microguard.sdc.errors import InvalidParameter
 
 KEYS = 256
-#: True count, published count, probability in 256ths; the last row is that of all larger counts.
+#: Original count, published count, probability in 256ths; the last row applies to all larger counts.
 LINES = [
     (0, 0, 256), (1, 0, 192), (1, 3, 32), (1, 5, 32), (2, 0, 128), (2, 4, 128), (3, 0, 64), (3, 4, 192),
     (4, 3, 128), (4, 5, 128), (5, 3, 64), (5, 5, 128), (5, 7, 64),
@@ -34,12 +33,12 @@ def noise_table():
 
 
 def perturbed(counts, sums):
-    """Published counts of ours; a key of 256 values is the first 8 bits of one of ours."""
+    """Return our published counts; a key of 256 values is the first 8 bits of our key."""
     return noise_table().perturb(np.array(counts), np.array(sums, np.uint64) % KEYS * (KEY_SPAN // KEYS))
 
 
 def of_package():
-    """The same noise as a p-table of the package: pcv, ckey and pvalue."""
+    """Return the same noise as a p-table of the package: pcv, ckey and pvalue."""
     rows = {}
     for count, published, weight in LINES:
         rows.setdefault(count, []).extend([published - count] * weight)
@@ -53,7 +52,7 @@ def test_stored_cells_are_published_by_the_rule_of_cell_key_perturbation():
     assert perturbed(counts, sums).tolist() == [published for _, published in STORED]
 
 
-def test_counts_of_a_table_are_those_of_cell_key_perturbation():
+def test_published_counts_equal_the_output_of_the_package_cell_key_perturbation():
     package = pytest.importorskip(
         "cell_key_perturbation.create_perturbed_table", reason="cell-key-perturbation is not installed"
     )
@@ -77,8 +76,8 @@ def test_counts_of_a_table_are_those_of_cell_key_perturbation():
     assert np.mean(shown != table["pre_sdc_count"]) > 0.3
 
 
-def test_a_p_table_of_the_10_5_rule_is_no_noise_and_is_refused():
-    """The example of the package rounds to 5 and publishes 0 below 10, whatever the key."""
+def test_p_table_of_the_10_5_rule_is_refused_because_it_is_biased():
+    """The example of the package rounds to 5 and publishes 0 below 10 for every key."""
     counts = np.arange(16)
     published = np.where(counts < 10, 0, 5 * np.rint(counts / 5))
     with pytest.raises(InvalidParameter, match="mean 0"):

@@ -1,4 +1,4 @@
-"""A total that differs from its only part that shows has somebody in the others."""
+"""Tests of differences: a total that differs from its only visible part reveals records in hidden parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def alone(shown) -> Candidates:
     return candidates(NOISE, np.array([20, 0, 1, 21]), np.array(shown), np.array([0, 1, 1, 0]))
 
 
-def test_differences_hide_no_part_if_the_total_equals_its_part_or_two_parts_are_visible():
+def test_differences_reveal_no_part_if_the_total_equals_its_part_or_two_parts_are_visible():
     for shown in ((20, 0, 0, 20), (20, 3, 0, 21)):
         found = Differences.of(LINE, np.array(shown))
         assert found.hidden.shape[0] == 0
@@ -26,7 +26,7 @@ def test_differences_hide_no_part_if_the_total_equals_its_part_or_two_parts_are_
         assert found.known(alone(shown), cells, alone(shown)).odds == pytest.approx(alone(shown).odds)
 
 
-def test_the_only_hidden_part_of_a_total_that_differs_is_occupied():
+def test_only_hidden_part_of_a_total_that_differs_has_records():
     line = sparse.csr_matrix(np.array([[1.0, 1, 0, -1]]))
     shown = np.array([20, 0, 0, 22])
     found = Differences.of(line, shown)
@@ -38,7 +38,7 @@ def test_the_only_hidden_part_of_a_total_that_differs_is_occupied():
     assert known.odds[2] == pytest.approx(alone(shown).odds[2])
 
 
-def test_at_least_one_of_several_hidden_parts_is_occupied_as_in_an_enumeration():
+def test_at_least_one_of_several_hidden_parts_has_records_as_in_an_enumeration():
     shown = np.array([20, 0, 0, 22])
     before = alone(shown)
     found = Differences.of(LINE, shown)

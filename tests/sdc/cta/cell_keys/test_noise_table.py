@@ -1,4 +1,4 @@
-"""The noise of cell keys: bounded, unbiased, never leaving a small count, with the odds of its table."""
+"""Tests of cell-key noise: bounded, unbiased, never a small count, with the probabilities of its table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 @pytest.mark.parametrize("k", [2, 3, 5, 10])
 @pytest.mark.parametrize(("wider", "variance"), [(0, None), (3, None), (3, 4.0)])
-def test_noise_is_unbiased_bounded_and_never_leaves_a_small_count(k, wider, variance):
+def test_noise_is_unbiased_and_bounded_and_never_gives_a_small_count(k, wider, variance):
     largest = k + wider if wider else None
     parameters = CellKeyParameters.of_threshold(k, largest, variance)
     table = NoiseTable.of(parameters)
@@ -28,20 +28,20 @@ def test_noise_is_unbiased_bounded_and_never_leaves_a_small_count(k, wider, vari
     assert spread[k:] == pytest.approx(parameters.variance, abs=1e-8)
 
 
-def test_a_single_record_is_0_or_3_with_the_least_variance_that_is_unbiased():
+def test_count_of_one_becomes_0_or_3_with_the_least_unbiased_variance():
     table = NoiseTable.of(CellKeyParameters(3, 5, 1.0))
     single = dict(zip(table.noise.tolist(), table.odds[1], strict=True))
     assert single[-1] == pytest.approx(2 / 3)
     assert single[2] == pytest.approx(1 / 3)
 
 
-def test_the_odds_are_those_that_ptable_documents():
-    """Enderle 2023, vignette of the R package ptable 1.0.0: create_cnt_ptable(D = 2, V = 1), count 2."""
+def test_noise_probabilities_equal_the_documented_probabilities_of_ptable():
+    """Source: Enderle 2023, vignette of the R package ptable 1.0.0, create_cnt_ptable(D = 2, V = 1)."""
     odds = noise_of_largest_entropy(np.arange(-2, 3), 1.0)
     assert odds[[0, 2, 4]] == pytest.approx([0.0638, 0.383, 0.0638], abs=5e-5)
 
 
-def test_no_other_odds_of_the_same_mean_and_variance_have_more_entropy():
+def test_noise_probabilities_have_the_most_entropy_of_all_with_equal_mean_and_variance():
     values = np.array([-3.0, 0, 1, 2, 3, 4, 5])
     odds = noise_of_largest_entropy(values, 2.0)
     kept = np.vstack([np.ones(7), values, values**2])
@@ -52,7 +52,7 @@ def test_no_other_odds_of_the_same_mean_and_variance_have_more_entropy():
         assert -(other @ np.log(other)) < -(odds @ np.log(odds))
 
 
-def test_over_all_keys_a_count_is_published_with_the_odds_of_its_row():
+def test_published_frequencies_over_all_keys_equal_the_row_of_the_noise_table():
     table = NoiseTable.of(CellKeyParameters())
     keys = np.arange(0, KEY_SPAN, 1 << 17, dtype=np.uint64)
     for count in (0, 1, 2, 3, 4, 7, 500):
@@ -64,7 +64,7 @@ def test_over_all_keys_a_count_is_published_with_the_odds_of_its_row():
         )
 
 
-def test_faulty_arguments_are_named():
+def test_noise_table_names_invalid_arguments():
     for wrong in ((1, 5, 2.0), (3, 2, 1.0), (3, 5, 0.0), (3, 5, 25.0)):
         with pytest.raises(InvalidParameter):
             CellKeyParameters(*wrong)

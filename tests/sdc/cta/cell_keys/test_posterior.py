@@ -1,4 +1,4 @@
-"""Posterior of true counts given published ones, compared with an enumeration of all tables."""
+"""Tests of the posterior of original counts given published counts, against an enumeration of all tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAMILY = np.array([0, 0, 1, 0, 0, 1, 1, 1, 1])
 
 
 def whole(inside: np.ndarray) -> np.ndarray:
-    """(..., 9) counts with their margins."""
+    """Return (..., 9) counts with their margins."""
     a, b, c, d = np.moveaxis(inside, -1, 0)
     return np.stack([a, b, a + b, c, d, c + d, a + c, b + d, a + b + c + d], axis=-1)
 
@@ -43,7 +43,7 @@ def published(counts: np.ndarray, seed: int) -> np.ndarray:
 
 
 def every_table(shown: np.ndarray, alone: Candidates) -> tuple[np.ndarray, np.ndarray]:
-    """All tables that the noise leaves possible, and how likely what is shown makes each."""
+    """Return all tables that the noise allows, and the likelihood of the published counts for each."""
     ranges = [range(alone.lower[cell], alone.upper[cell] + 1) for cell in INSIDE]
     tables = whole(np.array(list(product(*ranges))))
     noise = shown - tables
@@ -53,7 +53,7 @@ def every_table(shown: np.ndarray, alone: Candidates) -> tuple[np.ndarray, np.nd
     return tables[odds > 0], odds[odds > 0]
 
 
-def test_a_cell_alone_follows_bayes_rule():
+def test_posterior_of_a_single_cell_follows_bayes_rule():
     counts = np.array([0, 0, 0, 1, 1, 2, 3, 3])
     found = candidates(NOISE, counts, np.array([0, 0, 0, 0, 3, 3, 3, 3]), np.zeros(8, int))
     prior = np.bincount(counts, minlength=9) + 1.0
@@ -67,12 +67,13 @@ def test_a_cell_alone_follows_bayes_rule():
         candidates(NOISE, counts, np.zeros(3, int), np.zeros(8, int))
 
 
-def test_the_posterior_given_all_cells_is_near_that_of_enumeration():
+def test_posterior_given_all_cells_is_near_that_of_enumeration():
     errors, of_alone = [], []
     for seed in range(12):
         counts = whole(np.random.default_rng(seed).poisson(2.5, 4))
         shown = published(counts, seed)
-        flat = candidates(NOISE, np.zeros(9, int) + 99, shown, np.zeros(9, int))  # without prior knowledge
+        # the posterior uses no prior knowledge
+        flat = candidates(NOISE, np.zeros(9, int) + 99, shown, np.zeros(9, int))
         linked = given_all(flat, LINES, INSIDE)
         tables, odds = every_table(shown, flat)
         for place, cell in enumerate(INSIDE):
@@ -83,14 +84,14 @@ def test_the_posterior_given_all_cells_is_near_that_of_enumeration():
     assert np.mean(errors) < 0.6 * np.mean(of_alone)
 
 
-def test_the_posterior_of_a_cell_without_margins_is_that_of_the_cell_alone():
+def test_posterior_of_a_cell_without_margins_is_that_of_the_single_cell():
     counts = np.array([1, 2, 0, 7, 12])
     alone = candidates(NOISE, counts, np.array([3, 0, 0, 8, 12]), np.zeros(5, int))
     linked = given_all(alone, sparse.csr_matrix((0, 5)), np.arange(5))
     assert linked.odds == pytest.approx(alone.odds)
 
 
-def test_the_posterior_of_tables_linked_through_a_total_is_that_of_the_whole_table():
+def test_posterior_of_tables_linked_through_a_total_is_that_of_the_whole_table():
     counts = whole(np.array([1, 2, 7, 12]))
     alone = candidates(NOISE, counts, published(counts, 5), FAMILY)
     by_parts = given_all(alone, LINES, np.arange(9))
@@ -102,18 +103,18 @@ def test_the_posterior_of_tables_linked_through_a_total_is_that_of_the_whole_tab
     assert with_two.odds[:9] == pytest.approx(with_two.odds[9:], abs=1e-6)
     apart = given_all(twice, linked, np.arange(18))
     assert apart.odds[:9] == pytest.approx(by_parts.odds, abs=1e-6)
-    fewer = given_all(alone, LINES[[0, 1, 2, 3, 4]], np.arange(9))  # one line follows from the others
+    fewer = given_all(alone, LINES[[0, 1, 2, 3, 4]], np.arange(9))  # one constraint follows from the others
     assert fewer.odds == pytest.approx(by_parts.odds, abs=1e-6)
 
 
-def test_a_table_that_is_too_large_to_judge_is_refused(monkeypatch):
+def test_posterior_refuses_a_table_that_is_too_large(monkeypatch):
     monkeypatch.setattr(posterior, "MOST_EQUATIONS", 3)
     alone = candidates(NOISE, np.arange(9), np.arange(9) + 3, FAMILY)
     with pytest.raises(InvalidParameter, match="expected at most 3"):
         given_all(alone, LINES, INSIDE)
 
 
-def test_intervals_are_those_of_all_tables_that_the_noise_leaves_possible():
+def test_intervals_equal_the_enumeration_of_all_tables_that_the_noise_allows():
     for seed in range(6):
         counts = whole(np.random.default_rng(seed).poisson(2.0, 4))
         shown = published(counts, seed)
@@ -127,8 +128,10 @@ def test_intervals_are_those_of_all_tables_that_the_noise_leaves_possible():
         assert np.all((found.lower <= counts) & (counts <= found.upper))
 
 
-def test_noise_at_both_ends_leaves_one_count():
-    """Ten cells of 1 published as 0, their total as far above as it goes: 5 at most each, 50 shown as 55."""
+def test_extreme_noise_of_all_cells_and_their_total_determines_the_counts():
+    """Ten cells of 1 are published as 0, their total with the largest noise: at most 5 each, 50 published as
+    55.
+    """
     lines = sparse.csr_matrix(np.array([[1.0] * 10 + [-1.0]]))
     lower, upper = np.array([0] * 10 + [50]), np.array([5] * 10 + [60])
     found = count_intervals(lower, upper, lines, np.arange(11))

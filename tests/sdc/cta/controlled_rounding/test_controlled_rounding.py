@@ -1,4 +1,4 @@
-"""Rounded tables are additive, adjacent and unbiased, and depend only on key and cells."""
+"""Tests of rounded tables: additive, adjacent and unbiased; they depend only on key and cells."""
 
 import itertools
 from dataclasses import replace
@@ -46,7 +46,7 @@ def grid_table(counts, base):
 
 
 def hierarchical_table(base, seed=0, shape=(8, 6)):
-    """Counts by two variables of two levels each."""
+    """Return counts by two variables of two levels each."""
     children = [
         {
             "Total": ["a", "b", "c"],
@@ -63,7 +63,7 @@ def hierarchical_table(base, seed=0, shape=(8, 6)):
 
 
 def linked_table(base):
-    """A total that is broken down twice: by four parts, and by three others."""
+    """Return a total with two breakdowns: four parts, and three other parts."""
     values = np.array([17.0, 3, 4, 8, 2, 9, 7, 1])
     relations = np.array([[-1.0, 1, 1, 1, 1, 0, 0, 0], [-1, 0, 0, 0, 0, 1, 1, 1]])
     return of_counts(values, sparse.csr_matrix(relations), base)
@@ -72,7 +72,7 @@ def linked_table(base):
 def assert_rounded(table, result, base):
     assert not np.any(table.relations @ result.values)
     assert not np.any(result.values % base)
-    assert np.all(np.abs(result.deviations) < base), "the next multiple, up or down"
+    assert np.all(np.abs(result.deviations) < base), "an adjacent multiple of the base"
     assert np.all(result.values[table.values % base == 0] == table.values[table.values % base == 0])
     assert result.objective >= result.lower_bound
 
@@ -87,7 +87,7 @@ def test_random_walk_alone_rounds_every_two_way_table(base, rows, columns, seed)
 
 
 def exists(counts, base):
-    """Whether any choice of adjacent multiples of the inner cells has adjacent margins: all are tried."""
+    """Return whether any adjacent multiples of the inner cells have adjacent margins, by enumeration."""
     values, down = with_margins(counts), np.floor(counts / base) * base
     low, high = np.floor(values / base) * base, np.ceil(values / base) * base
     moving = np.flatnonzero(counts.ravel() % base)
@@ -135,7 +135,7 @@ def test_controlled_rounding_of_hierarchical_and_linked_tables_gives_adjacent_mu
     assert_rounded(table, controlled_rounding(table, base, KEY, names(table.cells)), base)
 
 
-def test_mean_over_keys_is_the_value_if_the_walk_decides_alone():
+def test_mean_rounding_over_keys_is_the_value_if_the_walk_decides_alone():
     cases = [grid_table(np.array([[1.0, 2, 7], [3, 0, 4], [2, 2, 1]]), 5), linked_table(5)]
     for table in cases:
         results = [controlled_rounding(table, 5, key, names(table.cells)) for key in keys(500)]
@@ -146,14 +146,14 @@ def test_mean_over_keys_is_the_value_if_the_walk_decides_alone():
         assert np.all(np.abs(mean - table.values) <= 4.5 * error + 1e-9)
 
 
-def test_mean_over_keys_is_within_a_tenth_of_a_base_if_a_program_completes_the_walk():
+def test_mean_rounding_over_keys_is_within_a_tenth_of_a_base_if_a_program_completes_the_walk():
     table, called = hierarchical_table(5, 1, (14, 10))
     assert table.cells > FEW_CELLS
     results = [controlled_rounding(table, 5, key, called) for key in keys(60)]
     assert any(result.algorithm != WALK_ALONE for result in results)
     bias = np.mean([result.deviations for result in results], axis=0)
     assert abs(bias.mean()) < 0.1 * 5
-    assert np.sqrt(np.mean(bias**2)) < 2 * 2.5 / np.sqrt(60), "little more than chance leaves"
+    assert np.sqrt(np.mean(bias**2)) < 2 * 2.5 / np.sqrt(60), "little more than the sampling error"
 
 
 def test_controlled_rounding_does_not_depend_on_the_order_of_cells():
@@ -206,7 +206,7 @@ def test_rounding_odds_are_unbiased_and_determine_the_posterior(base):
     counts = np.arange(2.0 * base).repeat(50)
     posterior = count_posterior(counts, np.floor(counts / base) * base, base, odds, least=base)
     evenly = (1 - 1 / base) / np.sum(1 - np.arange(base) / base)
-    assert posterior.odds[0, 1] == pytest.approx(evenly), "of what is published at 0"
+    assert posterior.odds[0, 1] == pytest.approx(evenly), "of counts published as 0"
     assert posterior.largest < 0.7
 
 

@@ -1,4 +1,4 @@
-"""Roundings of small tables are drawn without bias, or with the least bias that any distribution has."""
+"""Tests of roundings of small tables: unbiased, or with the least bias of any distribution."""
 
 import itertools
 
@@ -22,7 +22,7 @@ from tests.sdc.cta.controlled_rounding.test_controlled_rounding import (
 
 
 def additive_roundings(table, base):
-    """Return the moving cells, their shares, and all additive roundings of them, by trying every one."""
+    """Return the moving cells, their shares, and all additive roundings of them, by enumeration."""
     shares = table.values / base
     moving = np.flatnonzero(np.ceil(shares) > np.floor(shares))
     inner = Summation.from_relations(table.relations).internal
@@ -77,7 +77,7 @@ def test_draw_has_the_least_bias_of_all_distributions_over_additive_roundings():
     assert unbiased >= 20
 
 
-def test_mean_over_keys_is_the_value_in_a_small_table_of_three_dimensions():
+def test_mean_rounding_over_keys_is_the_value_in_a_small_table_of_three_dimensions():
     table = grid_table(np.random.default_rng(2).poisson(3.0, (3, 3, 3)) * 1.0, 5)
     count = 150
     results = [controlled_rounding(table, 5, key, names(table.cells)) for key in keys(count)]
@@ -91,7 +91,7 @@ def test_mean_over_keys_is_the_value_in_a_small_table_of_three_dimensions():
     assert len({result.values.tobytes() for result in results}) > count / 2, "keys draw different roundings"
 
 
-def test_draw_does_not_depend_on_the_order_of_cells_and_constraints():
+def test_rounding_draw_does_not_depend_on_the_order_of_cells_and_constraints():
     table = grid_table(np.random.default_rng(3).poisson(3.0, (3, 3, 3)) * 1.0, 5)
     for seed, key in enumerate(keys(5)):
         rng = np.random.default_rng(seed)
@@ -106,12 +106,12 @@ def test_draw_does_not_depend_on_the_order_of_cells_and_constraints():
 @pytest.mark.parametrize(
     ("shape", "whole"), [((4,), True), ((4, 5), True), ((2, 2, 2), False), ((2, 3, 2, 2), False)]
 )
-def test_walk_ends_whole_in_two_dimensions(shape, whole):
+def test_random_walk_ends_in_whole_numbers_in_two_dimensions(shape, whole):
     table = grid_table(np.ones(shape), 5)
     assert walk_ends_whole(Summation.from_relations(table.relations)) is whole
 
 
-def test_walk_need_not_end_whole_in_two_hierarchies():
+def test_random_walk_may_end_in_fractions_in_two_hierarchies():
     table, called = hierarchical_table(5, 1, (4, 4))
     assert not walk_ends_whole(Summation.from_relations(table.relations))
     assert controlled_rounding(table, 5, KEY, called).algorithm == DRAWN

@@ -1,4 +1,4 @@
-"""The random walk is unbiased and additive, and rounds all cells in two dimensions."""
+"""Tests of the random walk: unbiased and additive; in two dimensions it rounds all cells."""
 
 import itertools
 import math
@@ -12,9 +12,10 @@ from tests.sdc.cta.tables import grid_relations, with_margins
 
 
 def ends_of_all_walks(relations, shares, base):
-    """(walks, cells) ends of equally likely walks: odds are fractions whose denominators divide lcm(1..base).
+    """Return (walks, cells) ends of equally likely walks: odds are fractions whose denominators divide
+    lcm(1..base).
 
-    A cell whose column does not depend on those before it takes a line and no number.
+    A cell whose column does not depend on earlier columns uses a constraint and no random number.
     """
     order = np.flatnonzero(shares != np.rint(shares))
     ranks = [np.linalg.matrix_rank(relations[:, order[: i + 1]]) for i in range(len(order))]

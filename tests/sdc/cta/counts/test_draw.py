@@ -1,4 +1,4 @@
-"""Draws of small counts are unbiased, keyed by cell, and disclose little."""
+"""Tests of draws of small counts: unbiased, keyed by cell, and with little disclosure."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_draws_of_small_counts_are_unbiased_and_never_certain(base):
     assert odds @ targets == pytest.approx(np.arange(2 * base))
     assert odds.sum(axis=1) == pytest.approx(1)
     assert np.all(odds >= 0)
-    assert np.all(np.max(odds[1:], axis=1) < 1), "none but zero stays for certain"
+    assert np.all(np.max(odds[1:], axis=1) < 1), "only a count of zero is certainly unchanged"
 
 
 def test_draws_have_their_probabilities_and_depend_only_on_key_cell_and_count():
@@ -66,7 +66,7 @@ def test_table_of_counts_is_additive_with_multiples_of_the_base_for_small_counts
     assert np.array_equal(d.values[small], drawn[small])
     assert np.all(d.values >= 0)
     assert np.all(d.values[(table.values == 0)] == 0)
-    assert not np.any((d.values > 0) & (d.values < 3)), "nothing below the base is ever shown"
+    assert not np.any((d.values > 0) & (d.values < 3)), "counts below the base are never published"
 
 
 def test_count_posterior_follows_bayes_rule():
@@ -83,11 +83,11 @@ def test_count_posterior_follows_bayes_rule():
         posterior.moved.sum(axis=1), np.bincount(original[original < 6].astype(int), minlength=6)
     )
     single = count_posterior(np.ones(400), np.zeros(400), 3, transition(3), least=3)
-    assert single.largest > 0.9, "where all small counts are ones, everybody knows"
+    assert single.largest > 0.9, "if all small counts are ones, they are known"
 
 
 def test_inconsistent_draws_of_linked_tables_become_consistent_multiples():
-    # one total broken down twice, as 1 + 2 and as 2 + 1
+    # one total with two breakdowns, as 1 + 2 and as 2 + 1
     counts = np.array([3.0, 1, 2, 2, 1])
     relations = sparse.csr_matrix(np.array([[-1.0, 1, 1, 0, 0], [-1, 0, 0, 1, 1]]))
     assert Summation.from_relations(relations) is None
@@ -99,4 +99,4 @@ def test_inconsistent_draws_of_linked_tables_become_consistent_multiples():
     assert np.sum(settled[1:] != drawn[1:]) <= 2
     held = np.array([6.0, np.nan, np.nan, np.nan, np.nan])
     again = consistent_draws(relations, counts, drawn, 3, is_total, held)
-    assert again[1] + again[2] == again[3] + again[4] == 6, "a total that stands published is kept"
+    assert again[1] + again[2] == again[3] + again[4] == 6, "a published total is kept"

@@ -1,4 +1,4 @@
-"""The hybrid heuristic keeps solutions found at the deadline."""
+"""Tests of the hybrid heuristic: it keeps solutions found at the deadline."""
 
 from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
 from microguard.sdc.cta.program.problem import Problem
@@ -8,7 +8,7 @@ from tests.sdc.cta.tables import random_grid
 
 
 class PassesDuringTheProgram:
-    """A deadline that has not passed when it is first looked at, and has ever after."""
+    """Deadline that passes after its first check."""
 
     remaining = 60.0
     looks = 0

@@ -1,4 +1,4 @@
-"""Cell cuts are valid, and prove the cost of a single sensitive cell."""
+"""Tests of cell cuts: they are valid, and prove the cost of a single sensitive cell."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ WORK = 1e5
 
 
 def lone_cell(shape):
-    """A grid of tens with one sensitive cell, which must move by one."""
+    """Return a grid of tens with one sensitive cell, which must move by one."""
     values = with_margins(np.full(shape, 10.0))
     sensitive = np.arange(len(values)) == 0
     level = np.where(sensitive, 1.0, 0.0)
@@ -62,7 +62,7 @@ def test_bound_with_cell_cuts_is_valid_and_not_weaker(mode, seed):
     assert lines_alone * (1 - 1e-6) <= with_cuts <= optimum / problem.objective_unit * (1 + 1e-6)
 
 
-def test_cell_cuts_of_neighbourhoods_are_not_stronger_than_those_of_the_whole_table(monkeypatch):
+def test_cell_cuts_of_the_whole_table_are_at_least_as_strong_as_cuts_of_neighbourhoods(monkeypatch):
     problem = Problem.from_table(random_grid((4, 4, 3), 5, sensitive=0.1), "exact")
     whole = relaxation_bound(problem, np.inf, 0, WORK).value
     monkeypatch.setattr(bounds, "MOST_CONSTRAINTS", (20,))
@@ -95,7 +95,7 @@ def test_cell_cut_separation_builds_neighbourhoods_lazily(monkeypatch):
     for _ in range(3):
         separation.separate(np.zeros(problem.table.cells), WORK, Deadline.after(None))
     assert separation.tried
-    assert len(made) <= cell_cuts.TRIALS  # there are several hundred
+    assert len(made) <= cell_cuts.TRIALS  # the table has several hundred neighbourhoods
 
 
 def test_bound_without_work_for_cell_cuts_is_that_of_constraint_cuts():

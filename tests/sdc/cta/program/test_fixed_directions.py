@@ -1,4 +1,4 @@
-"""Warm-started evaluations equal those from scratch; gradients are valid bounds."""
+"""Tests of warm-started evaluations: equal to those from scratch; gradients are valid bounds."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.sdc.cta.tables import random_grid
 
 @pytest.mark.parametrize("large_from", [1, 10**9])
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_warm_started_evaluations_equal_those_from_scratch(monkeypatch, large_from, mode):
+def test_warm_started_evaluations_equal_evaluations_from_scratch(monkeypatch, large_from, mode):
     monkeypatch.setattr(fixed_directions, "INTERIOR_POINT_CONSTRAINTS", large_from)
     problem = Problem.from_table(random_grid((4, 3, 3), 2, room=0.6), mode)
     rng = np.random.default_rng(0)
@@ -36,7 +36,7 @@ def test_gradient_of_an_evaluation_bounds_the_cost_of_other_directions():
         assert other.cost >= promised - 1e-6 * abs(promised)
 
 
-def test_warm_start_takes_less_work_than_a_solve_from_scratch():
+def test_warm_start_needs_less_work_than_a_solve_from_scratch():
     problem = Problem.from_table(random_grid((6, 6), 3), "exact")
     asked = FixedDirectionsProgram(problem)
     directions = np.zeros(problem.size, dtype=np.int8)

@@ -1,4 +1,4 @@
-"""Plane cuts are valid at any costs, and strongest at an optimised split of the costs."""
+"""Tests of plane cuts: valid at any costs, and strongest at an optimised split of the costs."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ WORK = 5e4
 
 
 def lopsided_grid(shape, seed):
-    """Levels, capacities and costs that differ from cell to cell, and up from down."""
+    """Return levels, capacities and costs that differ between cells and between directions."""
     table = random_grid(shape, seed, sensitive=0.7, room=0.6, costs=lambda values: 1 + values % 7)
     rng = np.random.default_rng(seed)
     lower, upper = (table.lower_protection * rng.uniform(0.3, 1.0, table.cells) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Capacities are widened only if necessary, in the given order, and by the least amount."""
+"""Tests of relaxation: capacities are widened only if necessary, in the given order, by the least amount."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def two_by_two(inner: list[int], level: int, capacity: np.ndarray) -> CellTable:
 
 
 def least_room(table: CellTable, open_: np.ndarray) -> float:
-    """By trying all changes of the inner cells; infinity where none protects."""
+    """Return the least cost over all changes of the inner cells; infinity if none protects."""
     a, b, c, d = STEPS.T
     changes = np.stack([a, b, a + b, c, d, c + d, a + c, b + d, a + b + c + d], axis=1)
     level = table.upper_protection[0]

@@ -1,4 +1,4 @@
-"""A total with a single part that moves is that part; nothing else is merged."""
+"""Tests of identical cells: a total with a single part that can move equals this part."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ def table(values, relations, sensitive=(), level=2.0, capacity=None) -> CellTabl
     return CellTable(values, np.array(relations), flags, levels, levels, room, room)
 
 
-def test_a_total_of_one_part_is_that_part_and_so_on_upwards():
-    #  cells: whole, left, its only part, right
+def test_total_with_one_part_is_merged_with_this_part_and_with_totals_above():
+    # columns: the whole, the left part, its only part, the right part
     variables = identical_cells(table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]]))
     assert variables.tolist() == [0, 1, 1, 2]
 
 
-def test_a_part_that_is_zero_and_cannot_move_does_not_count():
+def test_zero_part_that_cannot_move_is_ignored():
     assert identical_cells(table([4, 4, 0], [[-1, 1, 1]])).tolist() == [0, 0, 1]
     assert identical_cells(table([4, 4, 0], [[-1, 1, 1]], capacity=[4, 4, 1])).tolist() == [0, 1, 2]
 
 
-def test_two_parts_that_cancel_are_not_the_same():
+def test_two_parts_that_cancel_are_not_identical():
     assert identical_cells(table([0, 4, -4], [[-1, 1, 1]])).tolist() == [0, 1, 2]
 
 
-def test_cells_that_are_declared_identical_are_merged():
+def test_cells_declared_identical_are_merged():
     whole = table([9, 4, 5, 4, 5, 9], [[-1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, -1]])
     assert identical_cells(whole).tolist() == [0, 1, 2, 3, 4, 5]
     assert identical_cells(whole, np.array([0, 3, -1, 3, -1, 0])).tolist() == [0, 1, 2, 1, 3, 0]
 
 
-def test_a_merged_table_has_the_cost_of_the_whole_table():
+def test_merged_table_has_the_cost_of_the_whole_table():
     whole = table(
         [20, 4, 4, 16, 9, 7], [[-1, 1, 0, 1, 0, 0], [0, -1, 1, 0, 0, 0], [0, 0, 0, -1, 1, 1]], [1, 2]
     )
@@ -58,7 +58,7 @@ def test_a_merged_table_has_the_cost_of_the_whole_table():
 
 
 @given(st.integers(0, 10**6))
-def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
+def test_solution_of_the_merged_table_is_a_solution_of_the_whole_table(seed):
     rng = np.random.default_rng(seed)
     leaves = rng.integers(0, 3, (3, 3)) * rng.integers(5, 60, (3, 3))
     grid = np.zeros((4, 4))
@@ -80,7 +80,7 @@ def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
 
 
 def with_copies(small: CellTable, cells: list[int]) -> CellTable:
-    """The table with a total of one part above each of some cells, no less sensitive and as free to move."""
+    """Return the table with one-part totals above some cells, of equal sensitivity and capacity."""
     count, copies = small.cells, len(cells)
     constraints = np.zeros((small.constraints + copies, count + copies))
     constraints[: small.constraints, :count] = small.relations.toarray()
@@ -99,7 +99,7 @@ def with_copies(small: CellTable, cells: list[int]) -> CellTable:
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_table_with_identical_cells_is_adjusted_at_least_cost(mode, seed):
+def test_table_with_identical_cells_is_adjusted_at_least_cost(mode, seed):
     small = random_grid((2, 2), seed, sensitive=0.6, room=0.6)
     first = int(np.flatnonzero(small.sensitive)[0])
     whole = with_copies(small, [first, 8, first])
@@ -115,7 +115,7 @@ def test_unavoidable_cost_includes_the_moves_of_identical_cells():
     assert adjust(whole).unavoidable == 4  # the cell and its total move by two each
 
 
-def test_identical_cells_that_must_move_by_different_levels_exactly_are_left_apart():
+def test_identical_cells_with_different_exact_levels_are_not_merged():
     whole = table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]], [1, 2], np.array([0, 2.0, 1.0, 0]))
     assert with_variables(whole, "exact") is None
     by_variable, _ = with_variables(whole, "at-least")
@@ -124,7 +124,7 @@ def test_identical_cells_that_must_move_by_different_levels_exactly_are_left_apa
         adjust(whole, mode="exact")
 
 
-def test_a_cell_whose_total_may_not_move_so_far_is_named_by_their_constraint():
+def test_refusal_names_the_constraint_of_a_cell_whose_total_cannot_move_enough():
     whole = table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]], [2], capacity=[9, 1, 4, 5])
     with pytest.raises(ImpossibleConstraints) as caught:
         adjust(whole)

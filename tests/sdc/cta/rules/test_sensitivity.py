@@ -1,4 +1,6 @@
-"""Rules find the cells a reader would find, and their levels undo them."""
+"""Tests of sensitivity rules: they find the cells found by hand, and protection levels remove the
+sensitivity.
+"""
 
 import numpy as np
 import pytest
@@ -15,14 +17,14 @@ from microguard.sdc.cta.rules.sensitivity import (
 from microguard.sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
 
 
-def test_frequencies_below_the_minimum_go_to_zero_or_to_the_minimum():
+def test_frequencies_below_the_minimum_move_to_zero_or_to_the_minimum():
     sensitivity = minimum_frequency([0, 1, 2, 3, 9], 3)
     assert sensitivity.sensitive.tolist() == [False, True, True, False, False]
     assert sensitivity.lower.tolist() == [0, 1, 2, 0, 0]
     assert sensitivity.upper.tolist() == [0, 2, 1, 0, 0]
 
 
-def test_dominance_and_p_percent_on_a_hand_sized_cell():
+def test_dominance_and_p_percent_rules_of_a_cell_computed_by_hand():
     # contributions 80, 15, 5: one contributor has 80 % of 100
     largest, total = [[80.0, 15.0]], [100.0]
     assert dominance(largest, total, 1, 75).upper[0] == pytest.approx(80 / 0.75 - 100)
@@ -32,7 +34,7 @@ def test_dominance_and_p_percent_on_a_hand_sized_cell():
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8), st.floats(1, 90))
-def test_at_its_upper_level_a_cell_is_no_longer_sensitive(contributions, p):
+def test_cell_at_its_upper_level_is_no_longer_sensitive(contributions, p):
     ordered = np.sort(contributions)[::-1]
     top = np.array([[ordered[0], ordered[1] if len(ordered) > 1 else 0.0]])
     total = np.array([ordered.sum()])
@@ -42,20 +44,22 @@ def test_at_its_upper_level_a_cell_is_no_longer_sensitive(contributions, p):
             assert not rule(total + sensitivity.upper * (1 + 1e-9) + 1e-9).sensitive[0]
 
 
-def test_two_rules_give_the_larger_level():
+def test_two_rules_give_the_larger_protection_level():
     joined = minimum_contributors([1, 5], [100, 100], 3, 10) | p_percent([[100, 0], [50, 25]], [100, 100], 60)
     assert joined.sensitive.tolist() == [True, True]
     assert joined.upper.tolist() == pytest.approx([60, 5])
 
 
-def test_few_contributors_that_cancel_are_protected_by_their_absolute_contributions():
+def test_few_cancelling_contributors_are_protected_by_their_absolute_contributions():
     found = minimum_contributors([2, 2, 2, 5], [0.1, 0, 10, 0], 3, 20, gross=[1999.9, 1000, 10, 1000])
     assert found.sensitive.tolist() == [True, True, True, False]
     assert found.upper == pytest.approx([399.98, 200, 2, 0])
-    assert minimum_contributors([1], [0.0], 3, 20).sensitive.tolist() == [False], "nobody contributes"
+    assert minimum_contributors([1], [0.0], 3, 20).sensitive.tolist() == [False], (
+        "the cell has no contributor"
+    )
 
 
-def test_capacities_leave_room_for_the_level_and_zero_cells_cost_as_the_dearest():
+def test_capacities_exceed_the_level_and_zero_cells_cost_as_much_as_the_most_expensive_cell():
     assert capacities([100, -50], 10, [0, 8]).tolist() == [10, 8]
     assert inverse_costs([2.0, 0.5, 0]).tolist() == [0.5, 2, 2]
 
@@ -69,7 +73,7 @@ def test_capacities_leave_room_for_the_level_and_zero_cells_cost_as_the_dearest(
         lambda: capacities([1.0], -1),
     ],
 )
-def test_invalid_rules_are_refused(call):
+def test_invalid_sensitivity_rules_are_refused(call):
     with pytest.raises(InvalidParameter):
         call()
 
@@ -88,7 +92,7 @@ def test_contributions_count_by_absolute_value():
     assert not down.sensitive.any(), "-100 to -60 is no more dominated than 100 to 60"
     assert p_percent([[95.0, 3]], [-100.0], 10).sensitive.tolist() == [True]
     mixed = dominance([[100.0, 90, 60]], [50.0], 1, 80, gross=[250.0])
-    assert not mixed.sensitive.any(), "a small balance of large amounts is dominated by none of them"
+    assert not mixed.sensitive.any(), "no amount dominates a small balance of large amounts"
 
 
 def test_levels_of_the_prior_posterior_rule_grow_with_prior_knowledge():

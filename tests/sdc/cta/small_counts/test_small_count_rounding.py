@@ -1,4 +1,6 @@
-"""Small counts go to 0 or the base, others stay; the choice is that of an enumeration on small tables."""
+"""Tests of small-count rounding: small counts become 0 or the base; on small tables the choice is near-
+optimal.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ KEY = bytes(range(32))
 
 
 def two_way(inner: np.ndarray) -> CellTable:
-    """Internal cells row by row, then row totals, column totals and the grand total."""
+    """Return internal cells row by row, then row totals, column totals and the grand total."""
     rows, columns = inner.shape
     cells = inner.size + rows + columns + 1
     place = np.arange(inner.size).reshape(inner.shape)
@@ -50,7 +52,7 @@ def chi_square(table: CellTable, values: np.ndarray) -> float:
     return float(np.sum((values - table.values)[positive] ** 2 / table.values[positive]))
 
 
-def test_small_counts_become_zero_or_the_base_and_of_the_others_only_totals_change():
+def test_small_counts_become_zero_or_the_base_and_only_totals_of_other_counts_change():
     rng = np.random.default_rng(0)
     inner = rng.poisson(3, (6, 5))
     table, adjustment = rounded(inner)
@@ -63,7 +65,7 @@ def test_small_counts_become_zero_or_the_base_and_of_the_others_only_totals_chan
     assert np.array_equal(cells[(flat == 0) | (flat >= 5)], flat[(flat == 0) | (flat >= 5)])
 
 
-def test_the_choice_is_at_most_a_little_above_the_least_chi_square_of_an_enumeration():
+def test_rounding_choice_exceeds_the_least_chi_square_of_an_enumeration_only_slightly():
     rng, gaps = np.random.default_rng(1), []
     for _ in range(60):
         inner = rng.poisson(2.5, (3, 4))
@@ -84,7 +86,7 @@ def test_the_choice_is_at_most_a_little_above_the_least_chi_square_of_an_enumera
     assert max(gaps) < 1.1
 
 
-def test_the_business_survey_changes_at_most_12_of_79_cells_at_the_chi_square_of_its_peer():
+def test_business_survey_changes_at_most_12_of_79_cells_at_the_chi_square_of_other_software():
     frame = pd.read_csv(reference_file("business_survey.csv"), usecols=["a21", "nuts2"])
     inner = frame.groupby(["a21", "nuts2"]).size().unstack(fill_value=0).to_numpy()
     table, adjustment = rounded(inner)
@@ -94,7 +96,7 @@ def test_the_business_survey_changes_at_most_12_of_79_cells_at_the_chi_square_of
     assert chi_square(table, adjustment.values) <= 9.9
 
 
-def test_the_answer_does_not_depend_on_the_order_of_cells():
+def test_rounding_choice_does_not_depend_on_the_order_of_cells():
     rng = np.random.default_rng(3)
     table = with_room_for_small_counts(two_way(rng.poisson(2, (4, 6))), 5)
     names = np.array([f"cell {i}" for i in range(table.cells)])
@@ -107,7 +109,7 @@ def test_the_answer_does_not_depend_on_the_order_of_cells():
     assert np.array_equal(one[order], other)
 
 
-def test_values_that_were_published_before_are_kept_or_refused():
+def test_small_count_rounding_keeps_or_refuses_values_published_before():
     inner = np.array([[2, 7, 3], [9, 1, 4]])
     table, free = rounded(inner)
     held = np.full(table.cells, np.nan)
@@ -121,7 +123,7 @@ def test_values_that_were_published_before_are_kept_or_refused():
         rounded(inner, held=held)
 
 
-def test_readers_know_large_counts_and_are_left_with_the_base_for_small_ones():
+def test_reader_interval_is_exact_for_large_counts_and_one_base_wide_for_small_counts():
     inner = np.array([[2, 7, 0], [9, 1, 4]])
     table, adjustment = rounded(inner)
     known = as_known_to_readers(table, adjustment.values, 5)

@@ -1,4 +1,4 @@
-"""Invalid tables are refused by name."""
+"""Tests that invalid tables are refused by name."""
 
 import contextlib
 
@@ -20,7 +20,7 @@ from scipy import sparse
 
 
 def given_table(**changes):
-    """1 + 2 = 3 with the first cell sensitive."""
+    """Return 1 + 2 = 3 with the first cell sensitive."""
     parts = {
         "values": [1.0, 2.0, 3.0],
         "relations": [[1, 1, -1]],
@@ -34,7 +34,7 @@ def given_table(**changes):
 
 
 def test_cell_table_does_not_change_the_given_relations():
-    # with a stored zero and out of order: what a table tidies up in its own copy
+    # The matrix has a stored zero and unsorted entries. The table normalises only its own copy.
     relations = sparse.csr_matrix(([-1.0, 0.0, 1.0], [2, 0, 1], [0, 3]), shape=(1, 3))
     given_table(values=[0.0, 3.0, 3.0], sensitive=np.zeros(3, dtype=bool), relations=relations)
     assert relations.data.tolist() == [-1, 0, 1]

@@ -1,4 +1,4 @@
-"""The independent check finds every violation."""
+"""Tests that the independent check finds every violation."""
 
 import numpy as np
 from microguard.sdc.cta.table.check import check

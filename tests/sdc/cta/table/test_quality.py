@@ -1,4 +1,4 @@
-"""Kept means and slopes: linear in the deviations, preserved at least cost, refused if infeasible."""
+"""Tests of kept means and slopes: linear, preserved at least cost, refused if infeasible."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ INTERNAL_3X3 = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10])
 
 
 def three_cells(quality=None):
-    # 10 + 20 + 30 = 60, the first must move by 3 and the total may follow it
+    # 10 + 20 + 30 = 60, the first cell must move by 3 and the total may move with it
     return CellTable(
         values=[10.0, 20, 30, 60],
         relations=[[1, 1, 1, -1]],
@@ -52,7 +52,7 @@ def mean_and_slope(values):
 
 def test_kept_mean_and_slope_of_a_small_table():
     values = [10.0, 20, 30, 60]
-    # left alone the total moves with the cell; a kept mean makes another cell move against it
+    # without kept statistics the total moves with the cell; with a kept mean another cell moves against it
     assert adjust(three_cells(), algorithm="alternate").objective == 6
     adjustment = adjust(three_cells(kept_mean(values, [0, 1, 2])), algorithm="alternate")
     assert adjustment.values[3] == 60
@@ -88,7 +88,7 @@ def test_fit_equals_an_ordinary_regression():
     assert (fitted.slope, fitted.intercept) == pytest.approx(tuple(np.polyfit(x, t, 1)))
     assert fitted.correlation == pytest.approx(np.corrcoef(x, t)[0, 1])
     assert fitted.variance_ratio == pytest.approx(t.var() / x.var())
-    # the paper's identities: Var(t)/Var(x) = 1 + 2 L + Var(y)/Var(x), Corr = (1 + L) / sqrt of it
+    # identities of the paper: Var(t)/Var(x) = 1 + 2 L + Var(y)/Var(x), Corr = (1 + L) / square root of it
     ratio = 1 + 2 * (fitted.slope - 1) + (t - x).var() / x.var()
     assert fitted.variance_ratio == pytest.approx(ratio)
     assert fitted.correlation == pytest.approx(fitted.slope / np.sqrt(ratio))
@@ -109,7 +109,7 @@ def test_branch_and_bound_with_kept_statistics_equals_brute_force(mode, seed):
 
 
 def test_plane_cuts_ignore_statistics_of_the_whole_table():
-    # cells of other planes may keep it as well
+    # a deviation of cells in other planes can also preserve the statistic
     table = random_grid((2, 2, 3), 3, room=0.6, sensitive=0.3)
     internal = np.arange(table.cells).reshape(3, 3, 4)[:2, :2, :3].ravel()
     with_slope = replace(table, quality=kept_slope(table.values, internal, 0.001))
@@ -132,7 +132,7 @@ def test_adjust_keeps_statistics_and_bounds_remain_valid(seed, whole):
     adjustment = adjust(table, effort="fast", seed=seed)
     assert check(table, adjustment.values).sound
     assert adjustment.whole == table.whole
-    # whole cells cost a little more than the optimum of the model, which the bound is one of
+    # whole cells cost slightly more than the optimum of the model, to which the bound applies
     assert adjustment.lower_bound <= expected * (1 + 1e-6)
     assert adjustment.objective >= expected * (1 - 1e-6)
     before, after = table.values[INTERNAL_3X3], adjustment.values[INTERNAL_3X3]
@@ -141,7 +141,7 @@ def test_adjust_keeps_statistics_and_bounds_remain_valid(seed, whole):
     assert abs(fitted.mean_after / fitted.mean_before - 1) <= 0.001 * (1 + 1e-6)
 
 
-def test_check_finds_a_lost_statistic():
+def test_check_detects_a_statistic_that_is_not_preserved():
     table = three_cells(kept_mean([10.0, 20, 30, 60], [0, 1, 2]))
     assert check(table, np.array([13.0, 20, 27, 60])).sound
     assert check(table, np.array([13.0, 20, 30, 63])).lost_statistics.tolist() == [0]
@@ -163,7 +163,7 @@ def test_disclosure_audit_uses_a_kept_slope_as_a_constraint():
     tables = (without_slope, with_slope)
     free, bound = (attacker_intervals(each, published, largest_factor=3) for each in tables)
     assert (free.lower[0], free.upper[0]) == pytest.approx((4, 22))
-    # the third cell changes as the first does
+    # the third cell changes by the same amount as the first
     assert (bound.lower[0], bound.upper[0]) == pytest.approx((9, 17))
 
 
@@ -180,7 +180,7 @@ def test_kept_statistics_convert_to_variables_and_last_digits():
     )
     variables = identical_cells(table)
     by_variable = table_of_variables(table, variables)
-    deviations = np.array([1.0, 2, 3])  # of 10, 20 and 30
+    deviations = np.array([1.0, 2, 3])  # deviations of the values 10, 20 and 30
     assert by_variable.quality.weights @ deviations == table.quality.weights @ deviations[variables] == [4.0]
     in_tenths = in_last_digits(table, 1)
     assert in_tenths.quality.most == pytest.approx(10 * table.quality.most)

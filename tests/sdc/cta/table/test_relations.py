@@ -1,4 +1,6 @@
-"""Tables from codes: constraints hold, cells exist once, unknown codes are named by position."""
+"""Tests of tables from codes: constraints are satisfied, cells are unique, unknown codes are named by
+position.
+"""
 
 import numpy as np
 import pandas as pd
@@ -33,7 +35,7 @@ def test_two_by_two_table_has_nine_cells_and_six_constraints():
     assert by_code[(TOTAL, "d")] == 6
 
 
-def test_constraints_of_hierarchical_tables_hold():
+def test_constraints_of_hierarchical_tables_are_satisfied():
     region, district, kind = town()
     place = Dimension.from_levels("place", region, district)
     sort = Dimension.from_levels("kind", kind)

@@ -1,4 +1,4 @@
-"""Certified solving: optimum and bound compared with brute force, and refusals."""
+"""Tests of certified solving: optimum and bound against brute force, and refusals."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_certify_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_levels_raise_the_bound_at_most_to_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificate_levels_raise_the_bound_at_most_to_the_optimum(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     values = np.random.default_rng(seed).normal(size=(12, 2))
     optimum = least_sse(values, 3)
     for one_level, halvings in ((100, 0), (100, 3), (0, 0), (0, 7)):
@@ -88,7 +90,7 @@ def test_certify_result_without_proof_is_serialisable_as_json() -> None:
     assert json.loads(json.dumps(arguments)) == arguments
 
 
-def test_certify_without_work_claims_the_weak_bound_only() -> None:
+def test_certify_without_work_states_only_the_weak_bound() -> None:
     values = np.random.default_rng(1).normal(size=(40, 4))
     clustering = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10))
     assert clustering.bound_kind == "nearest neighbours"
@@ -121,7 +123,7 @@ def test_certify_does_not_depend_on_record_order_among_equal_optima(rows: int, c
     usual = clusters(np.arange(len(grid)))
     across = {frozenset((rows - 1.0 - i, j) for i, j in cluster) for cluster in usual}
     along = {frozenset((i, columns - 1.0 - j) for i, j in cluster) for cluster in usual}
-    assert across != usual or along != usual  # so there are others of the same cost
+    assert across != usual or along != usual  # so there are other optima of equal cost
     for seed in range(4):
         assert clusters(np.random.default_rng(seed).permutation(len(grid))) == usual
 

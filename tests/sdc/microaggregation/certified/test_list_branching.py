@@ -1,4 +1,4 @@
-"""Branching within an enumerated list: brute-force optimum and valid bounds."""
+"""Tests of branching within an enumerated list: brute-force optimum and valid bounds."""
 
 from __future__ import annotations
 

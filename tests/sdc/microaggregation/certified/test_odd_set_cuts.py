@@ -1,4 +1,4 @@
-"""Cuts on five and seven records: separated cuts are violated, and valid for every clustering."""
+"""Tests of cuts on five and seven records: violated when separated, and valid for every clustering."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ring(length: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("length", [5, 7])
-def test_separate_larger_cuts_off_a_ring_of_half_chosen_clusters(length: int) -> None:
+def test_separate_larger_excludes_a_ring_of_half_chosen_clusters(length: int) -> None:
     cuts = separate_larger(ring(length), np.full(length, 0.5), 2 * length, NONE)
     assert [*range(length), *[-1] * (WIDTH - length)] in cuts.tolist()
 
@@ -47,7 +47,7 @@ def test_separate_larger_returns_violated_and_valid_cuts(seed: int) -> None:
     triples = as_members(combinations(range(n), 3), k)
     held = cut_entries(cuts, incidence_of(triples, n)).toarray()
     place = {tuple(row[:3]): at for at, row in enumerate(triples.tolist())}
-    for _ in range(50):  # clusterings at random, of four triples
+    for _ in range(50):  # random clusterings of four triples
         chosen = [place[tuple(part)] for part in np.sort(rng.permutation(n).reshape(4, 3), axis=1).tolist()]
         assert np.all(held[:, chosen].sum(axis=1) <= cut_limits(cuts))
 

@@ -1,4 +1,4 @@
-"""Relaxation: the bound is that of the duals used by the enumeration of clusters."""
+"""Tests of the relaxation: its bound is that of the duals used by the enumeration of clusters."""
 
 from __future__ import annotations
 

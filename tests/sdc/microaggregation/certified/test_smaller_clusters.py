@@ -1,4 +1,4 @@
-"""Bound from smaller clusters compared with all partitions."""
+"""Tests of the bound from smaller clusters against all partitions."""
 
 from __future__ import annotations
 

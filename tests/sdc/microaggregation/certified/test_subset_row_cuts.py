@@ -1,4 +1,4 @@
-"""Subset-row cuts compared with all triples."""
+"""Tests of subset-row cuts against all triples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.sdc.microaggregation.column_generation.columns import as_members
 NONE = np.empty((0, 3), dtype=np.int64)
 
 
-def test_separate_cuts_off_three_half_chosen_clusters() -> None:
+def test_separate_excludes_three_half_chosen_clusters() -> None:
     members = as_members([(0, 1, 3), (1, 2, 4), (0, 2, 5), (3, 4, 5)], 3)
     x = np.array([0.5, 0.5, 0.5, 0.5])
     cuts = separate(members, x, 6, NONE)
@@ -41,7 +41,7 @@ def test_separate_finds_every_violated_triple(seed: int) -> None:
         together = sum(
             any({i, j} <= set(row.tolist()) for row in members) for i, j in combinations(triple, 2)
         )
-        # One pair alone never exceeds one in a solution of the master problem.
+        # A single pair never exceeds one in a solution of the master problem.
         if left > 1.02 and together >= 2:
             violated.add(triple)
     cuts = separate(members, x, n, NONE)

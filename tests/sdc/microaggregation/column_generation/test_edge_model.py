@@ -1,4 +1,4 @@
-"""Edge model, complete enumeration and branch and bound price the same cluster."""
+"""Tests that edge model, complete enumeration and branch and bound price the same cluster."""
 
 from __future__ import annotations
 

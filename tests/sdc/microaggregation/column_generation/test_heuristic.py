@@ -1,4 +1,4 @@
-"""The paper's column generation heuristic: bound, roundings and exchangeable exact pricings."""
+"""Tests of the paper's column generation heuristic: bound, roundings and exchangeable exact pricings."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_column_generation_refuses_the_edge_model_for_many_records() -> None:
             solve(records, k, deadline=NEVER, seed=0, parameters=ColumnGenerationParameters(pricing=pricing))
 
 
-def test_table_2_chooses_the_pricing_as_printed() -> None:
+def test_table_2_chooses_the_pricing_printed_in_the_paper() -> None:
     assert all(table_2(n, size) is enumerate_completely for n in (30, 40, 50, 100, 200) for size in (3, 4, 5))
     assert all(table_2(n, 6) is enumerate_completely for n in (30, 40, 50, 100))
     assert table_2(200, 6) is solve_edge_model
@@ -95,7 +95,7 @@ def test_column_generation_is_never_worse_than_mdav_and_vmdav() -> None:
         assert clustering.sse == pytest.approx(min(outcome.sse.values()))
 
 
-def test_column_generation_claims_no_bound_after_the_deadline() -> None:
+def test_column_generation_states_no_bound_after_the_deadline() -> None:
     clustering = solve(records_of(0, 30, 3), 3, deadline=Deadline(0.0), seed=0)
     assert clustering.lower_bound is None
     assert clustering.stopped_by == "time"

@@ -1,4 +1,4 @@
-"""Greedy pricing returns disjoint clusters of negative reduced cost."""
+"""Tests that greedy pricing returns disjoint clusters of negative reduced cost."""
 
 from __future__ import annotations
 

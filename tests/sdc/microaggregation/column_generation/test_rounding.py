@@ -1,4 +1,4 @@
-"""Rounding heuristics on hand-sized fractional solutions."""
+"""Tests of rounding heuristics on fractional solutions computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact pricing compared with the enumeration of all clusters."""
+"""Tests of exact pricing against the enumeration of all clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Global bound: validity for files and blocks, quality, and the pricing of its columns."""
+"""Tests of the global bound: validity for files and blocks, quality, and the pricing of its columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDING = 1 + 1e-9
 
 
 def blocks_of(values: np.ndarray, leaves: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the positions and the reach of the records of each leaf of a tree."""
+    """Return the positions and the margins of the records of each leaf of a tree."""
     keys = np.arange(len(values))
     tree = CutTree.grow(values, keys, leaves)
     leaf = tree.assign(values, keys)
@@ -35,10 +35,11 @@ def test_global_bound_of_two_distant_pairs_is_their_sse() -> None:
 
 
 def test_column_cost_of_a_single_record_contains_the_distance_to_the_border() -> None:
-    # Two records at distance 1 from the border between them cost 2 together; each column proves 1/2 of it.
+    # Two records at distance 1 from the border between them cost 2 together; each column proves half of the
+    # cost.
     values = np.array([[-1.0], [1.0]])
     parts = [global_bound(np.repeat(values[[i]], 2, axis=0), 2, reach=np.ones(2)) for i in range(2)]
-    assert sum(parts) == 0.0  # a pair of equal records costs nothing
+    assert sum(parts) == 0.0  # a pair of equal records has no cost
     alone = column_costs(values, np.ones(2), np.array([[0, -1]], dtype=np.int32))
     assert alone.tolist() == [0.5]
 
@@ -59,7 +60,7 @@ def test_global_bounds_of_blocks_add_up_to_a_bound_of_the_file(k: int, seed: int
     random = np.random.default_rng(seed)
     values = random.normal(size=(9, 1 + seed % 3)) ** (1 + 2 * (seed % 2))
     if seed % 4 == 0:
-        values = np.round(values)  # ties, and records on a border
+        values = np.round(values)  # these records have ties, and some are on a border
     bounds, nearest = [], []
     for part, reach in blocks_of(values, 2 + seed % 2):
         if len(part) < k:

@@ -1,4 +1,4 @@
-"""Genetic algorithm: valid strings, both convergence criteria, determinism."""
+"""Tests of the genetic algorithm: valid strings, both convergence criteria, determinism."""
 
 from __future__ import annotations
 

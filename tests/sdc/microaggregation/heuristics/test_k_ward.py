@@ -1,4 +1,4 @@
-"""k-Ward compared with its literal form: search the closest pair, merge, repeat."""
+"""Tests of k-Ward against its literal form: search the closest pair, merge, repeat."""
 
 from __future__ import annotations
 

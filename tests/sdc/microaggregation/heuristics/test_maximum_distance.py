@@ -1,4 +1,4 @@
-"""Algorithm 2 compared with its literal form, and the farthest pair with all pairs."""
+"""Tests of Algorithm 2 against its literal form, and of the farthest pair against all pairs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_maximum_distance_clusters_equal_records_and_few_records():
     assert microaggregate(records, 6, algorithm="maximum-distance").clusters == 1
 
 
-def test_maximum_distance_clusters_the_rest_along_one_axis_after_the_deadline():
+def test_maximum_distance_clusters_remaining_records_along_one_axis_after_the_deadline():
     records, _ = Records.of(np.random.default_rng(0).normal(size=(50, 2)), 3)
     clustering = solve(records, 3, deadline=Deadline(0.0), seed=0)
     assert clustering.stopped_by == "time"

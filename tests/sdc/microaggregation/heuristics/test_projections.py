@@ -1,4 +1,4 @@
-"""Fixed-size clusters along one axis."""
+"""Tests of fixed-size clusters along one axis."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_projection_pv_uses_the_variable_with_the_least_loss():
     assert np.all(ranked == ranked[:, :1])
 
 
-def test_projection_pv_ranks_by_the_variable_that_is_named():
+def test_projection_pv_ranks_by_the_named_variable():
     random = np.random.default_rng(1)
     common = random.normal(size=60)
     frame = pd.DataFrame({"first": random.normal(size=60), "second": common, "third": common})

@@ -1,4 +1,4 @@
-"""One variable: clusters of fixed size around the mode, and the optimum compared with brute force."""
+"""Tests of one variable: clusters of fixed size around the mode, and the optimum against brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work limits of the efforts, by size of the file and share of the run."""
+"""Tests of work limits of the efforts, by size of the file and share of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_work_shared_gives_small_blocks_at_least_as_many_visits_per_record(run):
 
 
 @pytest.mark.parametrize("k", [3, 5, 10])
-def test_sweeps_of_standard_do_not_fall_below_twenty_in_files_of_any_size(k):
+def test_sweeps_of_effort_standard_are_at_least_twenty_in_files_of_any_size(k):
     assert all(STANDARD.shared(share).sweeps(10**7, k) >= 20 for share in (1.0, 1e-6))
 
 
@@ -35,11 +35,11 @@ def test_work_shared_of_a_whole_run_is_the_full_work():
     assert STANDARD.shared(1.0) == STANDARD
 
 
-def test_work_of_thorough_does_not_depend_on_the_share():
+def test_work_of_effort_thorough_does_not_depend_on_the_share():
     assert THOROUGH.shared(0.001) == THOROUGH
 
 
-def test_search_of_a_large_file_gains_by_repeated_annealing(monkeypatch):
+def test_search_of_a_large_file_improves_by_repeated_annealing(monkeypatch):
     points = np.random.default_rng(4).integers(0, 20, size=(SEVERAL_RECORDS + 1, 3)).astype(float)
     found = microaggregate(points, 3)
     monkeypatch.setitem(WORK, "standard", replace(STANDARD, again=0))
@@ -48,7 +48,7 @@ def test_search_of_a_large_file_gains_by_repeated_annealing(monkeypatch):
     assert found.sse < alone.sse
 
 
-def test_search_recombines_clusters_of_small_files_only():
+def test_search_recombines_clusters_only_of_small_files():
     points = np.random.default_rng(4).normal(size=(RECOMBINED_RECORDS + 1, 2))
     assert microaggregate(points[1:], 3).work["columns"] > 0
     assert microaggregate(points, 3).work["columns"] == 0

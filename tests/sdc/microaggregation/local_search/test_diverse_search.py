@@ -1,4 +1,4 @@
-"""Local search with diversity: every change keeps clusters diverse, and small files reach the optimum."""
+"""Tests of local search with diversity: changes keep clusters diverse; small files reach the optimum."""
 
 import copy
 from itertools import combinations
@@ -137,7 +137,7 @@ def test_missing_values_do_not_count_for_diversity(effort):
         assert all(len(np.unique(column[column >= 0])) >= 2 for column in members.T)
 
 
-def test_diverse_search_loses_less_than_mergers_after_a_search():
+def test_diverse_search_loses_less_than_merging_after_a_search():
     points, codes = file(600, 4, 7)
     diversity = Diversity.of(codes, 3, known=True)
     free = microaggregate(points, 3, standardise=False)

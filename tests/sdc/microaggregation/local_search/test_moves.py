@@ -1,4 +1,4 @@
-"""Moves: actual gains equal predicted ones, and cluster sizes stay within k to 2k - 1."""
+"""Tests of moves: actual gains equal predicted gains, and cluster sizes remain within k to 2k - 1."""
 
 import copy
 
@@ -121,7 +121,7 @@ def test_create_and_dissolve_keep_the_state_consistent():
 def test_rejected_create_and_dissolve_restore_the_state():
     partition, near = _start()
     cold, stream = Schedule(1e-9, 1e-10, 300, 0.0), new_stream(1)
-    anneal(partition, near, 3, cold, np.ones(60), stream, NEVER)  # to a local optimum
+    anneal(partition, near, 3, cold, np.ones(60), stream, NEVER)  # annealing runs to a local optimum
     labels, sse = partition.labels.copy(), _sse(partition)
     state = new_stream(0)
     for i in range(60):
@@ -139,7 +139,7 @@ def test_anneal_keeps_sizes_and_lowers_the_cost(k):
     scales = local_scales(partition.points, partition.weights, near, k)
     tried = anneal(partition, near, k, Schedule(1.0, 0.1, 200, 0.5), scales, new_stream(1), NEVER)
     _consistent(partition, k)
-    assert tried > 200 * 100  # several at each visit of a record
+    assert tried > 200 * 100  # annealing tries several moves at each visit of a record
     assert _sse(partition) < 0.7 * before
 
 
@@ -190,7 +190,7 @@ def _annealed_cost(points):
     return squares_by_cluster(points, weights, partition.labels.astype(np.int64)), partition.labels
 
 
-def test_anneal_of_records_does_not_suffer_from_records_of_other_scales():
+def test_anneal_is_not_affected_by_records_of_other_scales():
     random = np.random.default_rng(0)
     cheap, dear = random.normal(size=(90, 2)), 1e5 + 1e4 * random.normal(size=(30, 2))
     costs, labels = _annealed_cost(np.vstack([cheap, dear]))
@@ -250,7 +250,7 @@ def test_near_distinct_records_includes_unequal_neighbours_of_repeated_records()
 @pytest.mark.parametrize("kind", ["giants", "ties", "huge"])
 def test_nearest_neighbours_handles_degenerate_distributions(kind):
     random = np.random.default_rng(0)
-    if kind == "giants":  # most of the file lies on one side of every mean
+    if kind == "giants":  # most records are on one side of every mean
         points = np.exp(random.normal(size=(4_000, 1)) * 40)
     elif kind == "ties":
         points = np.where(random.random((4_000, 2)) < 0.95, 0.0, random.normal(size=(4_000, 2)))
@@ -258,7 +258,7 @@ def test_nearest_neighbours_handles_degenerate_distributions(kind):
         points = random.normal(size=(4_000, 2)) * 1e150
     near = nearest_neighbours(points, 4, trees=3, seed=0)
     assert not np.any(near == np.arange(4_000)[:, None])
-    if kind != "huge":  # squares of huge coordinates overflow, so that all are equally far
+    if kind != "huge":  # squares of huge coordinates overflow, so that all distances are equal
         drawn = random.integers(0, 4_000, size=near.shape)
         distances = [np.abs(points[other] - points[:, None]).sum(axis=2) for other in (near, drawn)]
         assert np.mean(distances[0] <= distances[1]) > 0.9

@@ -1,4 +1,4 @@
-"""Ruin and recreate: improves partitions that no single move improves, and never makes one worse."""
+"""Tests of ruin and recreate: it improves partitions that no single move improves, and worsens none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def _sse(records, labels):
 
 
 def _two_remote_groups():
-    """Two remote groups of 12 records and 60 other records, in a partition that no single move improves."""
+    """Return two remote groups of 12 records and 60 other records, in a partition that no single move
+    improves.
+    """
     random = np.random.default_rng(1)
     values = random.normal(size=(84, 3))
     values[:12] += [60.0, 0.0, 0.0]
@@ -36,14 +38,14 @@ def _two_remote_groups():
     return Records(values, np.ones(84), 3), labels
 
 
-def test_dissolve_expensive_clusters_dissolves_a_cluster_between_full_ones():
+def test_dissolve_expensive_clusters_dissolves_a_cluster_between_full_clusters():
     records, labels = _two_remote_groups()
     near = _near(records, 5)
     state = search_state_of(records.values, records.weights, labels, 5)
     anneal(state, near, 5, Schedule(1e-9, 1e-10, 100, 0.0), np.ones(84), new_stream(0), NEVER)
     annealed = np.asarray(state.labels, dtype=np.int64)
     remote = np.bincount(annealed[:12], minlength=20), np.bincount(annealed[12:24], minlength=20)
-    assert (remote[0] * remote[1]).any()  # one cluster still has records of both groups
+    assert (remote[0] * remote[1]).any()  # one cluster still contains records of both groups
     dissolved = dissolve_expensive_clusters(records, annealed, near, 5)
     assert not set(dissolved[:12]) & set(dissolved[12:24])
     assert _sse(records, dissolved) < 0.5 * _sse(records, annealed)

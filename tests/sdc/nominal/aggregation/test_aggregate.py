@@ -1,4 +1,4 @@
-"""Aggregation step: examples of the thesis, brute force, invariants."""
+"""Tests of the aggregation step: examples of the thesis, brute force, invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joint representatives compared with brute force and with the mode of each cluster."""
+"""Tests of joint representatives against brute force and against the mode of each cluster."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_joint_representatives_keep_categories_if_possible(seed: int) -> None:
     assert emptied(np.column_stack([after, *(regions * 3 + column for column in after.T)])) == least
 
 
-def test_joint_representatives_lose_far_less_than_modes() -> None:
+def test_joint_representatives_have_far_less_chi_square_than_modes() -> None:
     codes, labels, regions = clustering(7, 400, 3)
     result = joint_representatives(codes, labels, NAMES, 2, regions=regions, region_dimension=1)
     mode = codes[modes(codes, labels, np.ones(len(codes)))]

@@ -1,4 +1,4 @@
-"""Cells that must not be emptied: kept if brute force can keep them, with k intact."""
+"""Tests of cells that must not be emptied: kept if brute force can keep them, and k-anonymity remains."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def every_vector(frequencies: FrequencyVector) -> np.ndarray:
     for region in np.unique(frequencies.region_of()):
         inside = frequencies.region_of() == region
         total = int(frequencies.counts[inside].sum())
-        counts = [[()]] + [[] for _ in range(total)]  # by records used so far
+        counts = [[()]] + [[] for _ in range(total)]  # partial vectors by the number of records used so far
         for _ in range(int(inside.sum())):
             longer: list[list[tuple[int, ...]]] = [[] for _ in range(total + 1)]
             for used, vectors in enumerate(counts):
@@ -65,10 +65,11 @@ def test_protect_frequencies_keeps_categories_if_possible_at_little_cost(seed: i
     assert reached <= 1.05 * costs[emptied == emptied.min()].min()
 
 
-def test_protect_frequencies_keeps_a_rare_category_that_chi_square_would_drop():
+def test_protect_frequencies_keeps_a_rare_category_that_minimum_chi_square_would_empty():
     frame = pd.DataFrame([("x", b) for b in "pqrst"] * 10 + [("y", b) for b in "pqrst"], columns=["a", "b"])
     free, kept = (anonymise(frame, 5, 2, kept_dimension=d, effort="fast") for d in (0, 1))
-    assert free.protected["a"].tolist() == ["x"] * 55  # 11 of chi-square; five records of one (y, b) cost 21
+    # Emptying the category costs a chi-square of 11; keeping five records of one (y, b) costs 21.
+    assert free.protected["a"].tolist() == ["x"] * 55
     assert (kept.protected["a"] == "y").sum() >= 5
     assert kept.protected.value_counts().min() >= 5
     assert free.chi2 < 12

@@ -1,4 +1,4 @@
-"""Search on the frequency vector: invariants, brute force, and reconciliation of blocks."""
+"""Tests of search on the frequency vector: invariants, brute force, and reconciliation of blocks."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_protect_frequencies_empties_structural_zeros_and_keeps_the_total():
 
 
 def settled(frequencies: FrequencyVector, tables: ControlTables, objective: Objective) -> Annealing:
-    """Search from a vector that satisfies k but was not optimised."""
+    """Return a vector that satisfies k but was not optimised, as the start of a search."""
     everywhere = np.ones(len(frequencies), bool)
     state = new_state(frequencies, frequencies.counts, 3, tables, objective, everywhere)
     settle(state, sorted_combinations(frequencies), SOFT)

@@ -1,4 +1,4 @@
-"""Exact pricing of the thesis by an integer program, for comparison with branch and bound."""
+"""Price exactly with the integer program of the thesis, for comparison with branch and bound."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def solve_pricing_program(
     count = len(members)
     first, second = np.triu_indices(count, 1)
     weights = problem.distances[members[first], members[second]].astype(float)
-    positive = weights > 0  # an edge of no weight needs no variable
+    positive = weights > 0  # an edge of weight zero needs no variable
     first, second, weights = first[positive], second[positive], weights[positive]
     edges = len(weights)
     row = np.arange(edges)

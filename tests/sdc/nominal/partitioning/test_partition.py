@@ -1,4 +1,4 @@
-"""Partitioning step: hand-sized cases, brute force, invariants, and the scenarios of the thesis."""
+"""Tests of the partitioning step: cases by hand, brute force, invariants, and the scenarios of the thesis."""
 
 from __future__ import annotations
 
@@ -143,9 +143,10 @@ def test_partition_handles_any_frame(rows: list[tuple[str | None, int, int]], k:
 @pytest.mark.parametrize(
     "frame",
     [
-        pd.DataFrame({"a": range(50)}),  # one variable, every record alone in a large domain
+        pd.DataFrame({"a": range(50)}),  # one variable in which every record has a distinct value
         pd.DataFrame({"a": [1] * 9}),
-        pd.DataFrame({"a": [1, 1, 1, 2]}),  # a lone record that only a small safe combination can take
+        # one record whose only possible target is a small k-anonymous combination
+        pd.DataFrame({"a": [1, 1, 1, 2]}),
         pd.DataFrame({"a": [1] * 5 + [2, 3]}),
         pd.DataFrame({"a": [1, 2, 3], "b": [1, 2, 3]}),  # n = k
         pd.DataFrame({"a": [1, 2, 3, 4, 4], "b": [1, 1, 3, 3, 3]}),  # n < 2k

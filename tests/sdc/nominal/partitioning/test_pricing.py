@@ -1,4 +1,4 @@
-"""Pricing compared with the integer program and with the enumeration of all clusters."""
+"""Tests of pricing against the integer program and the enumeration of all clusters."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from microguard.sdc.nominal.partitions.reconcile import SharedState, cut_regions
 
 
 class InMemory:
-    """A file split into partitions of about a number of key combinations each."""
+    """A file split into partitions of about a given number of key combinations each."""
 
     def __init__(self, file: FrequencyVector, asked: PartitionRequest, most: int) -> None:
         self.asked = asked

@@ -1,4 +1,4 @@
-"""Partitions protected concurrently: invariants, and comparison with a single process."""
+"""Tests of partitions protected concurrently: invariants, and comparison with a single process."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_cut_regions_returns_consecutive_regions():
     assert cut_regions(np.array([7]), 3).tolist() == [0]
 
 
-def test_cell_index_of_partitions_unites_to_the_cells_of_the_file():
+def test_cell_index_of_partitions_merges_to_the_cells_of_the_file():
     file = town(300, 6, 7)
     parts = InMemory(file, asked(file), 25)
     tables = everything(file, asked(file))

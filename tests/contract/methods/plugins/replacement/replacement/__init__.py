@@ -1,4 +1,4 @@
-"""PRAM for microguard: its name, its parameters, and the statement that it has no formal promise."""
+"""PRAM for microguard: its name, its parameters, and the statement that it has no formal guarantee."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -17,11 +17,11 @@ class Replacement(RecordMethod):
     limits = ("Estimates from these records must be corrected for the transition probabilities.",)
 
     def guarantees(self):
-        """No formal promise."""
+        """State no formal guarantee."""
         return (MeasuredOnly(self.specification.quasi_identifiers),)
 
     def protect(self, job, screened, frame, release_id):
-        """Perturb each quasi-identifier by itself."""
+        """Perturb each quasi-identifier separately."""
         published = [column(name) for name in self.specification.published]
         record = f.to_json(f.struct(*published), {"ignoreNullFields": "false"})
         changed = {

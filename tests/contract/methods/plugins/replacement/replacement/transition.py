@@ -1,4 +1,4 @@
-"""The transition matrix: a value stays, or is drawn from the distribution of its variable.
+"""The transition matrix: a value is kept, or drawn from the distribution of its variable.
 
 The matrix p I + (1 - p) 1 f', with the frequencies f, is invariant: f' P = f', so that expected frequencies
 are those of the original file.
@@ -14,7 +14,7 @@ _DIGITS = 13
 
 
 def perturbed(frame: DataFrame, variable: Column, stay: float, record: Column, key: str) -> Column:
-    """Return the perturbed variable: the draw of a record depends on its content and the key alone."""
+    """Return the perturbed variable: the draw of a record depends only on its content and the key."""
     counts = frame.groupBy(variable.alias("value")).count().orderBy("value").collect()
     records, limits, passed = sum(row["count"] for row in counts), [], 0
     for row in counts[:-1]:
@@ -25,13 +25,13 @@ def perturbed(frame: DataFrame, variable: Column, stay: float, record: Column, k
 
 
 def _uniform(record: Column, key: str) -> Column:
-    """Return a number in [0, 1) that nobody can compute without the key."""
+    """Return a number in [0, 1) that is unpredictable without the key."""
     digest = f.substring(f.sha2(f.concat(f.lit(key), record), 256), 1, _DIGITS)
     return f.conv(digest, 16, 10).cast("double") / 16.0**_DIGITS
 
 
 def _category(values: Sequence[object], limits: Sequence[float], uniform: Column) -> Column:
-    """Return the category whose interval holds the draw."""
+    """Return the category whose interval contains the draw."""
     category = f.lit(values[-1])
     for value, limit in reversed(list(zip(values, limits, strict=False))):
         category = f.when(uniform < limit, f.lit(value)).otherwise(category)

@@ -1,4 +1,4 @@
-"""Cell suppression for microguard: its name and its promise."""
+"""Cell suppression for microguard: its name and its guarantee."""
 
 from microguard.schemas.method_registry import MethodRow
 

@@ -8,10 +8,10 @@ from suppression.pattern import suppressed
 
 
 class CellSuppression(CellMethod):
-    """Sensitive cells, and others with them, are withheld; published values are the true ones."""
+    """Withhold sensitive and secondary cells; published values are the original ones."""
 
     def guarantee(self):
-        """No withheld value follows from one line."""
+        """No withheld value follows from a single constraint."""
         return SuppressedTable()
 
     def protect(self, problem, key):

@@ -1,6 +1,7 @@
 """Secondary suppression constraint by constraint: no constraint has exactly one suppressed cell.
 
-Naive: it protects against one line at a time (Cox 1980), and hides the smallest cell that is left.
+This naive method protects against one constraint at a time (Cox 1980) and suppresses the smallest visible
+cell.
 """
 
 import numpy as np
