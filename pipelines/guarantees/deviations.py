@@ -145,28 +145,50 @@ class Search:
                 return found
             free *= _MORE
 
+    def fewest(self, cell: int, known: Knowledge, found: Deviations) -> Deviations:
+        """Return deviations with that of one cell as found and the least sum of all, which fewer contributors
+        can exclude.
+        """
+        wanted = found.at(cell)
+        if wanted == 0:
+            return found
+        near = self._near(int(self._place[cell]), _FEW)
+        columns, matrix, low, high = self._program(near, known, abs(wanted))
+        low, high = np.zeros(2 * len(near)), np.concatenate([high, -low])
+        place = int(np.searchsorted(near, self._place[cell]))
+        used, other = (place, len(near) + place) if wanted > 0 else (len(near) + place, place)
+        low[used] = high[used] = 1.0
+        high[other] = 0.0
+        fewer = _minimum(np.ones(2 * len(near)), sparse.hstack([matrix, -matrix], format="csc"), low, high)
+        if fewer is None:
+            return found
+        deviations = abs(wanted) * (fewer[: len(near)] - fewer[len(near) :])
+        moved = deviations != 0
+        return Deviations(columns[moved], deviations[moved])
+
     def _solved(self, near: np.ndarray, cell: int, known: Knowledge, side: int, scale: float) -> Deviations:
         """Maximise the deviation of a cell by a linear program in which only the cells `near` are free.
 
         Return no deviation if the solver fails.
         """
+        columns, matrix, low, high = self._program(near, known, scale)
+        largest = _minimum(np.where(columns == cell, -float(side), 0.0), matrix, low, high)
+        if largest is None:
+            return NONE
+        moved = largest != 0
+        return Deviations(columns[moved], scale * largest[moved])
+
+    def _program(
+        self, near: np.ndarray, known: Knowledge, scale: float
+    ) -> tuple[np.ndarray, sparse.csr_matrix, np.ndarray, np.ndarray]:
+        """Return the cells `near`, the constraints over them, and the bounds of their deviations in units of
+        `scale`.
+        """
         columns = self._columns[near]
         lines = np.unique(self._cells[:, near].indices)
-        matrix = self._lines[lines][:, near]
-        costs = np.where(columns == cell, -float(side), 0.0)
         low = -np.minimum(known.fall[columns] / scale, _LARGEST)
         high = np.minimum(known.rise[columns] / scale, _LARGEST)
-        result = linprog(
-            costs,
-            A_eq=matrix if len(lines) else None,
-            b_eq=np.zeros(len(lines)) if len(lines) else None,
-            bounds=np.column_stack([low, high]),
-        )
-        if result.status != 0:
-            return NONE
-        found = np.clip(result.x, low, high) * scale
-        moved = found != 0
-        return Deviations(columns[moved], found[moved])
+        return columns, self._lines[lines][:, near], low, high
 
     def _near(self, place: int, count: int) -> np.ndarray:
         """Return the suppressed cells that the fewest constraints connect to the cell at `place`.
@@ -181,3 +203,17 @@ class Search:
                 break
             near = wider
         return near
+
+
+def _minimum(
+    costs: np.ndarray, matrix: sparse.spmatrix, low: np.ndarray, high: np.ndarray
+) -> np.ndarray | None:
+    """Return the deviations of least cost that satisfy the constraints; None if the solver fails."""
+    some = matrix.shape[0] > 0
+    result = linprog(
+        costs,
+        A_eq=matrix if some else None,
+        b_eq=np.zeros(matrix.shape[0]) if some else None,
+        bounds=np.column_stack([low, high]),
+    )
+    return np.clip(result.x, low, high) if result.status == 0 else None

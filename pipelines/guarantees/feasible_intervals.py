@@ -4,11 +4,11 @@ A reader knows the published values, the constraints (lines) of the table, and t
 A contributor also knows its own amounts: these are a lower bound of the cells to which it contributes, and
 the exact value of cells without other contributors. A sensitive cell is protected from an attacker if the
 attacker cannot exclude values as low as its lower level and values as high as its upper level. A table with
-such values is a *witness*. The search for a witness first fixes all cells far from the sensitive cell, and
-then frees more cells until it finds a witness or all cells are free. A witness for readers is also a witness
-for every contributor whose amounts do not contradict it.
+such values is a *witness*. A witness for readers is also a witness for every contributor whose amounts do not
+contradict it.
 
-The programs are solved by SciPy: this file shares no code with the method.
+The programs are those of `deviations`. Cells and coalitions are attacked in chunks of a fixed size, which can
+be computed in parallel. No code is shared with the method.
 
 References
 ----------
@@ -29,7 +29,7 @@ from microguard.pipelines.guarantees.original_cells import UNIT, Contributed, Or
 from scipy import sparse
 
 #: Number of sensitive cells, and of coalitions, in a chunk.
-_CELLS, _COALITIONS = 1_000, 100
+_CELLS, _COALITIONS = 500, 100
 
 
 def too_narrow(
@@ -133,10 +133,11 @@ class _Attack:
         return Search(self.relations, np.ones(len(self.suppressed), bool))
 
     def by_readers(self, cells: np.ndarray) -> tuple[list[int], list[tuple[int, list[Deviations]]]]:
-        """Return the cells with too narrow intervals, and the witnesses of the other cells.
+        """Return the cells with too narrow intervals, and the witnesses of the other cells if contributors
+        need them.
 
-        The witness of a cell also serves the cells in which it reaches the larger level, if readers can
-        exclude neither its part that reaches the level nor the mirror image of this part.
+        Without contributors, a witness also serves the cells in which it reaches the larger level, if readers
+        can exclude neither the witness nor its mirror image.
         """
         known = self.everybody
         level, room = np.maximum(known.lower, known.upper), np.minimum(known.fall, known.rise)
@@ -153,19 +154,14 @@ class _Attack:
             if ends is None:
                 narrow.append(cell)
                 continue
-            found.append((cell, list(ends)))
+            if self.witnesses:
+                found.append((cell, [self.search.fewest(cell, known, one) for one in ends]))
+                continue
             for one in ends:
-                if (np.abs(one.deviations) > room[one.cells]).any():
-                    continue
-                serves = waiting[one.cells] & alike[one.cells]
-                serves &= np.abs(one.deviations) >= level[one.cells]
-                waiting[one.cells[serves]] = False
-                if not self.witnesses:
-                    continue
-                for other, d in zip(one.cells[serves].tolist(), one.deviations[serves].tolist(), strict=True):
-                    sides = (-known.lower[other] / d, known.upper[other] / d)
-                    found.append((other, [one.times(float(side)) for side in sides]))
-        return narrow, found if self.witnesses else []
+                if (np.abs(one.deviations) <= room[one.cells]).all():
+                    served = np.abs(one.deviations) >= level[one.cells]
+                    waiting[one.cells[served & alike[one.cells]]] = False
+        return narrow, found
 
     def by_contributors(self, attacks: Sequence[_Contradiction]) -> list[tuple[tuple[int, ...], list[int]]]:
         """Return for each coalition the cells about which it learns more than the levels allow."""
