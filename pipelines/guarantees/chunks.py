@@ -6,9 +6,10 @@ The size of a chunk is fixed. It does not depend on cores or partitions, so that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-Chunk = TypeVar("Chunk")
+import numpy as np
+
 #: Function that returns the results of a function for each of some chunks, in their order.
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
@@ -18,6 +19,6 @@ def in_turn(function: Callable[[Any], Any], chunks: Sequence[Any]) -> list[Any]:
     return [function(chunk) for chunk in chunks]
 
 
-def chunks_of(items: Sequence[Chunk], size: int) -> list[Sequence[Chunk]]:
-    """Split a sequence into parts of a fixed size; the last one may be shorter."""
+def chunks_of(items: np.ndarray | Sequence[Any], size: int) -> list[Any]:
+    """Split an array or a sequence into parts of a fixed size; the last one may be shorter."""
     return [items[start : start + size] for start in range(0, len(items), size)]
