@@ -25,7 +25,7 @@ from tests.benchmarks.tabular.suppression_page import Plan, measure_rows
 #: Children of the nodes by level of the activity and of the region, number of firms, and attackers.
 TABLES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, tuple[str, ...]]] = {
     "4.4.3 x 4.3": ((4, 4, 3), (4, 3), 2_000, ("outsider",)),
-    "10.10.5 x 9.10": ((10, 10, 5), (9, 10), 100_000, ("outsider",)),
+    "10.10.10 x 9.10": ((10, 10, 10), (9, 10), 200_000, ("outsider",)),
     "4.4.3 x 4.3, all attackers": ((4, 4, 3), (4, 3), 2_000, ("outsider", "single", "pair", "unit")),
 }
 _QUICK = 1
