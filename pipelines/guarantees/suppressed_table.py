@@ -134,20 +134,18 @@ class SuppressedTable(TableGuarantee):
         }
         detail = f"{counted.detail}; {follow} suppressed values that follow from sums"
         if files.original is not None:
-            narrow = self._narrow(relations, suppressed, positions(cells, files.original), files.original)
+            narrow = self._narrow(files, relations, suppressed, positions(cells, files.original))
             metrics |= {MetricKey("intervals_too_narrow", kind): float(n) for kind, n in narrow.items()}
             worst = ", ".join(f"{kind} {n}" for kind, n in narrow.items())
             detail += f"; intervals of sensitive cells that are too narrow: {worst}"
         return Count(metrics, counted.facts, detail)
 
     def _narrow(
-        self,
-        relations: sparse.csr_matrix,
-        suppressed: np.ndarray,
-        places: np.ndarray,
-        original: OriginalCells,
+        self, files: TableFiles, relations: sparse.csr_matrix, suppressed: np.ndarray, places: np.ndarray
     ) -> dict[str, int]:
-        """Count the intervals that are too narrow, given also all earlier tables of the source."""
+        """Count intervals that are too narrow, taking into account all earlier tables of the source."""
+        original = files.original
+        assert original is not None
         known, earlier = places >= 0, original.earlier
         cells = len(original.units) + (0 if earlier is None else len(earlier.units))
         place = sparse.csr_matrix(
@@ -158,7 +156,8 @@ class SuppressedTable(TableGuarantee):
         if earlier is not None:
             lines = sparse.vstack([lines, earlier.relations])
             hidden[len(original.units) :] = earlier.suppressed
-        return too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier(), self.attackers)
+        cells_of_all = original.with_earlier()
+        return too_narrow(sparse.csr_matrix(lines), hidden, cells_of_all, self.attackers, files.mapper)
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
         """Count sensitive cells that have a value, and published cells whose value is not the true one."""

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.guarantees.chunks import Mapper, in_turn
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.queries import number, quiet_engine, quoted_name, quoted_text
 
@@ -42,12 +43,15 @@ class TableFiles:
     engine : DuckDBPyConnection
     original : OriginalCells, optional
         The cells before protection, if available.
+    mapper : Mapper
+        Calls a function with chunks of cells.
     """
 
     folder: Path
     layout: Mapping[str, Any]
     engine: duckdb.DuckDBPyConnection
     original: OriginalCells | None = None
+    mapper: Mapper = in_turn
 
     def cells(self) -> int:
         """Count the cells of all files."""
@@ -253,11 +257,14 @@ class TableFiles:
 
 @contextmanager
 def table_files(
-    folder: Path, layout: Mapping[str, Any], original: OriginalCells | None = None
+    folder: Path,
+    layout: Mapping[str, Any],
+    original: OriginalCells | None = None,
+    mapper: Mapper = in_turn,
 ) -> Iterator[TableFiles]:
     """Open the tables of a release."""
     with quiet_engine() as engine:
-        yield TableFiles(folder, layout, engine, original)
+        yield TableFiles(folder, layout, engine, original, mapper)
 
 
 def wrong_columns(folder: Path, layout: Mapping[str, Any]) -> int:

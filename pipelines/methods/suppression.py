@@ -35,4 +35,5 @@ class CellSuppression(CellMethod):
             effort=table.effort,
             attackers=table.attackers,
             seed=self.specification.release.seed,
+            mapper=problem.mapper,
         )

@@ -25,6 +25,7 @@ from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.method import TableMethod
 from microguard.pipelines.tables.cells.cell_list import write_cells
 from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.chunks_in_tasks import mapper_of
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.nested_columns import refuse_nested_columns
@@ -53,7 +54,7 @@ from microguard.schemas.requirements.tables import suppression_limits, table_int
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import CellTable
 from microguard.sdc.errors import ImpossibleProtection, SdcError, SolverFailed
-from microguard.sdc.suppression import Audit, Suppression, SuppressionProblem, audit
+from microguard.sdc.suppression import Audit, Mapper, Suppression, SuppressionProblem, audit, in_turn
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,13 @@ class CellProblem:
     suppression : SuppressionProblem or None
         For a method that promises a suppressed table: the same cells with contributors, the cells that must
         be published or suppressed, and the prior knowledge of attackers.
+    mapper : Mapper
+        Calls a function with each of some chunks of cells, in Spark tasks if there are several.
     """
 
     table: CellTable
     suppression: SuppressionProblem | None = None
+    mapper: Mapper = in_turn
 
 
 @dataclass(frozen=True)
@@ -153,10 +157,11 @@ class CellTables(TableProduct[CellComparison]):
             except SdcError as error:
                 raise InputRejected(NO_TABLE.format(error=error)) from error
         standing = self._standing(job, cells, screened)
+        mapper = mapper_of(job.spark)
         with job.progress.stage("adjust"):
             whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
             decided = self._decided(
-                CellProblem(by_rule, None if whole is None else whole.problem), key, standing
+                CellProblem(by_rule, None if whole is None else whole.problem, mapper), key, standing
             )
         proof = None if isinstance(decided, np.ndarray) else decided
         hidden = proof is not None and proof.suppressed[: len(cells)]
@@ -169,7 +174,7 @@ class CellTables(TableProduct[CellComparison]):
                 "fault of the method."
             )
         with job.progress.stage("attack"):
-            audited = self._audited(whole, proof, values)
+            audited = self._audited(whole, proof, values, mapper)
         comparison = CellComparison(self.table, cells, by_rule, values, whole, proof, audited)
         contents = published(
             cells.codes, values, self.table, few_with_nothing(cells, self.specification), self.suppression
@@ -287,10 +292,13 @@ class CellTables(TableProduct[CellComparison]):
                 "another table.effort, or use fewer or coarser tables."
             ) from error
 
-    def _audited(self, whole: Joined | None, proof: Suppression | None, values: np.ndarray) -> Audit | None:
+    def _audited(
+        self, whole: Joined | None, proof: Suppression | None, values: np.ndarray, mapper: Mapper
+    ) -> Audit | None:
         if whole is None or proof is not None:
             return None if proof is None else proof.audit
-        return audit(whole.problem, whole.suppressed(np.isnan(values)), attackers=self._attackers)
+        hidden = whole.suppressed(np.isnan(values))
+        return audit(whole.problem, hidden, attackers=self._attackers, mapper=mapper)
 
     @property
     def _attackers(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.guarantees.chunks import Mapper, in_turn
 from microguard.pipelines.guarantees.guarantee import Count
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.table_files import table_files
@@ -62,6 +63,7 @@ def verify_written_table(
     layout: Mapping[str, Any],
     guarantee: TableGuarantee,
     original: OriginalCells,
+    mapper: Mapper = in_turn,
 ) -> WrittenTable:
     """Read the staged files back, count the guarantee on them, and compare them with the staged content.
 
@@ -72,11 +74,13 @@ def verify_written_table(
     staged : mapping of file name to content
     layout : mapping
         How to read the files (`pipelines.tables.manifest.layout_of`).
+    mapper : Mapper
+        Calls a function with chunks of cells.
     """
     contents = {name: pq.read_table(folder / FOLDER / name) for name in staged}
     as_declared = all(contents[name].schema.equals(content.schema) for name, content in staged.items())
     as_staged = all(contents[name].equals(content) for name, content in staged.items())
     as_staged &= not table.tau_argus or same_cells(folder, staged, table)
-    with table_files(folder, layout, original) as files:
+    with table_files(folder, layout, original, mapper) as files:
         count = guarantee.count(files)
     return WrittenTable(count, layout, as_staged, as_declared, original.relaxed)

@@ -22,6 +22,7 @@ from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.finished import cells_of_table
 from microguard.pipelines.tables.cells.identity import measures_of, origin_of
 from microguard.pipelines.tables.cells.microdata import cells_of_microdata
+from microguard.pipelines.tables.chunks_in_tasks import mapper_of
 from microguard.pipelines.tables.contributor_map import write_contributors
 from microguard.pipelines.tables.files import stage_tables
 from microguard.pipelines.tables.groupings import CodeGroups
@@ -131,8 +132,9 @@ class TableProduct(ABC, Generic[Comparison]):
         """Count the guarantee on the files, and compare the files with the staged content."""
         original, groupings = self.original(protected)
         layout = layout_of(self.table, protected.contents, groupings)
+        mapper = mapper_of(job.spark)
         return verify_written_table(
-            staged.folder, protected.contents, self.table, layout, self.guarantee, original
+            staged.folder, protected.contents, self.table, layout, self.guarantee, original, mapper
         )
 
     @abstractmethod

@@ -87,6 +87,4 @@ def _partition(spec: Specification, name: str) -> Iterator[Fault]:
         allowed = (
             f"not applicable if publish.format is {spec.publish.format}, whose table has files of its own"
         )
-    if spec.publish.format != "parquet":
-        allowed = f"no such key if publish.format is {spec.publish.format}, whose table has its own files"
         yield fault(key, name, allowed)

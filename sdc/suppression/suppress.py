@@ -11,6 +11,7 @@ from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.audit import Audit, audit
+from microguard.sdc.suppression.chunks import Mapper, in_turn
 from microguard.sdc.suppression.methods import LARGE_CELLS, Task
 from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_attackers
 
@@ -59,9 +60,15 @@ def suppress(
     algorithm: str = "auto",
     seed: int = 0,
     time_limit: float | None = None,
+    mapper: Mapper = in_turn,
 ) -> Suppression:
     """Find a pattern with small cost in which every interval contains the protection levels of its primary
     cell.
+
+    Parameters
+    ----------
+    mapper : Mapper
+        Calls the audit with chunks of primaries; the result does not depend on it.
 
     Raises
     ------
@@ -76,7 +83,7 @@ def suppress(
     task = Task(problem, kinds, effort, checked_seed(seed), Deadline.after(time_limit))
     chosen, bound, stopped_by = SUPPRESSION[algorithm].solve(task)
     cost = float(problem.costs[chosen].sum())
-    audited = audit(problem, chosen, attackers=kinds)
+    audited = audit(problem, chosen, attackers=kinds, mapper=mapper)
     if not audited.protected:
         narrow = audited.cells[audited.too_narrow.any(axis=1)]
         raise SolverFailed(

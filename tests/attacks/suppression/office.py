@@ -33,6 +33,7 @@ from microguard.pipelines.tables.tau_argus import write_tau_argus
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.table import Table
+from microguard.sdc.suppression import in_turn
 
 from tests.attacks.office import cells_of
 
@@ -89,11 +90,14 @@ class SuppressingOffice:
         product = table_method(chosen).product()
         assert isinstance(product, CellTables)
         areas = SimpleNamespace(key=lambda: self.key, record=self.evidence)
-        job: Any = SimpleNamespace(areas=areas, progress=SimpleNamespace(stage=lambda name: nullcontext()))
+        job: Any = SimpleNamespace(
+            spark=None, areas=areas, progress=SimpleNamespace(stage=lambda name: nullcontext())
+        )
         self.evidence(release_id).mkdir(parents=True, exist_ok=True)
         keyed = cells.keyed(self.key)
         with (
             mock.patch.object(cell_method, "refuse_nested_columns"),
+            mock.patch.object(cell_method, "mapper_of", return_value=in_turn),
             mock.patch.object(CellTables, "_tabulated", return_value=keyed),
             mock.patch.object(table_product, "published_cells", return_value=self.ledger()),
         ):

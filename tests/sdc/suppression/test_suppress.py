@@ -200,7 +200,7 @@ def test_audit_by_near_cells_finds_the_same_primary_cells_too_narrow(
         for suppressed in patterns:
             whole = audit(problem, suppressed)
             with monkeypatch.context() as patched:
-                module = import_module("microguard.sdc.suppression.audit")
+                module = import_module("microguard.sdc.suppression.intervals")
                 patched.setattr(module, "_WHOLE", -1)
                 patched.setattr(module, "sizes_up_to", lambda cells: (6, 10, cells))
                 audits = [audit(problem, suppressed, attackers=kinds) for kinds in (KINDS, KINDS[:1])]

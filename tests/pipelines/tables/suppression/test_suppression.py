@@ -207,9 +207,9 @@ def test_count_on_the_files_detects_a_published_secondary_cell(tmp_path):
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_interval_widths_of_a_large_table_are_stated_as_lower_bounds(tmp_path, monkeypatch, large):
-    if large:  # programs cover the cells near a primary cell
-        monkeypatch.setattr(import_module("microguard.sdc.suppression.audit"), "_WHOLE", -1)
+def test_the_widths_of_a_large_table_are_stated_as_at_least(tmp_path, monkeypatch, large):
+    if large:  # programs cover the cells near a primary
+        monkeypatch.setattr(import_module("microguard.sdc.suppression.intervals"), "_WHOLE", -1)
         monkeypatch.setattr(neighbourhoods, "NEAR", (6, 10))
     published = SuppressingOffice(tmp_path).publish(*finished())
     assert published.broken == []
