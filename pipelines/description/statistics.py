@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from microguard.pipelines.description.order_statistics import SAMPLED, Bracket, order_statistics
+from microguard.pipelines.description.order_statistics import SAMPLED, Bracket
 from microguard.pipelines.description.record_columns import column_type, read_columns
 
 #: Maximum number of distinct values that are listed with their frequencies.
@@ -219,9 +219,12 @@ def _numbers(
         squares.append(float(((part.values - mean) ** 2).sum()))
         for bracket in brackets:
             bracket.add(part.values)
-    quartiles = [bracket.found() for bracket in brackets]
-    missed = [place for place, value in zip(places, quartiles, strict=True) if value is None]
-    selected = iter(order_statistics(lambda: (part.values for part in read()), missed))
+    while missed := [bracket for bracket in brackets if bracket.found() is None]:
+        for bracket in missed:
+            bracket.widen()
+        for part in read():
+            for bracket in missed:
+                bracket.add(part.values)
     weighted_total, mass = math.fsum(weighted), math.fsum(masses)
     known = bool(weighted) and math.isfinite(weighted_total) and mass > 0
     return Numbers(
@@ -229,7 +232,7 @@ def _numbers(
         maximum=_json_number(max(extremes)),
         mean=mean,
         deviation=math.sqrt(math.fsum(squares) / (number - 1)) if number > 1 else 0.0,
-        quartiles=tuple(next(selected) if value is None else value for value in quartiles),
+        quartiles=tuple(value for bracket in brackets if (value := bracket.found()) is not None),
         total=total,
         weighted_total=weighted_total if known else None,
         weighted_mean=weighted_total / mass if known else None,

@@ -6,8 +6,6 @@ Tables of whole numbers: in two dimensions the constraint matrix is totally unim
 are whole up to the solver's tolerance. Otherwise internal cells are rounded and margins recomputed. If that
 violates a constraint, an integer program rounds each deviation up or down. If this program fails too,
 iterative refinement is used (`refinement`).
-
-Tables with decimals: convert the table to units of its last digit (`in_last_digits`).
 """
 
 from __future__ import annotations
@@ -18,49 +16,12 @@ from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.rows import kept_rows
 from microguard.sdc.cta.table.summation import Summation
-from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.solver import Limits, Program, solve
 
 #: Node limit of the rounding program. If it finds no solution within the limit, refinement follows.
 ROUNDING_NODES = 500
 #: Maximum number of cells for which the rounding program is tried.
 MAX_ROUNDED_CELLS = 20_000
-
-
-def in_last_digits(table: CellTable, decimals: int) -> CellTable:
-    """Convert a table to whole numbers in units of its last published digit.
-
-    Protection levels are rounded up and capacities down. Divide the adjusted values by ``10 ** decimals`` to
-    publish them. Costs apply to a unit of the last digit, so objectives are ``10 ** decimals`` times larger.
-
-    Raises
-    ------
-    NotAdditive
-        If the values, rounded to these decimals, do not add up.
-    InvalidParameter
-        If `decimals` is not a whole number.
-    """
-    if decimals != int(decimals):
-        raise InvalidParameter("decimals: expected a whole number")
-    factor = 10.0 ** int(decimals)
-
-    def up(array: np.ndarray) -> np.ndarray:
-        return np.ceil(np.round(array * factor, 6))
-
-    def down(array: np.ndarray) -> np.ndarray:
-        return np.floor(np.round(array * factor, 6))
-
-    return CellTable(
-        values=np.rint(table.values * factor),
-        relations=table.relations,
-        sensitive=table.sensitive,
-        lower_protection=up(table.lower_protection),
-        upper_protection=up(table.upper_protection),
-        lower_capacity=down(table.lower_capacity),
-        upper_capacity=down(table.upper_capacity),
-        costs=table.costs,
-        quality=None if table.quality is None else table.quality.in_units(factor),
-    )
 
 
 def round_deviations(

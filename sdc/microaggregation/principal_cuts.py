@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import borrowing, kernel
-from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 from microguard.sdc.microaggregation.principal_component import (
     POWER_ITERATIONS,
     along,
@@ -262,7 +261,6 @@ def _cut(values, order, offsets, projections, sample, stack, k):
             continue
         find_component(values, order, start, stop, POWER_ITERATIONS, sample)
         for t in range(start, stop):
-            prefetch_row(values, order[min(t + AHEAD, stop - 1)])
             projections[t] = along(values[order[t]], sample.direction)
         half = count // 2
         place = start + cut_place(stop - start, half, count, k)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
-from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 
 #: Share of the clusters that determine the typical cost: the cheapest ones, so that outliers do not dominate
 #: it.
@@ -58,7 +57,6 @@ def _add_squares(values, weights, order, start, stop, mean, squares, cluster):
     p, mass = values.shape[1], 0.0
     mean[:] = 0.0  # mean of the differences from the first record
     for t in range(start, stop):
-        prefetch_row(values, order[min(t + AHEAD, len(order) - 1)])
         i, weight = order[t], weights[order[t]]
         mass += weight
         for d in range(p):

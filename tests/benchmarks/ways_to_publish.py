@@ -17,11 +17,10 @@ import numpy as np
 import pandas as pd
 from microguard.sdc.algorithms.algorithm import Effort
 from microguard.sdc.clusters.representatives import modes
-from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
 from microguard.sdc.local_suppression import suppress
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.nominal import anonymise
-from microguard.sdc.nominal.cell_keys import perturbed_cells
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, from_frame
 from microguard.sdc.perturbation.correlated_noise import factor, with_noise
@@ -283,7 +282,11 @@ def _by_cell_keys(frame: pd.DataFrame) -> tuple[None, dict[int, float]]:
     drawn = np.random.default_rng(2026).integers(0, KEY_SPAN, len(frame)).astype(np.uint64)
     np.add.at(keys, coded.combination, drawn)
     controls = ControlTables.of(coded.frequencies, DIMENSION)
-    published = perturbed_cells(controls, keys, CellKeyParameters(K, K + 2, 4.0))
+    of_cells = np.zeros(len(controls.original), np.uint64)
+    for cells in controls.cells.T:
+        np.add.at(of_cells, cells, keys)
+    noise = NoiseTable.of(CellKeyParameters(K, K + 2, 4.0))
+    published = noise.perturb(controls.original, of_cells % np.uint64(KEY_SPAN))
     return None, _chi2(controls, published)
 
 

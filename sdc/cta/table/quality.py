@@ -88,10 +88,6 @@ class Quality:
         sums = self.weights @ deviations
         return np.maximum(np.maximum(self.least - sums, sums - self.most), 0.0)
 
-    def in_units(self, factor: float) -> Quality:
-        """Convert the bounds to deviations in a unit that is smaller by a factor."""
-        return Quality(self.weights, self.least * factor, self.most * factor)
-
     def of_variables(self, place: sparse.csr_matrix) -> Quality:
         """Convert the weights from cells to variables; `place` is the (cells, variables) indicator matrix."""
         return Quality(sparse.csr_matrix(self.weights @ place), self.least, self.most)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
-from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 from microguard.sdc.kernels.strips import STRIP, farthest, squared_distances
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
@@ -104,7 +103,6 @@ def _take_up(free, values, weights, order):
     n, p = len(order), values.shape[1]
     free.mass_left[0] = 0.0
     for j in range(n):
-        prefetch_row(values, order[min(j + AHEAD, n - 1)])
         i = order[j]
         free.mass[j], free.identity[j] = weights[i], j
         free.mass_left[0] += weights[i]

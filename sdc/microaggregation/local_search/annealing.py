@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
-from microguard.sdc.kernels.prefetch import CACHED, prefetch, prefetch_row
 from microguard.sdc.kernels.random import next_bits, uniform
 from microguard.sdc.microaggregation.local_search.cluster_moves import create, dissolve
 from microguard.sdc.microaggregation.local_search.moves import best_move, scratch
@@ -170,11 +169,8 @@ def _ascending(order, start, stop):
 def visit(state, near, chosen, k, temperature, around, stream):
     """Visit each of the records `chosen` once; return the number of moves tried."""
     tried = 0
-    waits = state.points.size > CACHED
     for t in range(len(chosen)):
         i = chosen[t]
-        if waits:
-            _prefetch_visits(state, near, chosen, t)
         a = state.labels[i]
         if uniform(stream) * DISSOLVE_EVERY * k < 1.0:
             tried += 1
@@ -190,23 +186,3 @@ def visit(state, near, chosen, k, temperature, around, stream):
         if gain > temperature * NOISE[place]:  # the alternative "no move" has gain 0 and its own noise
             move(state, i, target, partner)
     return tried
-
-
-@borrowing
-def _prefetch_visits(state, near, chosen, t):
-    """Prefetch the data of the next three visits, in stages, because each stage reads addresses from the
-    previous one.
-    """
-    labels, last = state.labels, len(chosen) - 1
-    for j in near[chosen[min(t + 3, last)]]:
-        prefetch(labels, j)
-    for j in near[chosen[min(t + 2, last)]]:
-        b = labels[j]
-        prefetch(state.sizes, b)
-        prefetch_row(state.members, b)
-        prefetch_row(state.pulls, b)
-        prefetch(state.inverses, b)
-    for j in near[chosen[min(t + 1, last)]]:
-        b = labels[j]
-        for s in range(state.sizes[b]):
-            prefetch_row(state.points, state.members[b, s])

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
-from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 from microguard.sdc.kernels.random import new_stream, uniform
 from microguard.sdc.kernels.strips import STRIP, insert_key, squared_distances
 from microguard.sdc.microaggregation.principal_component import along, find_component, new_sample
@@ -190,7 +189,6 @@ def _cut_to_leaves(points, state, most, count, keys, order, projections, stack, 
         find_component(points, order, first, stop, POWER_ITERATIONS, sample)
         mean, square = 0.0, 0.0
         for t in range(start, stop):
-            prefetch_row(points, order[min(t + AHEAD, stop - 1)])
             projections[t] = along(points[order[t]], sample.direction)
             mean += projections[t]
             square += projections[t] * projections[t]
@@ -236,8 +234,6 @@ def _partition(projections, order, start, stop, threshold):
 def _compare(points, order, start, stop, count, keys, leaf):
     """Compare all pairs of order[start:stop] and update the smallest keys of each record."""
     size = stop - start
-    for t in range(size):
-        prefetch_row(keys, order[start + t])
     for t in range(size):
         i = order[start + t]
         for d in range(points.shape[1]):

@@ -12,7 +12,6 @@ import math
 
 import numpy as np
 from microguard.sdc.kernels.compile import borrowing, embedded, kernel
-from microguard.sdc.kernels.prefetch import prefetch, prefetch_row
 from microguard.sdc.kernels.random import integer_below, next_bits, uniform
 from microguard.sdc.nominal.frequency_search.search_state import (
     SearchState,
@@ -79,7 +78,6 @@ def _annealed(state, movable, orders, places, stream, moves, temperature, coolin
             i = int(movable[integer_below(stream, len(movable))])
         else:
             i = integer_below(stream, len(state.counts))
-        _prefetch(state, i)
         threshold = -temperature * math.log(uniform(stream) + 1e-300)
         if uniform(stream) < _DISPERSALS:
             accepted += _disperse(state, i, orders, places, stream, excess, threshold, aside)
@@ -250,14 +248,4 @@ def _partner(
         if place < begin or place >= end:
             return -1
         j = int(orders[order, place])
-    _prefetch(state, j)
     return j if j != i else -1
-
-
-@embedded
-def _prefetch(state: SearchState, i: int) -> None:
-    """Prefetch the data of combination i, because the processor cannot predict its address."""
-    prefetch(state.counts, i)
-    prefetch(state.original, i)
-    prefetch(state.deviation_weight, i)
-    prefetch_row(state.cells, i)

@@ -56,10 +56,6 @@ def _insert_key(keys, row, key):
         keys[row] = np.sort(np.append(keys[row], key))[:-1]
 
 
-def _prefetch(array, place):
-    pass
-
-
 MEANINGS = {
     meaning.__name__: meaning
     for meaning in (
@@ -70,6 +66,5 @@ MEANINGS = {
         _squared_distances_from_boxes,
         _farthest,
         _insert_key,
-        _prefetch,
     )
 }

@@ -17,7 +17,6 @@ NOT_RECORDED = {
     "microaggregation.exact_pricing.cut_penalties._shift": "a cut that two records of a cluster pay for",
     "microaggregation.exact_pricing.cut_penalties.correct": "a cut that two records of a cluster pay for",
     "microaggregation.global_bound.candidates._filled": "a root with fewer candidates than it needs",
-    "microaggregation.local_search.annealing._prefetch_visits": "records beyond the processor's cache",
     "microaggregation.local_search.diverse_changes._stays": "a swap between clusters with one rare value",
     "nominal.partitioning.local_search._join_anything": "a record that no cluster has room for",
     "nominal.partitioning.search_state.to_stock": "a safe combination that a move takes records from",

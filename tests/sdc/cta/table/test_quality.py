@@ -14,7 +14,6 @@ from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from microguard.sdc.cta.program.plane_cuts import PlaneProgram, planes_of
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import Search
-from microguard.sdc.cta.rounding import in_last_digits
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
@@ -167,7 +166,7 @@ def test_disclosure_audit_uses_a_kept_slope_as_a_constraint():
     assert (bound.lower[0], bound.upper[0]) == pytest.approx((9, 17))
 
 
-def test_kept_statistics_convert_to_variables_and_last_digits():
+def test_kept_statistics_convert_to_variables():
     table = CellTable(
         values=[10.0, 20, 10, 20, 30],
         relations=[[1, 0, -1, 0, 0], [0, 1, 0, -1, 0], [0, 0, 1, 1, -1]],
@@ -182,8 +181,6 @@ def test_kept_statistics_convert_to_variables_and_last_digits():
     by_variable = table_of_variables(table, variables)
     deviations = np.array([1.0, 2, 3])  # deviations of the values 10, 20 and 30
     assert by_variable.quality.weights @ deviations == table.quality.weights @ deviations[variables] == [4.0]
-    in_tenths = in_last_digits(table, 1)
-    assert in_tenths.quality.most == pytest.approx(10 * table.quality.most)
 
 
 def test_quality_refuses_invalid_statistics():

@@ -7,7 +7,7 @@ import pytest
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.microaggregation.distinct_rows import deduplicate
-from microguard.sdc.microaggregation.local_search import annealing, moves, recombination
+from microguard.sdc.microaggregation.local_search import moves, recombination
 from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
 from microguard.sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
 from microguard.sdc.microaggregation.local_search.crossover import cross
@@ -287,13 +287,3 @@ def test_recombination_at_its_limit_keeps_the_incumbent(monkeypatch):
         met.add(labels)
     least = min(sum_of_squares(points, np.ones(60), labels) for labels in partitions)
     assert sum_of_squares(points, np.ones(60), met.combine(NEVER)[0]) <= least * (1 + 1e-12)
-
-
-def test_prefetching_of_visits_changes_no_array():
-    partition, near = _start()
-    before = copy.deepcopy(partition)
-    chosen = np.arange(0, 60, 7)
-    for t in range(len(chosen)):
-        annealing._prefetch_visits(partition, near, chosen, t)
-    for array, copied in zip(partition, before, strict=True):
-        assert np.array_equal(array, copied)
