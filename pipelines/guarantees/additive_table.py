@@ -17,14 +17,14 @@ from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE,
 
 METHOD = "controlled tabular adjustment"
 STATEMENT = (
-    "Cells that the disclosure rule finds sensitive are published with a value that differs from their own "
-    "by at least the protection level. Other cells are changed a little so that every total is exactly the "
-    "sum of its parts."
+    "Cells that the disclosure rule finds sensitive are published at a value at least as far from their own "
+    "as the rule asks for, others are changed a little so that every total is the sum of its parts, to the "
+    "last digit."
 )
 COUNTS = (
-    "Small counts, including counts of one, are published as 0, the base or twice the base, by a secret "
-    "random draw whose expectation is the true count. Other counts are changed a little so that every total "
-    "is the sum of its parts."
+    "Small counts, genuine ones among them, are published at 0, at the base or at twice the base, by a "
+    "secret draw whose expectation is the true count; others are changed a little so that every total is the "
+    "sum of its parts."
 )
 BANDS = (
     "a sensitive value is in one of two bands, above or below the published value. Anyone who learns which "

@@ -17,8 +17,8 @@ from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE,
 
 METHOD = "cell keys"
 STATEMENT = (
-    "Every count has noise of mean 0, derived from keys of its records: its error is at most {largest}, no "
-    "count below {least} is published, and the same records have the same noise in every table."
+    "Every count has noise of mean 0, by keys of the records behind it: it is off by {largest} at the "
+    "most, no count below {least} is published, and the same records have the same noise in every table."
 )
 TOTALS = (
     "Totals do not add up: every cell, including totals, has separate noise. Use the published total "

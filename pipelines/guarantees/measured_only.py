@@ -41,8 +41,8 @@ class MeasuredOnly(Guarantee[RecordFiles]):
         """Return the statement that replaces a promise."""
         names = ", ".join(self.variables)
         return (
-            f"Values of {names} were perturbed at random. The number of changed values was counted before "
-            f"publication; a single value may be unchanged. {NO_PROMISE}"
+            f"Values of {names} were perturbed at random. How many changed was counted before publication; a "
+            f"single value may be that of the source. {NO_PROMISE}"
         )
 
     @property

@@ -15,12 +15,12 @@ from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE,
 
 METHOD = "cell keys of amounts"
 STATEMENT = (
-    "Every amount has noise of mean 0, derived from keys of its records and from their amounts: the same "
-    "amounts of the same records have the same noise in every table. For each of the {contributors} largest "
-    "contributors the noise is at most {largest:g} times {small:g} of the contribution, and less for a "
-    "large contribution. No amount below 0 is published, and 0 is published as 0."
+    "Every amount has noise of mean 0, by keys of the records behind it and their amounts: the same amounts "
+    "of the same records have the same noise in every table. Of each of the {contributors} largest "
+    "contributors the noise is at most {largest:g} times {small:g} of the contribution, and less of a large "
+    "one. No amount below 0 is published, and 0 stays 0."
 )
-SMALL = " If no contributor has {separation:g} or more, the noise is at most {small_largest:g}."
+SMALL = " Where no contributor has {separation:g} or more, the noise is at most {small_largest:g}."
 TOTALS = (
     "Totals do not add up: every cell, including totals, has separate noise. Use the published total "
     "instead of the sum of its parts, whose errors add up."

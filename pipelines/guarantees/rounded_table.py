@@ -15,9 +15,9 @@ from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE,
 
 METHOD = "controlled rounding"
 STATEMENT = (
-    "Every cell is published as a multiple of {base}, and every total is the sum of its parts. A count "
-    "between two multiples is rounded to one of them by a secret random draw, with a higher probability for "
-    "the nearer one. Multiples are unchanged, which no reader can detect."
+    "Every cell is published at a multiple of {base}, and every total is the sum of its parts. A count "
+    "between two multiples goes to the one or the other by a secret draw, the likelier the nearer it is; a "
+    "multiple stays, and nobody can tell."
 )
 WITHIN_A_BASE = (
     "a true count differs from the published one by less than {base}. Tables of other periods are rounded "

@@ -17,8 +17,8 @@ from microguard.pipelines.guarantees.tables import ATTACKER, ONE_VALUE, TableGua
 METHOD = "small count rounding"
 STATEMENT = (
     "No count between 0 and {base} is published, and every total is the sum of its parts. A smaller count "
-    "is rounded to 0 or to {base}, so that all cells together are close to the true counts. Larger counts "
-    "that are no totals are unchanged, and totals are the sums of the published counts."
+    "goes to 0 or to {base}, so that all cells together are close to the true ones; larger counts that are "
+    "no totals are the true ones, and totals are the sums of what is published."
 )
 WITHIN_A_BASE = (
     "a published 0 was less than {base}, that a published {base} was 1 to {base}, and that a larger count "

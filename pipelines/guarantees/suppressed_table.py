@@ -27,9 +27,9 @@ from scipy import sparse
 METHOD = "cell suppression"
 PUBLISHED, SUPPRESSED = "published", "suppressed"
 STATEMENT = (
-    "Cells that the disclosure rule finds sensitive are suppressed, together with secondary cells, so that "
-    "no suppressed value follows from the published values. Published values are the true values. A "
-    "suppressed cell is not empty and not zero: its value is not given."
+    "Cells that the disclosure rule finds sensitive are suppressed, and others with them, so that no "
+    "suppressed value follows from what is published. Published values are the true ones. A suppressed cell "
+    "is not empty and not zero: its value is not given."
 )
 INTERVALS = (
     "Anyone who knows the method and every published number can narrow a suppressed value to an interval, "
