@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from microguard.pipelines.audit.footers import has_foreign_metadata, wrong_footers
 from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
@@ -56,6 +57,30 @@ def later_faults(
     if named and files and multiset_hash(files) == multiset_hash(released):
         return []
     return [f"another writer changed the {title} table after its newest release, {release_id}"]
+
+
+def footer_faults(files: Sequence[str], released: Sequence[str], title: str) -> list[str]:
+    """Return the fault if a file of a table has foreign metadata or statistics.
+
+    Parameters
+    ----------
+    files, released : sequences of str
+        Files of the table, which may be links, and those of releases, of which each audit reads its own.
+    title : str
+        ``Delta`` or ``Iceberg``.
+    """
+    read = {_place(file) for file in released}
+    own = [Path(file) for file in files if _place(file) not in read]
+    wrong = wrong_footers(own) + sum(map(has_foreign_metadata, own))
+    if wrong:
+        return [f"files of the {title} table have metadata or statistics that are not those of their values"]
+    return []
+
+
+def _place(file: str) -> tuple[int, int]:
+    """Return the identity of a file, which its hard links have in common."""
+    status = Path(file).stat()
+    return status.st_dev, status.st_ino
 
 
 def count_records(files: Sequence[str]) -> int:
