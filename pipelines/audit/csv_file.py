@@ -12,6 +12,10 @@ from microguard.pipelines.guarantees.queries import number, quoted_text
 
 #: Types for which Arrow and DuckDB may write the same value as different text.
 _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")
+#: Significant digits of a text or number, as SQL.
+_DIGITS = "rtrim(ltrim(regexp_replace(regexp_replace({0}, '[eE].*$', ''), '[^0-9]', '', 'g'), '0'), '0')"
+#: Most digits that Arrow writes for a 32-bit number, a time of day and a timestamp in nanoseconds.
+_MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
 #: Maximum size of a record in bytes.
 LONGEST = 2**24
 
@@ -61,6 +65,12 @@ def _differs(text: str, key: str, kind: str) -> str:
     if not kind.startswith(_WRITTEN_OTHERWISE):
         return other
     differs = f"TRY_CAST({text} AS {kind}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
+    digits = _DIGITS.format(text)
+    if kind == "DOUBLE":
+        differs += f" OR {digits} IS DISTINCT FROM {_DIGITS.format(f'CAST({key} AS VARCHAR)')}"
+    most = next((number for name, number in _MOST_DIGITS.items() if kind.startswith(name)), None)
+    if most is not None:
+        differs += f" OR length({digits}) > {most}"
     return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})" if kind.startswith("DECIMAL") else differs
 
 

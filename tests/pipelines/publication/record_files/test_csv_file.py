@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -136,6 +137,30 @@ def test_holds_is_false_for_a_csv_with_another_value(old, new, tmp_path):
     written.path.write_bytes(content.replace(old, new, 1))
     assert not written.holds()
     assert old == b"-0," or written.wrong()  # to DuckDB both zeros are one
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b",0.1,", b",0.1000000000000000000000007,"),
+        (b",1.5,", b",1.50000000000007,"),  # of 32 bits
+        (b'30:00.000005"', b'30:00.000005000000012345"'),
+    ],
+)
+def test_audit_finds_further_digits_of_a_number_that_a_reader_takes_for_the_same(old, new, tmp_path):
+    written = Written(tmp_path, RECORDS)
+    content = written.path.read_bytes()
+    assert old in content
+    written.path.write_bytes(content.replace(old, new, 1))
+    assert written.wrong() == 1
+
+
+def test_audit_finds_no_further_digits_in_what_arrow_writes(tmp_path):
+    random = np.random.default_rng(1)
+    size = random.normal(size=2000) * 10.0 ** random.integers(-300, 300, 2000)
+    numbers = {"a": np.concatenate([size, np.round(size % 1e6, 2), random.integers(0, 10**15, 2000)])}
+    numbers["b"] = (numbers["a"] % 1e30).astype(np.float32)
+    assert Written(tmp_path, pa.table(numbers)).wrong() == 0
 
 
 def test_holds_is_false_for_a_csv_with_a_missing_added_or_moved_record(tmp_path):
