@@ -44,7 +44,7 @@ def wrong_records(
         "CREATE OR REPLACE VIEW as_text AS SELECT * FROM read_csv("
         f"{quoted_text(str(path))}, auto_detect = false, header = true, delim = ',', quote = '\"', "
         f"escape = '\"', nullstr = '', allow_quoted_nulls = false, max_line_size = {LONGEST}, "
-        f"columns = {{{columns}}})"
+        f"columns = {{{columns}}}, new_line = '\\r\\n')"  # the name of a column may have a line feed
     )
     different = " OR ".join(
         _differs(text, key, _type(engine, key)) for text, key in zip(texts, keys, strict=True)

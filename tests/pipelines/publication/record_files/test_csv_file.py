@@ -155,6 +155,14 @@ def test_audit_finds_further_digits_of_a_number_that_a_reader_takes_for_the_same
     assert written.wrong() == 1
 
 
+def test_audit_reads_a_csv_whose_names_and_first_texts_have_line_breaks(tmp_path):
+    texts = ["a\nb", "\r\n", "\r", "\n", None]
+    records = pa.table({"a\nb": texts, "c\rd": texts[::-1], "e\r\nf": range(5)})
+    written = Written(tmp_path, records)
+    assert written.holds()
+    assert written.wrong() == 0
+
+
 def test_audit_finds_no_further_digits_in_what_arrow_writes(tmp_path):
     random = np.random.default_rng(1)
     size = random.normal(size=2000) * 10.0 ** random.integers(-300, 300, 2000)
