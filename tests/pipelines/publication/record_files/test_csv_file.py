@@ -163,6 +163,19 @@ def test_audit_reads_a_csv_whose_names_and_first_texts_have_line_breaks(tmp_path
     assert written.wrong() == 0
 
 
+def test_audit_reads_decimals_below_one_and_the_last_moment(tmp_path):
+    shares = pa.array([Decimal("0.99999"), Decimal("-0.00001"), None], pa.decimal128(5, 5))
+    small = pa.array([Decimal("0.00000001"), Decimal("0.5"), Decimal(0)], pa.decimal128(8, 8))
+    moments = pa.array([2**63 - 1, -1, None], pa.int64()).cast(pa.timestamp("ns"))
+    written = Written(tmp_path, pa.table({"share": shares, "small": small, "until": moments}))
+    assert written.holds()
+    assert written.wrong() == 0
+    content = written.path.read_bytes()
+    for old, new in ((b"0.99999", b"0.99998"), (b"-0.00001", b"0.00001"), (b"854775807", b"854775806")):
+        written.path.write_bytes(content.replace(old, new, 1))
+        assert written.wrong() == 1
+
+
 def test_audit_finds_no_further_digits_in_what_arrow_writes(tmp_path):
     random = np.random.default_rng(1)
     size = random.normal(size=2000) * 10.0 ** random.integers(-300, 300, 2000)
