@@ -34,13 +34,20 @@ def has_foreign_metadata(path: Path) -> bool:
 
 
 def stale_dictionaries(path: Path) -> int:
-    """Count the columns of a file whose dictionary has categories that do not occur."""
-    coded = [entry.name for entry in pq.read_schema(path) if str(entry.type).startswith("dictionary")]
-    stale = 0
-    for column in pq.read_table(path, columns=coded).columns:
-        array = column.combine_chunks()
-        stale += len(array.dictionary) > len(array.indices.unique().drop_null())
-    return stale
+    """Count the columns of a file whose dictionary has texts or categories that do not occur.
+
+    Parquet writes the distinct texts of a column into a dictionary page, whatever the type of the column.
+    """
+    stale = set()
+    with pq.ParquetFile(path, read_dictionary=pq.read_schema(path).names) as file:
+        for group in range(file.num_row_groups):
+            records = file.read_row_group(group)
+            for place, column in enumerate(records.columns):
+                if pa.types.is_dictionary(column.type):
+                    array = column.combine_chunks()
+                    if len(array.dictionary) > len(array.indices.unique().drop_null()):
+                        stale.add(place)
+    return len(stale)
 
 
 def wrong_footers(files: Sequence[Path]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from microguard.pipelines.audit.footers import has_foreign_metadata, wrong_footers
+from microguard.pipelines.audit.footers import has_foreign_metadata, stale_dictionaries, wrong_footers
 from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
@@ -71,9 +71,9 @@ def footer_faults(files: Sequence[str], released: Sequence[str], title: str) -> 
     """
     read = {_place(file) for file in released}
     own = [Path(file) for file in files if _place(file) not in read]
-    wrong = wrong_footers(own) + sum(map(has_foreign_metadata, own))
+    wrong = wrong_footers(own) + sum(has_foreign_metadata(file) + stale_dictionaries(file) for file in own)
     if wrong:
-        return [f"files of the {title} table have metadata or statistics that are not those of their values"]
+        return [f"files of the {title} table have metadata, texts or statistics that are not of their values"]
     return []
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.audit import delta, iceberg
-from microguard.pipelines.audit.footers import wrong_footers
+from microguard.pipelines.audit.footers import stale_dictionaries, wrong_footers
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.stage import StagedFiles
@@ -62,6 +62,19 @@ def test_ends_of_pages_and_bloom_filters_are_wrong_where_arrow_writes_none(tmp_p
     assert wrong_footers([tmp_path / "bloom.parquet"]) > 0
 
 
+def test_a_text_in_the_dictionary_of_a_column_that_no_record_has_is_stale(areas):
+    codes = pa.DictionaryArray.from_arrays(
+        pa.array([0, 0, 0, 1, 1, 1], pa.int8()), pa.array(["f", "m", "secret"])
+    )
+    files = staged(areas)
+    path = files.folder / "microdata" / "part-00000.parquet"
+    pq.write_table(RECORDS.set_column(0, "sex", codes), path, store_schema=False)
+    assert str(pq.read_schema(path).field("sex").type) == "string"
+    publish.publish(StagedFiles.from_folder(ID, files.folder), manifest(), areas, entry())
+    failed = [each.check for each in audit(areas.public.release(ID)).findings if not each.passed]
+    assert failed == ["dictionaries"]
+
+
 def test_statistics_of_any_type_and_several_row_groups_are_right(tmp_path):
     n = 60
     place = np.arange(n)
@@ -89,6 +102,7 @@ def test_statistics_of_any_type_and_several_row_groups_are_right(tmp_path):
     with pq.ParquetWriter(path, pa.table(columns).schema) as writer:
         writer.write_table(pa.table(columns), row_group_size=17)
     assert wrong_footers([path]) == 0
+    assert stale_dictionaries(path) == 0
 
 
 def test_audit_fails_for_an_end_in_a_footer_that_is_not_that_of_the_values(areas):
