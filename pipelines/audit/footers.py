@@ -38,16 +38,21 @@ def stale_dictionaries(path: Path) -> int:
 
     Parquet writes the distinct texts of a column into a dictionary page, whatever the type of the column.
     """
-    stale = set()
+    written: dict[int, list[pa.Array]] = {}
+    occurring: dict[int, list[pa.Array]] = {}
     with pq.ParquetFile(path, read_dictionary=pq.read_schema(path).names) as file:
         for group in range(file.num_row_groups):
-            records = file.read_row_group(group)
-            for place, column in enumerate(records.columns):
+            for place, column in enumerate(file.read_row_group(group).columns):
                 if pa.types.is_dictionary(column.type):
                     array = column.combine_chunks()
-                    if len(array.dictionary) > len(array.indices.unique().drop_null()):
-                        stale.add(place)
-    return len(stale)
+                    written.setdefault(place, []).append(array.dictionary)
+                    used = array.dictionary.take(array.indices.unique().drop_null())
+                    occurring.setdefault(place, []).append(used)
+    return sum(_distinct(texts) > _distinct(occurring[place]) for place, texts in written.items())
+
+
+def _distinct(texts: list[pa.Array]) -> int:
+    return len(pa.chunked_array(texts).unique())
 
 
 def wrong_footers(files: Sequence[Path]) -> int:

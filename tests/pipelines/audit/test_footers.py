@@ -97,6 +97,7 @@ def test_statistics_of_any_type_and_several_row_groups_are_right(tmp_path):
         "long": pa.array([f"{i}" + "x" * 5000 for i in place]),
         "time": pa.array(place.tolist(), pa.duration("us")),
         "coded": pa.array([f"é{i % 3}" if i % 5 else None for i in place]).dictionary_encode(),
+        "rare": pa.array(["seldom" if i == 20 else "often" for i in place]).dictionary_encode(),
     }
     path = tmp_path / "0.parquet"
     with pq.ParquetWriter(path, pa.table(columns).schema) as writer:
