@@ -289,7 +289,8 @@ class Quality(Acceptable):
     """Share of records unique on the protected variables joined with any one column published as it is.
 
     A sensitive variable is joined where most of its values are numbers, dates or times, and there is another
-    sensitive variable to learn.
+    sensitive variable to learn. It is also the limit of records with a text of their own in a sensitive
+    variable, if nine in ten of its texts (of 20 or more) occur once, as e-mail addresses and notes do.
     """
     max_unique_jointly: Share = 0.05
     """The same, joined with all columns published as they are; with groups, of all groups' variables too."""
