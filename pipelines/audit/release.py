@@ -302,6 +302,10 @@ def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
         [(entry.name, str(entry.type)) for entry in pq.read_schema(path)] != declared
         for path in record_files(folder)
     )
+    wrong += sum(
+        pq.read_schema(folder / table["file"]).names != [*table["variables"], FREQUENCY]
+        for table in manifest["tables"]
+    )
     return Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
 
 
