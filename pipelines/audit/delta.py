@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from microguard.pipelines.audit.footers import plain
 from microguard.pipelines.audit.table_records import (
+    earlier_faults,
     footer_faults,
     later_faults,
     multiset_hash,
@@ -63,9 +64,17 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     features = set(protocol.reader_features or ()) - FEATURES
     if features or protocol.min_reader_version == _MAPPED or protocol.min_reader_version > _LISTED:
         return ["another writer gave the Delta table a feature that changes the records that readers see"]
+    committed = {version for version, _ in releases}
+    others = [line["version"] for line in newest.history() if line["version"] not in committed]
+    discrepancies = earlier_faults(
+        (_files(DeltaTable(str(path), version=version)) for version in others),
+        [_files(DeltaTable(str(path), version=version)) for version in committed] if others else [],
+        "Delta",
+    )
     if newest.version() == versions[0]:
-        return []
-    return later_faults(public, max(releases)[1], _columns(newest), _files(newest), "Delta")
+        return discrepancies
+    of_newest = later_faults(public, max(releases)[1], _columns(newest), _files(newest), "Delta")
+    return of_newest or discrepancies
 
 
 def _columns(table: DeltaTable) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,36 @@ def later_faults(
     if named and files and multiset_hash(files) == multiset_hash(released):
         return []
     return [f"another writer changed the {title} table after its newest release, {release_id}"]
+
+
+def earlier_faults(
+    states: Iterable[Sequence[str]], released: Sequence[Sequence[str]], title: str
+) -> list[str]:
+    """Return the fault if readers can load an earlier state of a table with records of no release.
+
+    Another writer may have added records and removed them again, so that the newest state is as it was.
+
+    Parameters
+    ----------
+    states : iterable of sequences of str
+        Files of the states that other writers committed.
+    released : sequence of sequences of str
+        Files of the states of releases.
+    title : str
+        ``Delta`` or ``Iceberg``.
+    """
+    known = {_place(file) for files in released for file in files if Path(file).exists()}
+    for files in states:
+        present = [file for file in files if Path(file).exists()]
+        if all(_place(file) in known for file in present):
+            continue
+        whole = len(present) == len(files)
+        same = [multiset_hash(each) for each in released if whole and all(map(os.path.exists, each))]
+        if multiset_hash(present) not in same:
+            return [
+                f"another writer committed other records to the {title} table, which an earlier state has"
+            ]
+    return []
 
 
 def footer_faults(files: Sequence[str], released: Sequence[str], title: str) -> list[str]:
