@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from microguard.pipelines.measures.classes import Homogeneity
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.method_registry import method_row
 from microguard.schemas.requirements.requirement import MetricKey, Requirement, accept_line
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import types as t
@@ -20,8 +21,9 @@ OF_ITS_OWN = (
     'knows or reads it knows whose record it is: leave it out with role = "identifier", code it into '
     "categories before the run, or have a steward accept it by name in quality.accept"
 )
+DIVERSE = "set method.min_diversity to 2 or more, "
 REMEDY = (
-    "set method.min_diversity to 2 or more, raise release.k, coarsen the variable, raise the limit, or have "
+    f"{DIVERSE}raise release.k, coarsen the variable, raise the limit, or have "
     "a steward accept it by name in quality.accept"
 )
 
@@ -51,6 +53,8 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
     def limits(self, specification: Specification) -> Iterator[Requirement]:
         """Return the limits of `[quality]` on these numbers."""
         quality = specification.quality
+        diverse = "min_diversity" in method_row("records", specification.method.name).keys
+        remedy = REMEDY if diverse else REMEDY.removeprefix(DIVERSE)
         most = quality.default_limit("max_homogeneous")
         alone = quality.default_limit("max_unique_published")
         for name in specification.sensitive:
@@ -59,14 +63,14 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
                 yield Requirement(MetricKey("own_text", name), OF_ITS_OWN, at_most=alone, line=accept)
             if most is not None:
                 accept = accept_line("max_homogeneous", accepted=quality.accept)
-                yield Requirement(MetricKey("homogeneous", name), REMEDY, at_most=most, line=accept)
+                yield Requirement(MetricKey("homogeneous", name), remedy, at_most=most, line=accept)
             if quality.min_entropy_diversity is not None:
                 least = quality.min_entropy_diversity
                 line = "[quality] min_entropy_diversity = {below}"
-                yield Requirement(MetricKey("entropy_diversity", name), REMEDY, at_least=least, line=line)
+                yield Requirement(MetricKey("entropy_diversity", name), remedy, at_least=least, line=line)
             if quality.max_t is not None:
                 line = "[quality] max_t = {above}"
-                yield Requirement(MetricKey("t", name), REMEDY, at_most=quality.max_t, line=line)
+                yield Requirement(MetricKey("t", name), remedy, at_most=quality.max_t, line=line)
 
     def attacks(self, section: Mapping[str, Homogeneity], k: int) -> Iterator[tuple[float, str]]:
         """Return the shares of records that attackers identify or infer, with sentences."""
