@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow.parquet as pq
+from microguard.pipelines.audit.iceberg import misstated
 from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 
@@ -43,7 +44,9 @@ def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> l
         with table.io.new_input(file).open() as stream:
             counted += pq.read_metadata(stream).num_rows
     if sum(task.file.record_count for task in tasks) != counted:
-        return ["the number of records of the table in the catalogue differs from that of the release"]
+        return ["the table of the catalogue counts other records than the release"]
+    if any(misstated(table, tag.snapshot_id, task.file) for task in tasks):
+        return ["a manifest of the table states numbers or ends that are not those of the footers"]
     current = table.current_snapshot()
     tagged = {
         ref.snapshot_id

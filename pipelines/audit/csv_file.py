@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ from microguard.pipelines.guarantees.queries import number, quoted_text
 
 #: Types for which Arrow and DuckDB may write the same value as different texts.
 _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")
+#: Significant digits of a text or number, as SQL.
+_DIGITS = "rtrim(ltrim(regexp_replace(regexp_replace({0}, '[eE].*$', ''), '[^0-9]', '', 'g'), '0'), '0')"
+#: Most digits that Arrow writes for a 32-bit number, a time of day and a timestamp in nanoseconds.
+_MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
+_LAST_MOMENT = "2262-04-11T23:47:16.854775807"
 #: Maximum size of a record in bytes.
 LONGEST = 2**24
 
@@ -40,7 +46,7 @@ def wrong_records(
         "CREATE OR REPLACE VIEW as_text AS SELECT * FROM read_csv("
         f"{quoted_text(str(path))}, auto_detect = false, header = true, delim = ',', quote = '\"', "
         f"escape = '\"', nullstr = '', allow_quoted_nulls = false, max_line_size = {LONGEST}, "
-        f"columns = {{{columns}}})"
+        f"columns = {{{columns}}}, new_line = '\\r\\n')"  # the name of a column may have a line feed
     )
     different = " OR ".join(
         _differs(text, key, _type(engine, key)) for text, key in zip(texts, keys, strict=True)
@@ -56,12 +62,32 @@ def wrong_records(
 
 
 def _differs(text: str, key: str, kind: str) -> str:
-    """Return the SQL condition that a text differs from a value; additional digits would be a disclosure."""
-    other = f"CAST({key} AS VARCHAR) IS DISTINCT FROM {text}"
+    """Return the SQL condition that a text differs from the value: further digits would be a disclosure."""
+    shown = f"CAST({key} AS VARCHAR)"
+    if kind.startswith("DECIMAL"):  # of decimals without digits before the point DuckDB writes no 0 there
+        shown = f"regexp_replace({shown}, '^(-?)[.]', '\\10.')"
+    other = f"{shown} IS DISTINCT FROM {text}"
     if not kind.startswith(_WRITTEN_OTHERWISE):
         return other
-    differs = f"TRY_CAST({text} AS {kind}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
+    read_as = _with_a_digit_before_the_point(kind)
+    differs = f"TRY_CAST({text} AS {read_as}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
+    if kind == "TIMESTAMP_NS":  # the largest value is infinity to DuckDB, and the last moment to all others
+        differs = f"({differs}) AND NOT (isinf({key}) AND {text} = {quoted_text(_LAST_MOMENT)})"
+    digits = _DIGITS.format(text)
+    if kind == "DOUBLE":
+        differs += f" OR {digits} IS DISTINCT FROM {_DIGITS.format(f'CAST({key} AS VARCHAR)')}"
+    most = next((number for name, number in _MOST_DIGITS.items() if kind.startswith(name)), None)
+    if most is not None:
+        differs += f" OR length({digits}) > {most}"
     return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})" if kind.startswith("DECIMAL") else differs
+
+
+def _with_a_digit_before_the_point(kind: str) -> str:
+    """Return a decimal type that also has a digit before the point: DuckDB casts no 1E-8 to DECIMAL(8,8)."""
+    found = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", kind)
+    if found is None or found[1] != found[2] or found[1] == "38":
+        return kind
+    return f"DECIMAL({int(found[1]) + 1},{found[2]})"
 
 
 def _type(engine: duckdb.DuckDBPyConnection, key: str) -> str:

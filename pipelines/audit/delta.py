@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from microguard.pipelines.audit.table_records import later_faults, multiset_hash, record_files_of_table
+from microguard.pipelines.audit.footers import plain
+from microguard.pipelines.audit.table_records import (
+    earlier_faults,
+    footer_faults,
+    later_faults,
+    multiset_hash,
+    record_files_of_table,
+)
 
 FOLDER = "delta"
 PROPERTY = "release_id"
@@ -38,20 +50,69 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
         return [f"the Delta table has {len(versions)} commits of this release, expected one"]
     table = DeltaTable(str(path), version=versions[0])
     if _columns(table) != [column["name"] for column in manifest["columns"]]:
-        return ["the columns of the Delta table differ from those of the release"]
-    if multiset_hash(_files(table)) != multiset_hash(record_files_of_table(public, manifest)):
-        return ["the records of the Delta table differ from those of the published files"]
+        return ["the Delta table has other columns than the release"]
+    released = record_files_of_table(public, manifest)
+    if multiset_hash(_files(table)) != multiset_hash(released):
+        return ["the records of the Delta table are not those of the files"]
+    if _misstated(table) or _misstated(newest):
+        return [
+            "the log of the Delta table states numbers or ends of files that are not those of their values"
+        ]
+    discrepancies = footer_faults(_files(table), released, "Delta")
+    if discrepancies:
+        return discrepancies
     protocol = newest.protocol()
     features = set(protocol.reader_features or ()) - FEATURES
     if features or protocol.min_reader_version == _MAPPED or protocol.min_reader_version > _LISTED:
-        return ["another writer enabled a feature of the Delta table that changes which records readers see"]
+        return ["another writer gave the Delta table a feature that changes the records that readers see"]
+    committed = {version for version, _ in releases}
+    others = [line["version"] for line in newest.history() if line["version"] not in committed]
+    discrepancies = earlier_faults(
+        (_files(DeltaTable(str(path), version=version)) for version in others),
+        [_files(DeltaTable(str(path), version=version)) for version in committed] if others else [],
+        "Delta",
+    )
     if newest.version() == versions[0]:
-        return []
-    return later_faults(public, max(releases)[1], _columns(newest), _files(newest), "Delta")
+        return discrepancies
+    of_newest = later_faults(public, max(releases)[1], _columns(newest), _files(newest), "Delta")
+    return of_newest or discrepancies
 
 
 def _columns(table: DeltaTable) -> list[str]:
     return [field.name for field in table.schema().fields]
+
+
+def _misstated(table: DeltaTable) -> int:
+    """Count the files of which the log states another number of records, minimum or maximum."""
+    actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    paths = {Path(file).name: file for file in _files(table)}
+    return sum(_differs(paths[unquote(action["path"]).rpartition("/")[2]], action) for action in actions)
+
+
+def _differs(file: str, action: Mapping[str, Any]) -> bool:
+    with pq.ParquetFile(file) as opened:
+        if action["num_records"] not in (None, opened.metadata.num_rows):
+            return True
+        stated = {key: value for key, value in action.items() if value is not None}
+        for name in opened.schema_arrow.names:
+            if not {f"{end}.{name}" for end in ("min", "max", "null_count")} & stated.keys():
+                continue  # the log of a release of microguard states the number of records only
+            column = plain(opened.read(columns=[name])).column(0)
+            if stated.get(f"null_count.{name}", column.null_count) != column.null_count:
+                return True
+            ends = pc.min_max(column).as_py()
+            if any(not _near(stated.get(f"{end}.{name}", ends[end]), ends[end]) for end in ("min", "max")):
+                return True
+    return False
+
+
+def _near(stated: Any, value: Any) -> bool:
+    """Return whether the log may state a value so: it truncates texts, and times to milliseconds."""
+    if isinstance(stated, str) and isinstance(value, str):
+        return value.startswith(stated[:-1])
+    if isinstance(stated, datetime) and isinstance(value, datetime):
+        return abs(stated.replace(tzinfo=None) - value.replace(tzinfo=None)) <= timedelta(milliseconds=1)
+    return bool(stated == value)
 
 
 def _files(table: DeltaTable) -> list[str]:

@@ -22,7 +22,9 @@ _STRUCTURE = "sdmx/structure.xml"
 _NAMESPACE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"
 #: Relative tolerance of sums of floats, which may be added in another order.
 TOLERANCE = 1e-9
-#: Probabilities that define the quartiles.
+#: Largest double.
+LARGEST = 1.7976931348623157e308
+#: Probabilities of the quartiles.
 QUARTILES = (0.25, 0.5, 0.75)
 #: Pattern of a link to an external resource; loading it would disclose the page's readers to another server.
 _LOADS = re.compile(
@@ -168,20 +170,19 @@ def _holds(engine: duckdb.DuckDBPyConnection, column: str, declared: Mapping[str
         return False
     if "mean" not in declared:
         return True
-    number = f"CAST({column} AS DOUBLE)"
+    number, size = f"CAST({column} AS DOUBLE)", _size(declared)
+    share = f"{number} / {size!r}"  # sums of large numbers are too large for a double
     statistics = engine.execute(
-        f"SELECT min({number}), max({number}), avg({number}), sum({number}) FROM microdata "
+        f"SELECT min({share}), max({share}), avg({share}), sum({share}) FROM microdata "
         f"WHERE isfinite({number})"
     ).fetchone()
-    stated = (declared["minimum"], declared["maximum"], declared["mean"], declared["total"])
-    scale = max(abs(float(declared["minimum"])), abs(float(declared["maximum"]))) * TOLERANCE
+    keys = ("minimum", "maximum", "mean", "total")
     if not _ordered_as_stated(engine, number, declared):
         return False
     return statistics is not None and all(
-        math.isclose(actual, statement, rel_tol=TOLERANCE, abs_tol=slack)
-        for actual, statement, slack in zip(
-            statistics, stated, (scale, scale, scale, scale * values), strict=True
-        )
+        math.isclose(actual, float(declared[key]) / size, rel_tol=TOLERANCE, abs_tol=slack)
+        for key, actual, slack in zip(keys, statistics, (*[TOLERANCE] * 3, TOLERANCE * values), strict=True)
+        if key in declared  # a total that is too large for a double is not stated
     )
 
 
@@ -192,10 +193,13 @@ def _ordered_as_stated(engine: duckdb.DuckDBPyConnection, number: str, declared:
     Arrow and DuckDB convert a decimal to doubles that differ in the last bits.
     """
     slack = TOLERANCE * _size(declared)
-    places = ", ".join(
-        f"count(*) FILTER ({number} < {float(value) - slack!r}), "
-        f"count(*) FILTER ({number} <= {float(value) + slack!r})"
+    limits = [
+        (max(float(value) - slack, -LARGEST), min(float(value) + slack, LARGEST))
         for value in declared.get("quartiles", ())
+    ]
+    places = ", ".join(
+        f"count(*) FILTER ({number} < {low!r}), count(*) FILTER ({number} <= {high!r})"
+        for low, high in limits
     )
     ((values, deviation, *counts),) = engine.execute(
         f"SELECT count(*), stddev_samp({number} / {_size(declared)!r}), {places or 0} FROM microdata "

@@ -9,11 +9,14 @@ from typing import Any
 
 from microguard.pipelines.audit.table_records import (
     count_records,
+    footer_faults,
     later_faults,
     multiset_hash,
     record_files_of_table,
 )
-from pyiceberg.table import StaticTable
+from pyiceberg.io.pyarrow import parquet_file_to_data_file
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import StaticTable, Table
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"
@@ -50,8 +53,30 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     if not equal or any(task.delete_files for task in tasks):
         return ["the records of the Iceberg table differ from those of the published files"]
     if sum(task.file.record_count for task in tasks) != count_records(released):
-        return ["the number of records of the Iceberg table differs from that of the release"]
+        return ["the Iceberg table counts other records than the release"]
+    if any(misstated(table, newest.snapshot_id, task.file) for task in tasks):
+        return ["a manifest of the Iceberg table states numbers or ends that are not those of the footers"]
+    discrepancies = footer_faults(table_files, released, "Iceberg")
+    if discrepancies:
+        return discrepancies
     return _later(public, table, newest.snapshot_id)
+
+
+def misstated(table: Table, snapshot_id: int, file: DataFile) -> bool:
+    """Return whether a snapshot states another number, minimum or maximum of a column than a footer does."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    schema_id = None if snapshot is None else snapshot.schema_id
+    state = (
+        table.metadata
+        if schema_id is None
+        else table.metadata.model_copy(update={"current_schema_id": schema_id})
+    )
+    footer = parquet_file_to_data_file(table.io, state, file.file_path)
+    return any(
+        (getattr(footer, key) or {}).get(column, value) != value
+        for key in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
+        for column, value in (getattr(file, key) or {}).items()
+    )
 
 
 def _later(public: Path, table: StaticTable, audited: int) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 from microguard.pipelines.audit import csv_file, description, tau_argus
+from microguard.pipelines.audit.footers import has_foreign_metadata, stale_dictionaries, wrong_footers
 from microguard.pipelines.audit.partitions import (
     MICRODATA,
     partition_faults,
@@ -37,7 +39,6 @@ _TABLE_FORMATS = {
     "delta": "microguard.pipelines.audit.delta",
     "iceberg": "microguard.pipelines.audit.iceberg",
 }
-_KEPT_METADATA = {b"ARROW:schema", b"PARQUET:field_id"}
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,13 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
     if all(finding.passed for finding in findings):
         if manifest.get("content") == "table":
             findings += [
-                _metadata(folder),
+                *_footers(folder),
                 *_described(folder, manifest),
                 *_table(folder, manifest, original),
             ]
             return Audit(str(manifest["release_id"]), tuple(findings))
         findings += [*_described(folder, manifest)]
-        findings += [_columns(folder, manifest), _metadata(folder), _dictionaries(folder)]
+        findings += [_columns(folder, manifest), *_footers(folder)]
     if all(finding.passed for finding in findings):
         with quiet_engine() as engine:
             names = [column["name"] for column in manifest["columns"]]
@@ -301,30 +302,23 @@ def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
         [(entry.name, str(entry.type)) for entry in pq.read_schema(path)] != declared
         for path in record_files(folder)
     )
-    return Finding("columns", wrong == 0, f"{wrong} files whose columns differ from the manifest")
+    wrong += sum(
+        pq.read_schema(folder / table["file"]).names != [*table["variables"], FREQUENCY]
+        for table in manifest["tables"]
+    )
+    return Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
 
 
-def _metadata(folder: Path) -> Finding:
-    foreign = sum(map(_has_foreign_metadata, folder.rglob("*.parquet")))
-    return Finding("metadata", foreign == 0, f"{foreign} files have metadata of another file")
-
-
-def _has_foreign_metadata(path: Path) -> bool:
-    """Return whether footer, schema or a column has metadata, which may contain source data."""
-    schema = pq.read_schema(path)
-    of_columns = {key for entry in schema for key in entry.metadata or {}}
-    keys = {*(pq.read_metadata(path).metadata or {}), *(schema.metadata or {}), *of_columns}
-    return bool(keys - _KEPT_METADATA)
-
-
-def _dictionaries(folder: Path) -> Finding:
-    stale = 0
-    for path in record_files(folder):
-        coded = [entry.name for entry in pq.read_schema(path) if str(entry.type).startswith("dictionary")]
-        for column in pq.read_table(path, columns=coded).columns:
-            array = column.combine_chunks()
-            stale += len(array.dictionary) > len(array.indices.unique().drop_null())
-    return Finding("dictionaries", stale == 0, f"{stale} columns have categories that do not occur")
+def _footers(folder: Path) -> Iterator[Finding]:
+    """Check what Parquet files hold next to their values: metadata, categories and statistics."""
+    files = sorted(folder.rglob("*.parquet"))
+    foreign = sum(map(has_foreign_metadata, files))
+    yield Finding("metadata", foreign == 0, f"{foreign} files have metadata of another file")
+    stale = sum(map(stale_dictionaries, files))
+    yield Finding("dictionaries", stale == 0, f"{stale} columns have categories that do not occur")
+    wrong = wrong_footers(files)
+    detail = f"{wrong} columns in footers have statistics that are not those of their values"
+    yield Finding("footers", wrong == 0, detail)
 
 
 def _partitions(

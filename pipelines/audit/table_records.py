@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from microguard.pipelines.audit.footers import has_foreign_metadata, stale_dictionaries, wrong_footers
 from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
@@ -56,6 +58,60 @@ def later_faults(
     if named and files and multiset_hash(files) == multiset_hash(released):
         return []
     return [f"another writer changed the {title} table after its newest release, {release_id}"]
+
+
+def earlier_faults(
+    states: Iterable[Sequence[str]], released: Sequence[Sequence[str]], title: str
+) -> list[str]:
+    """Return the fault if readers can load an earlier state of a table with records of no release.
+
+    Another writer may have added records and removed them again, so that the newest state is as it was.
+
+    Parameters
+    ----------
+    states : iterable of sequences of str
+        Files of the states that other writers committed.
+    released : sequence of sequences of str
+        Files of the states of releases.
+    title : str
+        ``Delta`` or ``Iceberg``.
+    """
+    known = {_place(file) for files in released for file in files if Path(file).exists()}
+    for files in states:
+        present = [file for file in files if Path(file).exists()]
+        if all(_place(file) in known for file in present):
+            continue
+        whole = len(present) == len(files)
+        same = [multiset_hash(each) for each in released if whole and all(map(os.path.exists, each))]
+        if multiset_hash(present) not in same:
+            return [
+                f"another writer committed other records to the {title} table, which an earlier state has"
+            ]
+    return []
+
+
+def footer_faults(files: Sequence[str], released: Sequence[str], title: str) -> list[str]:
+    """Return the fault if a file of a table has foreign metadata or statistics.
+
+    Parameters
+    ----------
+    files, released : sequences of str
+        Files of the table, which may be links, and those of releases, of which each audit reads its own.
+    title : str
+        ``Delta`` or ``Iceberg``.
+    """
+    read = {_place(file) for file in released}
+    own = [Path(file) for file in files if _place(file) not in read]
+    wrong = wrong_footers(own) + sum(has_foreign_metadata(file) + stale_dictionaries(file) for file in own)
+    if wrong:
+        return [f"files of the {title} table have metadata, texts or statistics that are not of their values"]
+    return []
+
+
+def _place(file: str) -> tuple[int, int]:
+    """Return the identity of a file, which its hard links have in common."""
+    status = Path(file).stat()
+    return status.st_dev, status.st_ino
 
 
 def count_records(files: Sequence[str]) -> int:

@@ -27,6 +27,9 @@ MOST_VALUES = 50
 #: Maximum number of values held in memory; with more values, the files are read again for each statistic.
 HELD = 500_000
 QUARTILES = (0.25, 0.5, 0.75)
+#: Squares of numbers of this size, and sums of as many of them as a release has records, are finite; those of
+#: its inverse are not 0.
+LARGEST_SQUARED = 1e145
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,11 @@ class Numbers:
     ----------
     minimum, maximum : int or float
     mean, deviation : float
-        The deviation has ddof=1 and is 0 for a single value.
+        The deviation has ddof=1 and is 0 for a single value; None if it is larger than any double.
     quartiles : tuple of float
         Smallest values with at least 25, 50 and 75 percent of the values at or below them.
-    total : float
+    total : float or None
+        None if it is larger than any double.
     weighted_total, weighted_mean : float or None
         Weighted by the weight of the release, if there is one.
     """
@@ -48,9 +52,9 @@ class Numbers:
     minimum: int | float
     maximum: int | float
     mean: float
-    deviation: float
+    deviation: float | None
     quartiles: tuple[float, ...]
-    total: float
+    total: float | None
     weighted_total: float | None = None
     weighted_mean: float | None = None
 
@@ -203,20 +207,25 @@ def _numbers(
         sample.append(part.values[::step].copy())
         number += len(part.values)
         extremes += part.extremes
-        totals.append(float(part.values.sum()))
+        with np.errstate(over="ignore", invalid="ignore"):  # not used then
+            totals.append(float(part.values.sum()))
         if part.weights is not None:
             masses.append(float(part.weights.sum()))
-            weighted.append(float((part.weights * part.values).sum()))
+            with np.errstate(over="ignore", invalid="ignore"):
+                weighted.append(float((part.weights * part.values).sum()))
     if number == 0:
         return None
-    total = math.fsum(totals)
+    size = float(max(map(abs, extremes))) or 1.0
+    # Squares above 1e154 are too large for a double, below 1e-162 too small: then the largest is the unit.
+    unit = 1.0 if 1.0 / LARGEST_SQUARED < size < LARGEST_SQUARED else size
+    total = math.fsum(totals) if unit == 1.0 else math.fsum(float((p.values / unit).sum()) for p in read())
     mean = total / number
     places = [max(0, math.ceil(share * number) - 1) for share in QUARTILES]
     ordered = np.sort(np.concatenate(sample))
     brackets = [Bracket(ordered, place, number) for place in places]
     squares = []
     for part in read():
-        squares.append(float(((part.values - mean) ** 2).sum()))
+        squares.append(float(((part.values / unit - mean) ** 2).sum()))
         for bracket in brackets:
             bracket.add(part.values)
     while missed := [bracket for bracket in brackets if bracket.found() is None]:
@@ -225,18 +234,23 @@ def _numbers(
         for part in read():
             for bracket in missed:
                 bracket.add(part.values)
-    weighted_total, mass = math.fsum(weighted), math.fsum(masses)
-    known = bool(weighted) and math.isfinite(weighted_total) and mass > 0
+    summed = bool(weighted) and size < LARGEST_SQUARED
+    weighted_total, mass = math.fsum(weighted if summed else ()), math.fsum(masses)
+    known = summed and math.isfinite(weighted_total) and mass > 0
     return Numbers(
         minimum=_json_number(min(extremes)),
         maximum=_json_number(max(extremes)),
-        mean=mean,
-        deviation=math.sqrt(math.fsum(squares) / (number - 1)) if number > 1 else 0.0,
+        mean=mean * unit,
+        deviation=_if_finite(math.sqrt(math.fsum(squares) / (number - 1)) * unit if number > 1 else 0.0),
         quartiles=tuple(value for bracket in brackets if (value := bracket.found()) is not None),
-        total=total,
+        total=_if_finite(total * unit),
         weighted_total=weighted_total if known else None,
         weighted_mean=weighted_total / mass if known else None,
     )
+
+
+def _if_finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
 
 
 @dataclass(frozen=True)

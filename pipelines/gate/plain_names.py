@@ -47,6 +47,7 @@ _WORDS = {
     "chi2_per_cell": "chi-square per cell of the control tables",
     "unique_published": "share of records unique with {variable}",
     "unique_with_number": "share of records unique with the number or date {variable}",
+    "own_text": "share of records with a text of their own in {variable}",
     "unique_jointly": "share of records unique with all published columns",
     "homogeneous": "share of records whose class determines {variable}",
     "determined": "protected variables that {variable} determines",

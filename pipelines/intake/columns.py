@@ -51,7 +51,10 @@ def check_columns(columns: list[str], specification: Specification) -> None:
         )
     faults = []
     if absent:
-        faults.append(f"lacks the declared column(s) {_listed(absent)}")
+        derived = any(specification.variables[name].role == "derived" for name in absent)
+        remedy = "write their names as in the file, or remove them from [variables]"
+        remedy += "; a derived column is computed again, and must be in the file" if derived else ""
+        faults.append(f"lacks the declared column(s) {_listed(absent)} ({remedy})")
     if unknown and specification.input.unmentioned == "fail":
         faults.append(
             f"has column(s) that the specification does not declare: {_listed(unknown)} (declare them, or "
@@ -60,7 +63,8 @@ def check_columns(columns: list[str], specification: Specification) -> None:
     reserved = [name for name in columns if name in specification.variables and name.startswith(RESERVED)]
     if reserved:
         faults.append(
-            f"has column(s) whose names begin with {RESERVED!r}, which are reserved: {_listed(reserved)}"
+            f"has column(s) whose names begin with {RESERVED!r}, which are reserved: {_listed(reserved)} "
+            "(rename them)"
         )
     if faults:
         raise InputRejected(f"{input_label(specification)} {'; and it '.join(faults)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -123,3 +124,16 @@ def spark_type(kind: pa.DataType, physical: str = "") -> t.DataType | None:
     if is_binary(kind):
         return t.BinaryType()
     return t.LongType() if pa.types.is_duration(kind) else _PLAIN.get(kind)
+
+
+def nanosecond_columns(files: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the columns that the first local file declares as timestamps in nanoseconds, as pandas writes.
+
+    Our session reads their values as whole numbers.
+    """
+    place = next(filter(None, map(local_path, files)), None)
+    if place is None:
+        return []
+    schema = pq.read_schema(place)
+    kinds = {name: schema.field(name).type for name in names if name in schema.names}
+    return [name for name, kind in kinds.items() if pa.types.is_timestamp(kind) and kind.unit == "ns"]

@@ -20,10 +20,11 @@ from microguard.pipelines.intake.column_types import SchemaConflict
 from microguard.pipelines.intake.columns import check_columns, check_types
 from microguard.pipelines.intake.contract import Contract, contract_from_files
 from microguard.pipelines.intake.faults import input_label, translate_read_errors
+from microguard.pipelines.intake.folder_names import decode_folder_names
 from microguard.pipelines.intake.lake_tables import local_path, refuse_lake_tables, table_format
-from microguard.pipelines.intake.parquet_files import read_parquet
+from microguard.pipelines.intake.parquet_files import nanosecond_columns, read_parquet
 from microguard.pipelines.intake.recode import retyped
-from microguard.pipelines.intake.typed import UNREADABLE, typed_values, with_recodes
+from microguard.pipelines.intake.typed import UNREADABLE, typed_values, with_days, with_recodes
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.consistency import within
 from microguard.schemas.specification.model import Specification
@@ -122,6 +123,7 @@ def read(
         if not files:
             raise InputRejected(f"{input_label(specification)} has no files with records. Check input.path.")
         _refuse_public(files, specification)
+        raw = decode_folder_names(raw, files, input_label(specification))
         microdata = _microdata(raw, names, files, specification)
         return _with_suite(microdata, suite, raw, declared)
 
@@ -251,6 +253,9 @@ def _microdata(
         if name in specification.variables and specification.variables[name].role != "identifier"
     ]
     check_types(raw.select([column(name) for name in names]), specification)
+    dates = [name for name in names if specification.variables[name].date is not None]
+    if dates and specification.input.format == "parquet":
+        raw = with_days(raw, nanosecond_columns(files, dates))
     frame = with_recodes(typed_values(raw, names, specification), specification)
     published = [name for name in names if name in specification.published]
     hidden = [name for name in names if name not in published]

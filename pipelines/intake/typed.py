@@ -5,6 +5,8 @@ A value that cannot be converted becomes NULL, and a bit of `UNREADABLE` records
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.columns import is_number
 from microguard.pipelines.intake.recode import apply_recodes, not_in_order, null_missing_codes
@@ -82,6 +84,24 @@ def typed_values(
     # cached results by their plan, and an earlier run of this session may have read another file of the same
     # name. Therefore a cached result is removed first.
     return typed.unpersist().persist(StorageLevel.DISK_ONLY) if csv else typed
+
+
+def with_days(frame: DataFrame, nanoseconds: Sequence[str]) -> DataFrame:
+    """Replace timestamps in nanoseconds, which Spark has as whole numbers, by their dates in UTC.
+
+    Parameters
+    ----------
+    nanoseconds : sequence of str
+        Names of these columns.
+    """
+    chosen = {name for name in nanoseconds if isinstance(frame.schema[name].dataType, t.LongType)}
+    if not chosen:
+        return frame
+    day = f.lit(86_400_000_000_000).cast("bigint")
+    numbers = {name: column(name) - f.pmod(column(name), day) for name in chosen}  # multiples of a day: exact
+    epoch = f.lit("1970-01-01").cast("date")
+    days = {name: f.date_add(epoch, (number / day).cast("int")) for name, number in numbers.items()}
+    return frame.select(*[days[name].alias(name) if name in days else column(name) for name in frame.columns])
 
 
 def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specification) -> set[str]:

@@ -85,6 +85,9 @@ class Homogeneity:
     guessed : int or None
         Records that have the most frequent value of their class, which is the number of right guesses by
         class. None in the evidence of earlier versions.
+    known, once : int or None
+        Records with a value, and those whose value no other record of the file has. None in the evidence of
+        earlier versions.
     """
 
     records: int
@@ -93,6 +96,8 @@ class Homogeneity:
     least_entropy_diversity: float
     largest_t: float
     guessed: int | None = None
+    known: int | None = None
+    once: int | None = None
 
 
 @dataclass(frozen=True)
@@ -183,9 +188,8 @@ def classes_of(
             columns += [f.coalesce(numbers[name], missing).alias(f"number{i}")]
     apart = close(frame, numbers) if apart is None else apart
     places = {i: apart[name] for i, name in enumerate(sensitive) if name in apart}
-    look = _Look(
-        specification.release.k, len(further), len(sensitive), places, specification.withholds_values
-    )
+    k, withholds = specification.release.k, specification.withholds_values
+    look = _Look(k, len(further), len(sensitive), places, withholds, records)
     if household is None:
         lines = by_class(frame.select(*columns), records, look, look.schema).collect()
         return _together(lines, len(further), sensitive)
@@ -218,6 +222,7 @@ class _Look:
     sensitive: int
     close: Mapping[int, float]
     withholds: bool = False
+    of_file: int = 0
 
     @property
     def columns(self) -> dict[str, str]:
@@ -225,7 +230,7 @@ class _Look:
         counts, figures = [*_COUNTS, "smallest"], ["identified", "most_exposed"]
         counts += [f"alone{i}" for i in range(self.further)]
         for i in range(self.sensitive):
-            counts += [f"homogeneous{i}", f"guessed{i}", f"distinct{i}"]
+            counts += [f"{name}{i}" for name in ("homogeneous", "guessed", "distinct", "known", "once")]
             figures += [f"entropy{i}", f"t{i}"]
         return dict.fromkeys(counts, "bigint") | dict.fromkeys(figures, "double")
 
@@ -262,6 +267,10 @@ class _Look:
             if i in self.close:
                 one = one | _close_together(place, columns[f"number{i}"], self.close[i])
             given_away["homogeneous"] = members[one].sum()
+            known = value != MISSING
+            given_away["known"] = int(np.count_nonzero(known))
+            alone = share[known] * self.of_file < 1.5  # a share is n / of_file
+            given_away["once"] = int(np.count_nonzero(alone))
             line |= {f"{name}{i}": value for name, value in given_away.items()}
         return {name: np.array([line[name]]) for name in self.columns}
 
@@ -345,6 +354,8 @@ def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> C
                 ),
                 largest_t=round(max((line[f"t{i}"] for line in lines), default=0.0), DIGITS),
                 guessed=sum(line[f"guessed{i}"] for line in lines),
+                known=sum(line[f"known{i}"] for line in lines),
+                once=sum(line[f"once{i}"] for line in lines),
             )
             for i, name in enumerate(sensitive)
         },

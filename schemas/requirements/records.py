@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microguard.schemas.method_registry import method_row
 from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement, quoted
 from microguard.schemas.specification.model import Specification
 
@@ -117,8 +118,9 @@ def _columns(spec: Specification) -> Iterator[Requirement]:
 
 def _records(spec: Specification) -> Iterator[Requirement]:
     k, most = spec.release.k, spec.missing.max_rejected
-    yield Requirement(MetricKey("records_kept"), f"k = {k} needs at least {k} records", at_least=k)
-    mend = "correct the records, or raise missing.max_rejected"
+    few = f"k = {k} needs at least {k} records: mend those that are rejected"
+    yield Requirement(MetricKey("records_kept"), few, at_least=k)
+    mend = "mend the records, or raise missing.max_rejected"
     line = "[missing] max_rejected = {found}"
     yield Requirement(MetricKey("records_rejected"), mend, at_most=most, line=line)
     for name in _must_not_be_missing(spec):
@@ -128,8 +130,10 @@ def _records(spec: Specification) -> Iterator[Requirement]:
     if spec.weight is not None:
         yield Requirement(MetricKey("not_positive", spec.weight), mend, at_most=most)
     for name in spec.with_role("unit") if spec.method.unit != "unit" else ():
-        remedy = 'keep one record of each unit, or set method.unit to "unit", so that k counts units'
-        line = '[method] unit = "unit"'
+        remedy, line = "keep one record of each unit", ""
+        if "unit" in method_row("records", spec.method.name).keys and spec.publish.series == "single":
+            remedy += ', or set method.unit to "unit", which lets k count them'
+            line = '[method] unit = "unit"'
         yield Requirement(MetricKey("repeated", name), remedy, at_most=most, line=line)
     for name in spec.nominal:
         remedy = (

@@ -300,8 +300,10 @@ class Quality(Acceptable):
     """Maximum share of records that are unique on the protected variables joined with any one column
     published unmodified.
 
-    A sensitive variable is joined if most of its values are numbers, dates or times and there is another
-    sensitive variable that could be disclosed."""
+    A sensitive variable is joined where most of its values are numbers, dates or times, and there is another
+    sensitive variable to learn. It is also the limit of records with a text of their own in a sensitive
+    variable, if nine in ten of its texts (of 20 or more) occur once, as e-mail addresses and notes do.
+    """
     max_unique_jointly: Share = 0.05
     """The same share, joined with all columns published unmodified; with groups, also with the variables of
     all groups."""

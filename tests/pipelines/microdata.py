@@ -103,7 +103,7 @@ def records(spec, measures=None):
 def published(areas):
     """Return the protected records of the current release, as a sorted frame."""
     folder = areas.public.release(areas.public.current()) / "microdata"
-    frame = ds.dataset(folder).to_table().to_pandas()
+    frame = ds.dataset(folder, partitioning="hive").to_table().to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
 
 

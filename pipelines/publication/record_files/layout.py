@@ -27,9 +27,9 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
     if names:
         title = row.name.capitalize()
         raise InputRejected(
-            f"[publish] format: expected columns that a {title} table can represent, found others: "
-            f"{', '.join(names)}. {title} has no such type, or does not distinguish upper and lower case in "
-            "names. Change the file, or set publish.format to 'parquet'."
+            f"[publish] format: expected columns that a table in {title} can hold, found others: it cannot "
+            f"hold {', '.join(names)}, because {title} has no such type or does not distinguish upper and "
+            "lower case in names. Change the file, or set publish.format to 'parquet'."
         )
     if publish.partition_by is not None:
         contract = _partitioned(contract, publish.partition_by)

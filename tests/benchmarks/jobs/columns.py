@@ -15,20 +15,37 @@ WITH_GAPS, GAPS = 0.25, (0.02, 0.3)
 
 
 def categories(random: np.random.Generator, n: int) -> pd.Series:
-    """Draw a nominal column with 1 to 40 categories: text, numbers, booleans or dates."""
+    """Draw a nominal column with 1 to 40 categories: text, numbers, booleans, dates or times."""
     number = int(random.choice([1, 2, 3, 5, 12, 40]))
     shares = random.dirichlet(np.full(number, random.choice([0.3, 1.0, 5.0])))
     drawn = random.choice(number, n, p=shares)
-    day = datetime.date(2000, 1, 1)
+    day, moment = datetime.date(2000, 1, 1), pd.Timestamp("2020-03-29 01:30")
     kinds = {
         "text": [f"v{i}" for i in range(number)],
         "odd text": [f"é{i} \"',;" for i in range(number)],
+        "marked text": [
+            ("<b>{}</b>", "{{}}", " ", "NULL", "007", "nan")[i % 6] + str(i) for i in range(number)
+        ],
         "date": [day + datetime.timedelta(days=i) for i in range(number)],
+        "exact": [Decimal(i).scaleb(-2) for i in range(number)],
     }
-    kind = str(random.choice([*kinds, "integer", "short", "boolean"]))
+    moments = pd.Series(moment + pd.to_timedelta(drawn, unit="h"))
+    times = {
+        "moment": moments.dt.as_unit("us"),
+        "fine moment": moments.dt.as_unit("ns"),
+        "instant": moments.dt.as_unit("ms").dt.tz_localize("UTC"),
+    }
+    kind = str(random.choice([*kinds, *times, "integer", "short", "boolean", "half"]))
+    if kind in times:
+        return _with_gaps(times[kind], random)
     if kind in kinds:
         return _with_gaps(pd.Series(np.array(kinds[kind], dtype=object)[drawn]), random)
-    values = {"integer": drawn * 7 - 3, "short": drawn.astype(np.int8), "boolean": drawn % 2 == 1}[kind]
+    values = {
+        "integer": drawn * 7 - 3,
+        "short": drawn.astype(np.int8),
+        "boolean": drawn % 2 == 1,
+        "half": drawn / 2,
+    }[kind]
     return _with_gaps(pd.Series(values), random)
 
 
@@ -39,6 +56,7 @@ def numbers(random: np.random.Generator, n: int) -> pd.Series:
         "skewed": lambda: np.round(random.lognormal(7, 2, n), 2),
         "whole": lambda: random.integers(-5, 100, n),
         "constant": lambda: np.full(n, 3.5),
+        "long": lambda: random.integers(2**53, 2**60, n),
         "huge": lambda: random.normal(size=n) * 1e15,
         "tiny": lambda: random.normal(size=n) * 1e-9,
         "single": lambda: random.normal(size=n).astype(np.float32),

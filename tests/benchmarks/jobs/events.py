@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
+from microguard.pipelines.audit.release import audit
 from microguard.pipelines.engine.files import checksum
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.job import Job
@@ -49,7 +50,7 @@ class EventsJob:
     def __init__(self, seed: int) -> None:
         random = np.random.default_rng(seed)
         jobs = (RecordsJob(seed + REDRAWN * number) for number in itertools.count())
-        self._job = job = next(each for each in jobs if len(each.frame) >= FEWEST)
+        self._job = job = next(each for each in jobs if len(each.frame) >= FEWEST and _has_clusters(each))
         job.roles |= {"person": {"role": "unit"}, "label": {"role": "other"}}
         method = {name: value for name, value in job.sections["method"].items() if name in CARRIED}
         method |= {"effort": "fast"}
@@ -84,6 +85,9 @@ class EventsJob:
         """Return the violated guarantees of an update; empty if there are none."""
         areas, tonight = self._areas(folder), self.nights[number]
         release = areas.public.release(release_id)
+        failures = audit(release).failures()
+        if failures:
+            return f"the audit refuses the release: {failures}"
         rows = ds.dataset(release / "microdata").to_table().to_pandas()
         labels = rows["label"]
         units = set(tonight.set_index("label")["person"].astype(float).astype(int).reindex(labels))
@@ -114,6 +118,10 @@ class EventsJob:
 
     def _areas(self, folder: Path) -> Areas:
         return Areas.from_places(folder / "lake", folder / "evidence")
+
+
+def _has_clusters(job: RecordsJob) -> bool:
+    return "algorithm" in job.sections["method"]
 
 
 def _files(folder: Path) -> dict[str, str]:

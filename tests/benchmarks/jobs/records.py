@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.audit.release import audit
 from microguard.schemas.methods import EFFORTS, FREQUENCY, SAFE, algorithms
 from pyspark.sql import SparkSession
 
@@ -16,6 +17,12 @@ from tests.system.pairwise.promise import broken_classes
 
 #: Number of files of the shuffled input.
 FILES = 3
+#: Further methods by the kind of all quasi-identifiers, and those that make no classes.
+METHODS = {
+    "numeric": ("rank_swapping", "correlated_noise"),
+    "nominal": ("pram", "recoding", "local_suppression"),
+}
+WITHOUT_CLASSES = ("rank_swapping", "correlated_noise", "pram")
 REPRESENTATIVES = ("mean", "median", "medoid", "control_tables", "mode")
 
 
@@ -50,6 +57,11 @@ class RecordsJob:
         }
         if random.random() < 0.3:
             self.sections["blocking"]["max_records"] = int(random.choice([20, 100]))
+        self.sections["publish"] = self._publish(random)
+        self._recode(random)
+        if "name" in method and method["name"] != "safe":
+            self._groups = [self._protected]
+            return
         half = len(self._protected) // 2
         self._groups = [self._protected]
         if half and random.random() < 0.2:
@@ -60,6 +72,8 @@ class RecordsJob:
     def _method(self, random: np.random.Generator) -> dict[str, Any]:
         kinds = {self.roles[name]["kind"] == "numeric" for name in self._protected}
         kind = "mixed" if len(kinds) > 1 else "numeric" if kinds == {True} else "nominal"
+        if kind in METHODS and random.random() < 0.3 and not self._with_costs:
+            return {"name": str(random.choice(METHODS[kind])), "effort": "standard"}
         names = [*algorithms("microaggregation", kind, len(self._protected))]
         names += [*FREQUENCY, *SAFE] if kind == "nominal" else []
         name = str(random.choice(names)) if random.random() < 0.5 else "auto"
@@ -76,6 +90,35 @@ class RecordsJob:
             method["weighted"] = False
         return method
 
+    @property
+    def _with_costs(self) -> bool:
+        return any({"costs", "variable_weight"} & self.roles[name].keys() for name in self._protected)
+
+    def _publish(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw the formats of the release."""
+        names = [name for name, role in self.roles.items() if role["role"] != "quasi_identifier"]
+        unchanged = [name for name in names if name not in ("household",)]
+        publish: dict[str, Any] = {"accept_dependencies": unchanged, "csv": bool(random.random() < 0.3)}
+        publish["format"] = str(random.choice(["parquet", "parquet", "delta", "iceberg"]))
+        if "region" in self.frame and publish["format"] == "parquet" and random.random() < 0.5:
+            publish["partition_by"] = "region"
+        return publish
+
+    def _recode(self, random: np.random.Generator) -> None:
+        """Draw recodes of columns that are published unchanged."""
+        for name in ("diagnosis", "other"):
+            if name not in self.frame or random.random() < 0.5:
+                continue
+            values, line = self.frame[name].dropna(), self.roles[name]
+            if values.empty:
+                continue
+            if values.dtype.kind == "M":
+                line["date"] = "year"
+            elif name == "other" and values.dtype.kind in "iuf":
+                line |= {"kind": "numeric", "round_to": 5, "top_code": float(np.ceil(values.quantile(0.8)))}
+            elif isinstance(values.iloc[0], str):
+                line["missing"] = [str(values.iloc[0])]
+
     def publish(self, spark: SparkSession, folder: Path, *, shuffled: bool = False) -> pd.DataFrame:
         """Publish the input, or its rows in another order and in several files."""
         data = folder / "data"
@@ -86,10 +129,14 @@ class RecordsJob:
         for name, text in self.extra.items():
             (folder / name).write_text(text, encoding="utf-8")
         _, areas = run(spark, specification(folder, self.roles, **self.sections))
+        failures = audit(areas.public.release(areas.public.current())).failures()
+        assert not failures, f"the audit refuses the release: {failures}"
         return published(areas)
 
     def fault(self, release: pd.DataFrame) -> str:
         """Return the violated guarantees of a release; empty if there are none."""
+        if self.sections["method"].get("name") in WITHOUT_CLASSES:
+            return ""
         diverse = "diagnosis" if self.sections["method"].get("min_diversity", 1) > 1 else None
         as_text = release.astype(str)  # households are not published
         region = [name for name in ("region",) if name in release]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microguard.pipelines.audit.description import wrong_statistics
+from microguard.pipelines.audit.description import LARGEST, wrong_statistics
 from microguard.pipelines.description.descriptor import _field
 from microguard.pipelines.description.statistics import column_statistics
 from microguard.pipelines.guarantees.queries import quiet_engine, show
@@ -73,7 +73,8 @@ def test_audit_accepts_quartiles_of_decimals_in_any_conversion(tmp_path):
 
 @given(
     st.one_of(
-        st.lists(st.one_of(st.none(), st.floats(width=32)), min_size=1),
+        st.lists(st.one_of(st.none(), st.floats()), min_size=1),
+        st.lists(st.sampled_from([LARGEST, -LARGEST, 8.98e307, 1e150, 5e-324, 1.0]), min_size=1),
         st.lists(st.integers(-(2**62), 2**62), min_size=1),
         st.lists(st.sampled_from(TEXTS), min_size=1),
     )
@@ -82,4 +83,26 @@ def test_audit_accepts_the_statistics_of_any_records(tmp_path_factory, values):
     folder = tmp_path_factory.mktemp("described")
     if all(value is None for value in values):
         return
-    assert not is_wrong(folder, described(folder, values))
+    field = described(folder, values)
+    assert not is_wrong(folder, field)
+    json.dumps(field, allow_nan=False)
+
+
+def test_statistics_of_numbers_that_mark_missing_values_are_numbers(tmp_path):
+    """The largest double and Stata's mark of missing values; sums and squares of these are infinite."""
+    for mark in (LARGEST, 8.98846567431158e307, -1e200):
+        field = described(tmp_path, [1.5, mark, 2.0, mark, 3.0])
+        assert field["statistics"]["deviation"] == pytest.approx(np.std([0, 1, 0, 1, 0], ddof=1) * abs(mark))
+        assert field["statistics"]["mean"] == pytest.approx(0.4 * mark)
+        assert not is_wrong(tmp_path, field)
+        field["statistics"]["mean"] /= 2
+        assert is_wrong(tmp_path, field)
+
+
+def test_sums_of_several_files_are_computed_where_each_of_them_is_finite(tmp_path):
+    paths = [tmp_path / f"{number}.parquet" for number in range(3)]
+    for path, value in zip(paths, (LARGEST, LARGEST, -LARGEST), strict=True):
+        pq.write_table(pa.table({"x": [value, 1.0], "w": [2.0, 1.0]}), path)
+    numbers = column_statistics(paths, "x", weight="w").numbers
+    assert numbers.total == pytest.approx(LARGEST)
+    assert numbers.weighted_total is None

@@ -13,7 +13,7 @@ from microguard.pipelines.verify import verify
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused, SpecificationError
 
-from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
+from tests.pipelines.releases import CELLS, ID, RECORDS, entry, manifest, staged
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,16 @@ def test_audit_fails_for_a_table_that_the_manifest_describes_and_does_not_list(a
     assert "files" in failed_checks(areas, tables=tables)
 
 
-def test_recreated_release_has_the_manifest_that_was_verified(areas, released):
+@pytest.mark.parametrize("names", [["income above 90,000", "frequency"], ["sex", "n"]])
+def test_audit_fails_for_a_table_with_other_names_than_those_of_its_variables(areas, names):
+    files = staged(areas)
+    pq.write_table(CELLS.rename_columns(names), files.folder / "tables" / "001_sex.parquet")
+    publish.publish(StagedFiles.from_folder(ID, files.folder), manifest(), areas, entry())
+    failed = [finding.check for finding in audit(areas.public.release(ID)).findings if not finding.passed]
+    assert failed == ["columns"]
+
+
+def test_a_release_that_is_put_again_has_the_manifest_that_was_counted(areas, released):
     path = released.public.release(ID) / "manifest.json"
     kept = path.read_bytes()
     path.write_text(json.dumps(json.loads(kept) | {"guarantee": {"k": 9, "groups": []}}))

@@ -232,6 +232,20 @@ def test_read_returns_the_year_of_a_date(written, spark, tmp_path):
 
 
 @pytest.mark.spark
+def test_read_returns_the_year_of_a_timestamp_in_nanoseconds_as_pandas_writes_it(spark, tmp_path):
+    roles = {
+        "born": {"role": "other", "date": "year"},
+        "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    }
+    born = ["1969-12-31 23:59:59.999999999", "1970-01-01", "1677-12-31 23:00", "2199-12-31", None]
+    frame = pd.DataFrame({"born": pd.Series(pd.to_datetime(born, format="ISO8601")), "sex": "f"})
+    assert str(frame["born"].dtype) == "datetime64[ns]"
+    frame.to_parquet(tmp_path / "data", index=False)
+    rows = read(spark, specification(tmp_path, roles)).frame.collect()
+    assert [row["born"] for row in rows] == [1969, 1970, 1677, 2199, None]
+
+
+@pytest.mark.spark
 def test_read_returns_no_year_of_a_date_whose_year_is_not_first_or_separate(spark, tmp_path):
     dates = ["31121999", "16122001", "010203", "20011301", "12:30", "2001-02-03T16:45", "200102"]
     (tmp_path / "data").write_text("born,sex\n" + "".join(f"{date},f\n" for date in dates))

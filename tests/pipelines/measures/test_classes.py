@@ -107,6 +107,8 @@ def test_homogeneity_is_computed_for_every_sensitive_variable(spark):
                 max((group - whole[group.index]).clip(lower=0).sum() for group in groups), abs=1e-8
             ),
             sum(round(size * group.max()) for size, group in zip(sizes, groups, strict=True)),
+            frame[name].notna().sum(),
+            frame[name].map(frame[name].value_counts()).eq(1).sum(),
         )
 
 

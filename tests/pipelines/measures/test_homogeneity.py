@@ -80,7 +80,37 @@ def test_release_with_correct_roles_and_diversity_passes_the_default_limits(spar
     assert areas.public.current() == entry["release_id"]
 
 
-def test_ledger_records_the_limits_that_a_steward_accepts_by_name(mixed_release):
+@pytest.mark.parametrize(
+    ("texts", "refused"),
+    [
+        ([f"p{i}@example.org" for i in range(100)], True),
+        ([f"p{i}@example.org" if i % 2 else None for i in range(100)], True),
+        ([f"p{i}@example.org" if i < 80 else "none" for i in range(100)], False),
+        ([f"code {i // 2}" for i in range(100)], False),
+        (
+            [f"{1000 + i}.5" for i in range(100)],
+            False,
+        ),  # an amount in a CSV, whose limits are those of numbers
+    ],
+)
+def test_a_sensitive_text_that_nearly_every_record_has_alone_is_refused(spark, tmp_path, texts, refused):
+    roles = {name: ROLES[name] for name in ("region", "sex", "age")} | {"contact": {"role": "sensitive"}}
+    frame = persons(100).head(100)[["region", "sex", "age"]].assign(contact=texts)
+    frame.to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, roles, quality={"accept": {"max_homogeneous": "a test"}})
+    measures = ("homogeneity", "uniques_published")
+    if not refused:
+        run(spark, spec, measures)
+        return
+    with pytest.raises(GateRefused, match="text of their own in contact") as found:
+        run(spark, spec, measures)
+    assert {failure.key for failure in found.value.failures} == {"own_text of contact"}
+    assert "example.org" not in str(found.value)
+    accept = dict.fromkeys(("max_homogeneous", "max_unique_published"), "a test")
+    run(spark, specification(tmp_path, roles, quality={"accept": accept}), measures)
+
+
+def test_the_ledger_records_what_a_steward_accepts_by_name(mixed_release):
     entry = json.loads(mixed_release.areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"]["max_homogeneous"] == "a test of something else"
 

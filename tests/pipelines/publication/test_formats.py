@@ -15,6 +15,7 @@ from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.formats import delta, iceberg
 from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import ProtectionFailed
 from pyiceberg.expressions import AlwaysTrue
@@ -67,7 +68,30 @@ def test_audit_detects_a_commit_of_another_writer_after_the_newest_release(areas
         ]
 
 
-def test_audit_detects_a_delta_table_whose_columns_another_writer_maps(areas):
+def test_audit_finds_records_that_another_writer_committed_to_a_delta_table_and_removed_again(areas):
+    content = manifest(format="delta")
+    publish.publish(staged(areas), content, areas, entry())
+    path = str(areas.public.folder / "delta")
+    version = DeltaTable(path).version()
+    write_deltalake(path, ONE_MORE, mode="append")
+    DeltaTable(path).restore(version)
+    assert audit(areas.public.release(ID)).failures() == [
+        "Delta table: another writer committed other records to the Delta table, which an earlier state has"
+    ]
+
+
+def test_audit_accepts_a_delta_table_whose_files_another_tool_joins(areas):
+    folder = staged(areas).folder
+    for number in range(2):
+        part = folder / "microdata" / f"part-{number:05d}.parquet"
+        pq.write_table(RECORDS.slice(number * 3, 3), part)
+    publish.publish(StagedFiles.from_folder(ID, folder), manifest(format="delta"), areas, entry())
+    table = DeltaTable(str(areas.public.folder / "delta"))
+    assert table.optimize.compact()["numFilesRemoved"] == 2
+    assert audit(areas.public.release(ID)).failures() == []
+
+
+def test_audit_finds_a_delta_table_of_which_another_writer_maps_the_columns(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     log = areas.public.folder / "delta" / "_delta_log"
     mapped = [

@@ -34,7 +34,18 @@ def test_input_requirements_demand_k_records_and_regions_of_k_records(tmp_path: 
     assert required["repeated of person_id"] == (None, 0)
 
 
-def test_missing_policies_determine_which_values_may_be_missing(tmp_path: Path) -> None:
+def test_the_remedy_for_repeated_units_is_a_key_that_the_method_supports(tmp_path: Path) -> None:
+    def remedy(*overrides: str) -> Requirement:
+        required = input_requirements(specified(tmp_path, *overrides))
+        return next(each for each in required if each.key.metric == "repeated")
+
+    assert remedy().line == '[method] unit = "unit"'
+    assert remedy("publish.series=register").line == ""
+    for other in (remedy("publish.series=register"), remedy("publish.series=append")):
+        assert "method.unit" not in other.remedy
+
+
+def test_policies_decide_which_values_may_be_missing(tmp_path: Path) -> None:
     required = limits(input_requirements(specified(tmp_path)))
     assert "missing of income" in required
     assert "missing of sex" not in required

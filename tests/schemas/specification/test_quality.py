@@ -11,7 +11,7 @@ from microguard.schemas.requirements.tables import table_requirements
 from microguard.schemas.specification.sections import Quality
 from microguard.schemas.specification.table_quality import TableQuality
 
-from tests.pipelines.microdata import specification
+from tests.pipelines.microdata import NOMINAL, specification
 from tests.schemas.specification.test_table import build
 
 REASON = "small classes, by the board"
@@ -44,7 +44,18 @@ def test_records_beyond_an_accepted_value_are_refused_with_the_line_that_raises_
     assert lines == {f"[quality] {name} = 0.3" for name in names}
 
 
-def test_table_beyond_an_accepted_change_of_its_total_is_refused():
+def test_the_remedy_for_homogeneous_classes_is_a_key_that_the_method_supports(tmp_path):
+    def remedies(**sections):
+        chosen = specification(tmp_path, NOMINAL, quality={"accept": {}}, **sections)
+        limits = HomogeneityMeasure().limits(chosen)
+        return {each.remedy for each in limits if each.key.metric == "homogeneous"}
+
+    assert all("min_diversity" in remedy for remedy in remedies())
+    pram = {"name": "pram", "effort": "standard"}
+    assert not any("min_diversity" in remedy for remedy in remedies(method=pram))
+
+
+def test_a_table_beyond_an_accepted_change_of_its_total_is_refused():
     name = "max_grand_total_change"
     for quality, held in (({}, []), ({name: 0.2}, [0.2])):
         table = {

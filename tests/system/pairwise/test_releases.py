@@ -1,10 +1,14 @@
-"""Tests of whole pairwise jobs: each ends in a release that meets its guarantees, or in a refusal by name."""
+"""Whole jobs of the pairwise tests end in a release that keeps its guarantees, or in a refusal by name.
+
+Each release is audited from outside: an audit that refuses a correct release fails, too.
+"""
 
 from __future__ import annotations
 
 import pandas as pd
 import pyarrow.dataset as ds
 import pytest
+from microguard.pipelines.audit.release import audit
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import Areas
@@ -50,7 +54,9 @@ def _published(spark, specification) -> pd.DataFrame | None:
         assert CANARY not in refusal
         print(refusal)
         return None
-    folder = areas.public.release(areas.public.current()) / "microdata"
+    release = areas.public.release(areas.public.current())
+    assert not audit(release).failures()
+    folder = release / "microdata"
     return ds.dataset(folder, partitioning="hive").to_table().to_pandas()
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -138,7 +139,52 @@ def test_csv_comparison_is_false_for_another_value(old, new, tmp_path):
     assert old == b"-0," or written.wrong()  # DuckDB treats both zeros as equal
 
 
-def test_csv_comparison_is_false_for_a_missing_added_or_moved_record(tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b",0.1,", b",0.1000000000000000000000007,"),
+        (b",1.5,", b",1.50000000000007,"),  # of 32 bits
+        (b'30:00.000005"', b'30:00.000005000000012345"'),
+    ],
+)
+def test_audit_finds_further_digits_of_a_number_that_a_reader_takes_for_the_same(old, new, tmp_path):
+    written = Written(tmp_path, RECORDS)
+    content = written.path.read_bytes()
+    assert old in content
+    written.path.write_bytes(content.replace(old, new, 1))
+    assert written.wrong() == 1
+
+
+def test_audit_reads_a_csv_whose_names_and_first_texts_have_line_breaks(tmp_path):
+    texts = ["a\nb", "\r\n", "\r", "\n", None]
+    records = pa.table({"a\nb": texts, "c\rd": texts[::-1], "e\r\nf": range(5)})
+    written = Written(tmp_path, records)
+    assert written.holds()
+    assert written.wrong() == 0
+
+
+def test_audit_reads_decimals_below_one_and_the_last_moment(tmp_path):
+    shares = pa.array([Decimal("0.99999"), Decimal("-0.00001"), None], pa.decimal128(5, 5))
+    small = pa.array([Decimal("0.00000001"), Decimal("0.5"), Decimal(0)], pa.decimal128(8, 8))
+    moments = pa.array([2**63 - 1, -1, None], pa.int64()).cast(pa.timestamp("ns"))
+    written = Written(tmp_path, pa.table({"share": shares, "small": small, "until": moments}))
+    assert written.holds()
+    assert written.wrong() == 0
+    content = written.path.read_bytes()
+    for old, new in ((b"0.99999", b"0.99998"), (b"-0.00001", b"0.00001"), (b"854775807", b"854775806")):
+        written.path.write_bytes(content.replace(old, new, 1))
+        assert written.wrong() == 1
+
+
+def test_audit_finds_no_further_digits_in_what_arrow_writes(tmp_path):
+    random = np.random.default_rng(1)
+    size = random.normal(size=2000) * 10.0 ** random.integers(-300, 300, 2000)
+    numbers = {"a": np.concatenate([size, np.round(size % 1e6, 2), random.integers(0, 10**15, 2000)])}
+    numbers["b"] = (numbers["a"] % 1e30).astype(np.float32)
+    assert Written(tmp_path, pa.table(numbers)).wrong() == 0
+
+
+def test_holds_is_false_for_a_csv_with_a_missing_added_or_moved_record(tmp_path):
     written = Written(tmp_path, pa.table({"a": ["x", "y", "z"], "b": [1, 2, 3]}))
     for lines in (
         b'"x",1\r\n"y",2\r\n',
