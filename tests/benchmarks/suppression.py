@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from microguard.sdc.cta.table.relations import TOTAL, Dimension
-from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
+from microguard.sdc.suppression import KINDS, Audit, Suppression, SuppressionProblem, audit, suppress
 
 from tests.benchmarks.parts import Parts, say
 from tests.benchmarks.table import Table
@@ -146,14 +146,16 @@ def survey_tables(names: list[str]) -> Plan:
     def ours(name: str, who: str, attackers: tuple[str, ...]) -> tuple[object, ...]:
         problem = survey_problem(name)
         answer, seconds, _ = measured(problem, attackers)
-        return _row(name, who, problem, answer.suppressed, seconds, _percent(answer))
+        found = answer.audit if attackers is KINDS else audit(problem, answer.suppressed)
+        return _row(name, who, problem, answer.suppressed, found, seconds, _percent(answer))
 
     def theirs(name: str, how: str) -> tuple[object, ...]:
         problem = survey_problem(name)
         suppressed, seconds = by_pytauargus(name, problem, how)
         if suppressed is None:
             return (name, f"pytauargus {how}", int(problem.primary.sum()), "fails", *[None] * 7, seconds)
-        return _row(name, f"pytauargus {how}", problem, suppressed, seconds, None)
+        found = audit(problem, suppressed)
+        return _row(name, f"pytauargus {how}", problem, suppressed, found, seconds, None)
 
     rows: dict[str, Callable[[], tuple[object, ...]]] = {}
     for name in names:
@@ -288,10 +290,10 @@ def _row(
     who: str,
     problem: SuppressionProblem,
     suppressed: np.ndarray,
+    found: Audit,
     seconds: float,
     gap: float | None,
 ) -> tuple[object, ...]:
-    found = audit(problem, suppressed)
     width = found.highest - found.lowest
     single = found.kinds.index("single")
     known = width[:, single] <= 1e-6 * np.abs(problem.values[found.cells])
