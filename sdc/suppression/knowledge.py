@@ -13,8 +13,6 @@ from microguard.sdc.suppression.problem import SuppressionProblem
 
 #: Number of the outsider: the attacker who contributes to no cell.
 OUTSIDER = -1
-#: Type: one attacker, or several attackers who pool their knowledge.
-Coalition = int | tuple[int, ...]
 
 
 class Knowledge:
@@ -49,22 +47,14 @@ class Knowledge:
         self._by_cell = by_cell
         self._cell_starts = np.searchsorted(self._cells[by_cell], np.arange(problem.cells + 1))
 
-    def entries(self, attacker: Coalition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def entries(self, attacker: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the cells to which an attacker contributes, and the largest decreases and increases he
         considers possible.
-
-        For several attackers these are the minima over the attackers.
         """
-        if isinstance(attacker, tuple):
-            used = gather(np.arange(len(self._cells)), self._starts, np.array(attacker))
-            used = used[np.argsort(self._cells[used], kind="stable")]
-            cells, first = np.unique(self._cells[used], return_index=True)
-            fall, rise = self._fall[used], self._rise[used]
-            return cells, np.minimum.reduceat(fall, first), np.minimum.reduceat(rise, first)
         part = slice(self._starts[attacker], self._starts[attacker + 1])
         return self._cells[part], self._fall[part], self._rise[part]
 
-    def bounds(self, attacker: Coalition, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, attacker: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the largest decreases and increases of some cells that an attacker considers possible."""
         fall, rise = self.fall[cells], self.rise[cells]
         if attacker != OUTSIDER:

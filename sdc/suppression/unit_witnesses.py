@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.suppression.attackers import WATCHED
-from microguard.sdc.suppression.knowledge import OUTSIDER, Coalition, Knowledge
+from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from scipy import sparse
 
 #: Maximum numbers of cells: in a witness, tried to balance one relation, and visited in one search.
@@ -64,7 +64,7 @@ class UnitWitnesses:
         self._found, self._signs = np.empty(_DEPTH, dtype=np.int64), np.empty(_DEPTH, dtype=np.int8)
 
     def of(
-        self, primary: int, attacker: Coalition, amount: float, suppressed: np.ndarray
+        self, primary: int, attacker: int, amount: float, suppressed: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the suppressed cells of a unit witness in ascending order, and their deviations; None if
         none is found.

@@ -14,7 +14,7 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
-from microguard.sdc.suppression.knowledge import OUTSIDER, Coalition, Knowledge
+from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
 from microguard.sdc.suppression.neighbourhoods import Neighbourhoods, both_signs, sizes_up_to
 from microguard.sdc.suppression.pattern import Pattern, Witness
@@ -65,7 +65,7 @@ class Witnesses:
         self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(knowledge.fall, lower))
         self._up = np.maximum(up, sliding - self._down)
         self._mean_cost = float(problem.costs.mean())
-        self._most: dict[tuple[int, Coalition, float], float] = {}
+        self._most: dict[tuple[int, int, float], float] = {}
         self.level = np.maximum(self._down, self._up)
 
     def of(
@@ -73,7 +73,8 @@ class Witnesses:
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
         """Return a cell's witnesses for the outsider and attackers who exclude his, and failed targets.
 
-        Witnesses of the pattern are kept if all their cells are suppressed.
+        Witnesses of the pattern are kept if all their cells are suppressed. A witness of one attacker is used
+        for all others who cannot exclude it, so that few attackers need searches of their own.
 
         Parameters
         ----------
@@ -97,11 +98,12 @@ class Witnesses:
                 group, failed = self._search(primary, attacker, pattern.suppressed, thorough, costs)
                 if failed:
                     return found, failed
+                if attacker != OUTSIDER:
+                    missing = [one for one in waiting if one not in old]
+                    old |= dict.fromkeys(self._serving(primary, attacker, group, missing), group)
             found[attacker] = group
             if attacker == OUTSIDER and self.knowledge.count:
                 waiting = self._excluding(primary, group)
-                missing = [attacker for attacker in waiting if attacker not in old]
-                old |= self._together(primary, missing, pattern.suppressed, min(thorough, 0))
         return found, []
 
     def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
@@ -174,32 +176,24 @@ class Witnesses:
         found.difference_update(self.knowledge.knowing(primary).tolist())
         return sorted(found)
 
-    def _together(
-        self, primary: int, attackers: list[int], suppressed: np.ndarray, thorough: int
-    ) -> dict[int, tuple[Witness, ...]]:
-        """Return witnesses of suppressed cells that several attackers, even together, cannot exclude.
+    def _serving(
+        self, primary: int, attacker: int, group: tuple[Witness, ...], others: list[int]
+    ) -> list[int]:
+        """Return those of some other attackers who cannot exclude the witnesses of an attacker either."""
+        if not others:
+            return []
+        excluding = set(self._excluding(primary, group))
+        return [one for one in self._alike(primary, attacker, others) if one not in excluding]
 
-        They pool their knowledge; if that fails, the group is halved. Attackers who know more about the
-        primary itself are left out, because they need other deviations.
-        """
-        asked = [self._demand(primary, OUTSIDER, side) for side in (1.0, -1.0)]
-        alike = [a for a in attackers if [self._demand(primary, a, side) for side in (1.0, -1.0)] == asked]
-        found: dict[int, tuple[Witness, ...]] = {}
-        parts = [alike]
-        while parts:
-            part = parts.pop()
-            if len(part) > 1:
-                group, failed = self._search(primary, tuple(part), suppressed, thorough, None)
-                if failed:
-                    parts += [part[: len(part) // 2], part[len(part) // 2 :]]
-                else:
-                    found |= dict.fromkeys(part, group)
-        return found
+    def _alike(self, primary: int, attacker: int, others: list[int]) -> list[int]:
+        """Return those of some attackers who need the same deviations of a primary as a given attacker."""
+        asked = [self._demand(primary, attacker, side) for side in (1.0, -1.0)]
+        return [one for one in others if [self._demand(primary, one, side) for side in (1.0, -1.0)] == asked]
 
     def _search(
         self,
         primary: int,
-        attacker: Coalition,
+        attacker: int,
         suppressed: np.ndarray,
         thorough: int,
         costs: np.ndarray | None,
@@ -220,14 +214,13 @@ class Witnesses:
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
                 return self._search(primary, attacker, suppressed, thorough, costs)
             if one is None:
-                first = attacker[0] if isinstance(attacker, tuple) else attacker
-                return (), [(primary, first, side * amount)]
+                return (), [(primary, attacker, side * amount)]
             suppressed[one.cells] = True
             found.append(one)
         return tuple(found), []
 
-    def _demand(self, primary: int, attacker: Coalition, side: float) -> float:
-        """Return the deviation in one direction that an attacker must still consider possible."""
+    def _demand(self, primary: int, attacker: int, side: float) -> float:
+        """Return the deviation in one direction that an attacker must consider possible."""
         fall, rise = (float(part[0]) for part in self.knowledge.bounds(attacker, np.array([primary])))
         sliding = float(self.problem.sliding_level[primary])
         rise = min(rise, self._most.get((primary, attacker, 1.0), np.inf))
@@ -237,20 +230,20 @@ class Witnesses:
         down = min(max(down, sliding - up), fall)
         return float(up if side > 0 else down) * _ENOUGH
 
-    def _serves(self, one: Witness, attacker: Coalition, side: float, primary: int, amount: float) -> bool:
-        """Return whether the scaled negative of a witness protects the other direction."""
+    def _serves(self, one: Witness, attacker: int, side: float, primary: int, amount: float) -> bool:
+        """Return whether the negative of a witness, scaled to the amount, serves the other direction."""
         d = abs(float(one.deviations[np.searchsorted(one.cells, primary)]))
         return d >= amount * (1 - _SLACK) and bool(
             self._allowed(attacker, one, side * min(1.0, amount / d)).all()
         )
 
-    def _allowed(self, attacker: Coalition, one: Witness, factor: float) -> np.ndarray:
+    def _allowed(self, attacker: int, one: Witness, factor: float) -> np.ndarray:
         fall, rise = self.knowledge.bounds(attacker, one.cells)
         d = factor * one.deviations
         return (d >= -fall * (1 + 1e-7) - 1e-12) & (d <= rise * (1 + 1e-7) + 1e-12)
 
-    def _largest(self, primary: int, attacker: Coalition, amount: float) -> float:
-        """Return the share of an amount that an attacker considers possible before any cell is published."""
+    def _largest(self, primary: int, attacker: int, amount: float) -> float:
+        """Return the share of an amount that an attacker considers possible if no cell is published."""
 
         def prices(cells: np.ndarray) -> np.ndarray:
             fall, rise = self.knowledge.bounds(attacker, cells)
@@ -265,7 +258,7 @@ class Witnesses:
                 break
         return reached
 
-    def _reached_in(self, cells: np.ndarray, primary: int, attacker: Coalition, amount: float) -> float:
+    def _reached_in(self, cells: np.ndarray, primary: int, attacker: int, amount: float) -> float:
         place = int(np.searchsorted(cells, primary))
         fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
         sign = float(np.sign(amount))
@@ -283,7 +276,7 @@ class Witnesses:
     def _witness(
         self,
         primary: int,
-        attacker: Coalition,
+        attacker: int,
         amount: float,
         suppressed: np.ndarray,
         thorough: int,
@@ -373,7 +366,7 @@ class Witnesses:
         return one if again is None else again
 
     def _solve(
-        self, cells: np.ndarray, place: int, attacker: Coalition, amount: float, price: np.ndarray
+        self, cells: np.ndarray, place: int, attacker: int, amount: float, price: np.ndarray
     ) -> Witness | None:
         fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
         count, matrix = len(cells), self.near.part(cells)

@@ -82,7 +82,7 @@ def test_unit_witnesses_satisfy_constraints_and_the_knowledge_of_each_attacker(k
         units = UnitWitnesses(problem.relations, knowledge)
         suppressed = ~problem.keep
         for primary in np.flatnonzero(problem.primary).tolist():
-            for attacker in (OUTSIDER, *range(knowledge.count), tuple(range(min(3, knowledge.count)))):
+            for attacker in (OUTSIDER, *range(knowledge.count)):
                 for side in (1.0, -1.0):
                     found = units.of(primary, attacker, side, suppressed)
                     if found is None:
