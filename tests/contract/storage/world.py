@@ -1,4 +1,4 @@
-"""Simulate a public area and an evidence area: calls fail, and the public area disappears and returns."""
+"""Simulate a public and an evidence area: calls fail, and the public area disappears and returns."""
 
 from __future__ import annotations
 
@@ -259,8 +259,7 @@ class World:
             self.story.append("the area is gone for good")
         else:
             self.lost |= look.visible(self.away)
-            # remove the remains of the call that was interrupted while the area was absent
-            shutil.rmtree(self.lake, ignore_errors=True)
+            shutil.rmtree(self.lake, ignore_errors=True)  # remains of the interrupted call
             self.point = None
 
     # ---------------------------------------------------------- how calls are executed
@@ -351,8 +350,7 @@ class World:
             raise Violation(f"the answer is {in_words(answer)}, although the release is {event}")
 
     def _untouched(self) -> None:
-        # an empty bucket does not exist; a killed call may leave its probe
-        in_bucket = self.place != str(self.lake)
+        in_bucket = self.place != str(self.lake)  # an empty bucket does not exist; a probe may be left
         if look.changed(self.point, look.snapshot(self.lake), probes=in_bucket):
             raise Violation("something was written to the place of an area that is not there")
 

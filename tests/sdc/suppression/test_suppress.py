@@ -124,9 +124,7 @@ def test_audit_detects_a_missing_small_lower_level_next_to_a_large_upper_level()
     assert audit(problem, np.isin(np.arange(16), [0, 1, 4, 5])).too_narrow[0, 0]
 
 
-def test_suppress_refuses_a_pattern_whose_intervals_its_audit_finds_too_narrow(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_suppress_refuses_a_pattern_that_its_audit_finds_too_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     row = SUPPRESSION["auto"]
     monkeypatch.setattr(type(row), "solve", lambda self, task: (task.problem.must.copy(), 1.0, "proof"))
     with pytest.raises(SolverFailed, match=r"cell 0 .* too narrow by the audit \(1 such"):
@@ -397,5 +395,5 @@ def test_suppress_refuses_unknown_algorithms_efforts_and_attackers() -> None:
 
 
 def test_suppress_is_reproducible() -> None:
-    problem = tiny_problem("linked", 1)
-    assert np.array_equal(suppress(problem).suppressed, suppress(problem).suppressed)
+    first, second = (suppress(tiny_problem("linked", 1)).suppressed for _ in range(2))
+    assert np.array_equal(first, second)
