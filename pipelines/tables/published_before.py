@@ -280,7 +280,7 @@ def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
     Raises
     ------
     StandingValueFails
-        If identical cells were published with two values.
+        If cells of the same records were published with two values.
     """
     rows = np.flatnonzero(standing.published)
     units = standing.units[rows]
@@ -289,8 +289,8 @@ def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
     differing = int(np.sum(held[variables[rows]] != units))
     if differing:
         raise StandingValueFails(
-            f"{differing} cell(s) are identical to other cells of this table but were published with "
-            "another value; leave out one of the tables"
+            f"{differing} cell(s) of this table have the same records as other cells of it, but earlier "
+            "tables published them with other values. Leave out one of the groupings of table.tables"
         )
     return held
 

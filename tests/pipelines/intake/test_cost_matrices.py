@@ -36,7 +36,7 @@ def test_cost_matrices_ignores_the_first_name_of_the_header(mark, tmp_path):
         ("," + ",".join(map(str, range(MOST_CATEGORIES + 1))), "at most 1,000"),
     ],
 )
-def test_cost_matrices_names_the_key_of_a_malformed_file(text, named, tmp_path):
+def test_refusal_of_a_malformed_cost_file_names_the_key_of_the_specification(text, named, tmp_path):
     with pytest.raises(SpecificationError, match=named) as refused:
         read(tmp_path, text)
     assert "[variables] transport.costs" in str(refused.value)

@@ -25,7 +25,8 @@ from tests.pipelines.microdata import content
 from tests.system.pairwise.covering import Factors, Row
 
 CANARY = "CANARY"
-#: Column that identifies records in a release if the job publishes further columns.
+#: Unique text of each record, by which the tests find it in the release. Only jobs that publish columns
+#: without a role have it.
 NOTE = "note"
 _TWO_STEP = ("own-eee", "own-hhg", "own-ehc")
 FACTORS: Factors = {
