@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from microguard.pipelines.description.order_statistics import SAMPLED, Bracket
+from microguard.pipelines.description.order_statistics import SAMPLED, Bracket, order_statistics
 from microguard.pipelines.description.record_columns import column_type, read_columns
 
 #: Maximum number of distinct values that are listed with their frequencies.
@@ -228,12 +228,9 @@ def _numbers(
         squares.append(float(((part.values / unit - mean) ** 2).sum()))
         for bracket in brackets:
             bracket.add(part.values)
-    while missed := [bracket for bracket in brackets if bracket.found() is None]:
-        for bracket in missed:
-            bracket.widen()
-        for part in read():
-            for bracket in missed:
-                bracket.add(part.values)
+    quartiles = [bracket.found() for bracket in brackets]
+    missed = [place for place, value in zip(places, quartiles, strict=True) if value is None]
+    selected = iter(order_statistics(lambda: (part.values for part in read()), missed))
     summed = bool(weighted) and size < LARGEST_SQUARED
     weighted_total, mass = math.fsum(weighted if summed else ()), math.fsum(masses)
     known = summed and math.isfinite(weighted_total) and mass > 0
@@ -242,7 +239,7 @@ def _numbers(
         maximum=_json_number(max(extremes)),
         mean=mean * unit,
         deviation=_if_finite(math.sqrt(math.fsum(squares) / (number - 1)) * unit if number > 1 else 0.0),
-        quartiles=tuple(value for bracket in brackets if (value := bracket.found()) is not None),
+        quartiles=tuple(next(selected) if value is None else value for value in quartiles),
         total=_if_finite(total * unit),
         weighted_total=weighted_total if known else None,
         weighted_mean=weighted_total / mass if known else None,

@@ -90,15 +90,16 @@ def too_narrow(
     by_cell = _by_cell(witnesses, len(suppressed))
     reached = np.array(targets)
     kinds: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    again: dict[tuple[int, ...], _Contradiction] = {}
+    attacks: list[_Contradiction] = []
     for kind, units, coalition in _coalitions(original.contributed, suppressed, attackers):
         kinds[units].append(kind)
-        if units not in again:  # a unit can be of two kinds
-            of_coalition = everybody.of(coalition, original.units)
-            doubtful = np.unique(reached[_contradicted(by_cell, coalition.cells, of_coalition)])
-            doubtful = doubtful[~np.isin(doubtful, coalition.cells[coalition.alone])]
-            again[units] = _Contradiction(units, coalition.cells, of_coalition, doubtful)
-    attacks = [each for each in again.values() if len(each.doubtful)]
+        if len(kinds[units]) > 1:  # a unit can be of two kinds
+            continue
+        of_coalition = everybody.of(coalition, original.units)
+        doubtful = np.unique(reached[_contradicted(by_cell, coalition.cells, of_coalition)])
+        doubtful = doubtful[~np.isin(doubtful, coalition.cells[coalition.alone])]
+        if len(doubtful):
+            attacks.append(_Contradiction(units, coalition.cells, of_coalition, doubtful))
     for answers in mapper(attack.by_contributors, chunks_of(attacks, _COALITIONS)):
         for units, narrow in answers:
             for kind in kinds[units]:
@@ -140,7 +141,9 @@ class _Attack:
         need them.
 
         Without contributors, a witness also serves the cells in which it reaches the larger level, if readers
-        can exclude neither the witness nor its mirror image.
+        can exclude neither the witness nor its mirror image. Its constraints hold up to the tolerance of the
+        program, which is relative to the level of the cell it was found for: it does not serve cells whose
+        deviation is so small that it may be an error of the program.
         """
         known = self.everybody
         level, room = np.maximum(known.lower, known.upper), np.minimum(known.fall, known.rise)
@@ -162,7 +165,8 @@ class _Attack:
                 continue
             for one in ends:
                 if (np.abs(one.deviations) <= room[one.cells]).all():
-                    served = np.abs(one.deviations) >= level[one.cells]
+                    error = np.abs(self.relations[:, one.cells] @ one.deviations).max(initial=0.0)
+                    served = np.abs(one.deviations) >= np.maximum(level[one.cells], error / TOLERANCE)
                     waiting[one.cells[served & alike[one.cells]]] = False
         return narrow, found
 

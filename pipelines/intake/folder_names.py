@@ -13,9 +13,11 @@ from pyspark.sql import functions as f
 
 #: Escaped byte that is not ASCII, as pyarrow, pandas, Polars and DuckDB write it.
 _ESCAPED = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
+#: Names of a path from the first one with a wildcard on.
+_PATTERN = re.compile(r"/[^/]*[*?\[{]")
 
 
-def decode_folder_names(frame: DataFrame, files: Sequence[str], named: str) -> DataFrame:
+def decode_folder_names(frame: DataFrame, files: Sequence[str], path: str, named: str) -> DataFrame:
     """Return the frame with columns of folder names decoded as UTF-8, if another program escaped them.
 
     Hive and Spark escape only ASCII characters. Other programs escape the bytes of UTF-8, which Spark decodes
@@ -25,6 +27,8 @@ def decode_folder_names(frame: DataFrame, files: Sequence[str], named: str) -> D
     ----------
     files : sequence of str
         Addresses of the files, as Spark lists them.
+    path : str
+        Path or pattern of the input. Folders above it contain no values.
     named : str
         The input, in messages.
 
@@ -33,7 +37,9 @@ def decode_folder_names(frame: DataFrame, files: Sequence[str], named: str) -> D
     InputRejected
         If a name is not UTF-8, or has escaped and plain characters that are not ASCII.
     """
-    parts = {part for file in files for part in unquote(urlsplit(file).path).split("/")[:-1] if "=" in part}
+    root = _PATTERN.split(urlsplit(path).path)[0].rstrip("/")
+    below = (unquote(urlsplit(file).path).removeprefix(root) for file in files)
+    parts = {part for file in below for part in file.split("/")[:-1] if "=" in part}
     folders = [part for part in parts if part.partition("=")[0] in frame.columns]
     names = {part.partition("=")[0] for part in folders if _ESCAPED.search(part)}
     if not names:

@@ -123,7 +123,7 @@ def read(
         if not files:
             raise InputRejected(f"{input_label(specification)} has no files with records. Check input.path.")
         _refuse_public(files, specification)
-        raw = decode_folder_names(raw, files, input_label(specification))
+        raw = decode_folder_names(raw, files, specification.input_path, input_label(specification))
         microdata = _microdata(raw, names, files, specification)
         return _with_suite(microdata, suite, raw, declared)
 

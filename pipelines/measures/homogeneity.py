@@ -82,5 +82,5 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
 
 def _is_text(name: str, comparison: Comparison) -> bool:
     """Return whether a sensitive variable is text, and not numbers, dates or times written as text."""
-    text = isinstance(comparison.protected.schema[name].dataType, t.StringType)
+    text = isinstance(comparison.protected.schema[name].dataType, t.StringType | t.BinaryType)
     return text and name not in comparison.seldom_shared

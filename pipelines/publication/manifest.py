@@ -21,8 +21,8 @@ from microguard.pipelines.publication.stage import Staged, table_files
 from microguard.schemas.specification.model import Specification
 
 DIFFERENCING = (
-    "An earlier release of this name was made from another input or specification. Anyone who has a copy "
-    "of it can compute differences to this release."
+    "An earlier release was made under this name from another input or specification. Copies of it can be "
+    "differenced with this one."
 )
 FORMULAS = (
     "A spreadsheet interprets text that begins with =, +, -, @, a tab or a line break as a formula, and "

@@ -107,7 +107,7 @@ def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:
         if len(hierarchy) < 2 or placed & set(hierarchy) - set(anew) or len(set(hierarchy)) < len(hierarchy):
             allowed = "two or more columns from coarse to fine, each in one hierarchy"
             if anew:
-                allowed += "(the last one of a later hierarchy may be a column of an earlier one)"
+                allowed += " (the last one of a later hierarchy may be a column of an earlier one)"
             yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         elif not set(hierarchy) & set(table.dimensions):
             yield fault(("table", "hierarchies"), list(hierarchy), "hierarchies of a dimension of a table")
@@ -170,7 +170,7 @@ def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
         elif table.status in table.columns:
             yield fault(("table", "status"), table.status, "a column that is no dimension")
     named: dict[str, str] = {table.value_name.casefold(): "values"}
-    named |= dict.fromkeys(OF_THE_COUNT, "columns that the count of the guarantee does not use")
+    named |= dict.fromkeys(OF_THE_COUNT, "columns of the count of the guarantee")
     for name in table.columns:
         if name.casefold() in named:
             allowed = f"another name, because the {named[name.casefold()]} have this name; SQL ignores case"

@@ -29,6 +29,8 @@ from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_
 #: Number of primaries in a chunk if contributors attack. The outsider's intervals are computed in one chunk,
 #: in which primaries share tables of deviations: 38,061 primaries take 3 CPU s.
 _CHUNK = 100
+#: Maximum number of chunks: each task builds the attackers of the whole table.
+_MOST_CHUNKS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,9 @@ def audit(
     kinds = check_attackers(problem, attackers)
     cells = np.flatnonzero(problem.primary)
     attack = _Attack(problem, suppressed, kinds)
-    chunks = chunks_of(cells, _CHUNK if len(kinds) > 1 else max(len(cells), 1))
+    chunks = chunks_of(
+        cells, max(_CHUNK, len(cells) // _MOST_CHUNKS) if len(kinds) > 1 else max(len(cells), 1)
+    )
     parts = [_no_intervals(problem, cells[:0], kinds), *mapper(attack, chunks)]
     lowest, highest, narrow, who = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     counts = [1] + [sum(one.kind == kind for one in attack.coalitions) for kind in kinds[1:]]

@@ -38,6 +38,14 @@ def test_read_keeps_names_of_folders_that_spark_wrote(spark, tmp_path):
     assert sorted(row["region"] for row in rows) == sorted(REGIONS)
 
 
+def test_read_decodes_no_column_whose_name_occurs_above_the_input(spark, tmp_path):
+    above = tmp_path / "region=%C3%BC"
+    above.mkdir()
+    pd.DataFrame({"sex": "f", "region": REGIONS}).to_parquet(above / "data", index=False)
+    rows = read(spark, specification(above, ROLES)).frame.collect()
+    assert sorted(row["region"] for row in rows) == sorted(REGIONS)
+
+
 def test_read_refuses_names_of_folders_that_are_escaped_in_two_ways(spark, tmp_path):
     for name in ("region=Z%C3%BCrich", "region=Züri"):
         (tmp_path / "data" / name).mkdir(parents=True)

@@ -252,6 +252,16 @@ def test_count_of_too_narrow_intervals_equals_the_audit_of_the_method(seed):
     assert narrow == int(audit(problem, suppressed, attackers=("outsider",)).too_narrow.sum())
 
 
+def test_errors_of_the_program_of_a_large_cell_do_not_widen_the_interval_of_a_small_cell():
+    """Cells 2 and 3 can move by 1 and need 50; in the program of cell 0, of level 1e9, 50 are an error."""
+    relations = sparse.csr_matrix(np.array([[1.0, 1, 1, 0], [0, 0, 1, 1]]))
+    values = np.array([4e9, -4e9, 0.0, 0.0])
+    sensitive, suppressed = np.array([True, False, True, False]), np.ones(4, bool)
+    level, room = np.array([1e9, 0, 50, 0]), np.array([2e9, 2e9, 100, 1])
+    original = OriginalCells(pd.DataFrame(), values, level, level, sensitive, room, room)
+    assert too_narrow(relations, suppressed, original)["outsider"] == 1
+
+
 def test_single_contributor_of_a_published_cell_is_counted_as_an_attacker_of_other_cells():
     """A total of 30 has parts a, b and c of 10: unit 9 is alone in c and contributes 9 of b."""
     values, level = np.array([30.0, 10, 10, 10]), np.array([0.0, 5, 0, 0])
