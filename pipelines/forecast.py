@@ -68,7 +68,7 @@ class Forecast:
             share = "the whole file" if whole else f"a sample of {self.sampled:,} of {self.records:,} records"
             basis = f"dependencies counted on the whole file, other limits estimated by protecting {share}"
         if not self.failures:
-            return f"Forecast: no refusal of {self.verb} can be predicted ({basis})."
+            return f"Forecast: {self.verb} would refuse nothing that can be predicted ({basis})."
         count = f"{len(self.failures)} reason{'s' if len(self.failures) > 1 else ''}"
         head = f"Forecast: {self.verb} would refuse this release for {count} ({basis})."
         return refusal_text(head, self.failures)

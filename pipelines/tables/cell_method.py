@@ -253,7 +253,7 @@ class CellTables(TableProduct[CellComparison]):
         return (
             ", which can be explained by the rounding of their parts to table.decimals = "
             f"{self.table.digits} (totals are summed from the rounded cells, and the earlier table has "
-            "other cells; publish both tables with all digits of the file),"
+            "other cells; publish both tables with all digits of the file)"
         )
 
     def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:

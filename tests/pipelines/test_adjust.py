@@ -181,7 +181,7 @@ def test_small_counts_are_hidden_and_all_counts_remain_whole_and_non_negative(ad
     largest = frame.groupby(["a10", "a21"])["frequency"].max()
     assert len(frame) == len(largest) * 4, "the table lists every combination, also those without records"
     assert (largest > 0).all(), "except a code that is 0 in all combinations"
-    with pytest.raises(GateRefused, match="differenced"):
+    with pytest.raises(GateRefused, match="differences of two releases"):
         adjusted(specification(tmp_path, records(), release={"seed": 1}, kind="frequency", value=None,
                           dominance=None, decimals=None))  # fmt: skip
 
@@ -270,7 +270,7 @@ def test_changed_grand_total_is_refused_unless_a_steward_accepts_it_by_name(adju
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [
-        ({"quality": {"min_interval": 1000.0}}, GateRefused, "narrowest interval of an attacker"),
+        ({"quality": {"min_interval": 1000.0}}, GateRefused, "narrowest interval left to an attacker"),
         ({"quality": {"max_total_adjustment": 0.0}}, GateRefused, "sum of all changes"),
         ({"capacity": 0.0, "fixed_margins": True}, ProtectionFailed, "constraint"),
         ({"total": "north"}, InputRejected, "total mark"),

@@ -87,7 +87,7 @@ def test_parameters_of_a_third_party_method_are_validated_like_built_in_paramete
         ({"parameters": {"sty": 0.5}}, r"\[method\] parameters.sty: unknown key .did you mean .stay"),
         ({"effort": "fast"}, r'\[method\] effort: found "fast", allowed: "standard" with method replacement'),
         ({"min_diversity": 2}, r"\[method\] min_diversity: found 2, allowed: 1 with method replacement"),
-        ({"vmdav": {"gain": 0.2}}, r"\[method\] vmdav: .*no such section with method replacement"),
+        ({"vmdav": {"gain": 0.2}}, r"\[method\] vmdav: .*not applicable with method replacement"),
     ):
         with pytest.raises(SpecificationError, match=named):
             replacement(tmp_path, **given)

@@ -83,7 +83,7 @@ def claim_k_anonymity(k, unit, tmp_path, monkeypatch):
 
 def test_third_party_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path, monkeypatch):
     claim_k_anonymity(30, "record", tmp_path, monkeypatch)
-    with pytest.raises(ProtectionFailed, match=r"records that hold any combination of all .*at least 30"):
+    with pytest.raises(ProtectionFailed, match=r"records that have any combination of all .*at least 30"):
         run(spark, perturbing(tmp_path), ())
     assert not (tmp_path / "lake" / "current.json").exists()
 
@@ -105,7 +105,7 @@ def test_third_party_method_that_changes_the_households_that_k_counts_is_refused
     )
     given = content(ROLES | {"person": {"role": "household"}})
     given["method"] = {"name": "replacement", "unit": "household"}
-    expected = "returned other households" if changed else "fewest|at least 3"
+    expected = "expected the households of the input" if changed else "fewest|at least 3"
     with pytest.raises(ProtectionFailed, match=expected):
         run(spark, build_specification(given, tmp_path), ())
     assert not (tmp_path / "lake" / "current.json").exists()

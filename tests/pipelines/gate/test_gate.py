@@ -37,7 +37,7 @@ def test_data_docs_show_results_in_plain_words_and_open_offline(tmp_path):
     assert [each["result"]["observed_value"] for each in results["results"]] == [77123.0, 0.0771]
     page = (tmp_path / "release.html").read_text()
     text = re.sub(r"<[^>]+>", " ", page)
-    assert "records that hold any combination of all: at least 3" in text
+    assert "records that have any combination of all: at least 3" in text
     assert "information loss: at most 0.1" in text
     assert "77123" in text.replace(",", "")
     assert "0.0771" in text

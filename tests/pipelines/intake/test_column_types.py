@@ -99,7 +99,7 @@ def test_read_refuses_a_type_that_spark_cannot_read_only_in_needed_columns(kind,
     identifier = specification(tmp_path, roles | {"x": {"role": "identifier"}})
     for spec in (dropped, identifier):
         assert sorted(read(spark, spec).frame.toArrow()["n"].to_pylist()) == list(range(12))
-    with pytest.raises(InputRejected, match="does not name: x"):
+    with pytest.raises(InputRejected, match="does not declare: x"):
         read(spark, specification(tmp_path, roles))
     with pytest.raises(InputRejected) as caught:
         read(spark, specification(tmp_path, roles | {"x": {"role": "other"}}))

@@ -55,7 +55,7 @@ def test_dependency_with_few_exceptions_is_found(spark, monkeypatch, glance):
         ("miscoded", "section", ()),
     ]
     born = [str(each) for each in found if each.column == "born"]
-    assert born[0] == "born is published as it is and determines the protected age"
+    assert born[0] == "born is published unmodified and determines the protected age"
     if glance > len(frame):
         assert born[1:] == [
             "born and year are published as they are and together determine the protected then"

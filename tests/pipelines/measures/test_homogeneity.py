@@ -124,7 +124,7 @@ def test_page_counts_records_whose_sensitive_value_follows_from_another_value(sp
     by_hand = {name: int((frame.groupby([*keys, name]).size() == 1).sum()) for name in ("diagnosis", "note")}
     assert (section["by_sensitive"], section["by_column"], section["jointly"]) == (by_hand, {}, 0)
     page = (areas.record(areas.public.current()) / "report.html").read_text()
-    assert "Whoever knows the protected variables and note reads" in page
+    assert "An intruder who knows the protected variables and note identifies" in page
 
 
 @pytest.mark.parametrize("least", [pytest.param(2, marks=pytest.mark.long), 3])
@@ -174,7 +174,7 @@ def test_homogeneity_ignores_spellings_and_missing_values(spark, tmp_path, wante
     method = {"effort": "fast", "min_diversity": wanted}
     release = specification(tmp_path, SPELT, method=method, quality={"accept": {}})
     if wanted == 1:
-        with pytest.raises(GateRefused, match="share of records whose class discloses diagnosis"):
+        with pytest.raises(GateRefused, match="share of records whose class determines diagnosis"):
             run(spark, release, ("homogeneity",))
         return
     _, areas = run(spark, release, ("homogeneity", "diversity"))

@@ -93,7 +93,7 @@ def test_check_reports_the_least_population_frequency_of_a_combination(spark, tm
     assert told == {"variables": KEY, "records": 200, "rare": rare, "absent": absent}
     assert rare > 0
     assert absent > 0
-    line = f"{rare} records have a combination that fewer than k = 4 of the population have, {absent} one"
+    line = f"{rare} records have a combination that fewer than k = 4 of the population have, {absent} a comb"
     assert line in answer.text
     assert "k_map" not in without_population(spark, tmp_path, areas)
 
@@ -108,7 +108,7 @@ def without_population(spark, folder, areas):
     ("text", "fault"),
     [
         ("region;sex;people\nn;f;3\n", "lacks the declared column"),
-        ("region;sex;age;people\nn;f;18;3\nn;f;19;\nn;f;20;many\nn;f;21;-1\n", "has 3 line"),
+        ("region;sex;age;people\nn;f;18;3\nn;f;19;\nn;f;20;many\nn;f;21;-1\n", "found 3 line"),
     ],
     ids=["missing age", "missing counts"],
 )

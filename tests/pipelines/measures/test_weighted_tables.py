@@ -93,7 +93,9 @@ def test_errors_of_weighted_counts_equal_pandas(spark, tmp_path):
             assert part.cells == cells
             assert errors.largest > 0
     (sentence, *_) = WeightedTablesMeasure().headline(section, 3)
-    assert sentence.startswith("Weighted by weight, a cell of a table of dimension 1 is off by ")
+    assert sentence.startswith(
+        "Weighted by weight, the error of a cell in a table of dimension 1 is at most "
+    )
 
 
 @pytest.mark.spark

@@ -97,7 +97,7 @@ def test_counts_of_local_suppression_agree_in_spark_duckdb_and_plain_python(spar
     assert group["smallest_class"] == smallest
     assert group.get("fewest_showing") == (None if missing == "category" else 3)
     page = (release / "report.html").read_text()
-    assert ("is compatible with at least" in page) == (missing == "any_value")
+    assert ("values are shown by at least" in page) == (missing == "any_value")
     assert ("cannot be distinguished by them" in page) == (missing == "category")
 
 

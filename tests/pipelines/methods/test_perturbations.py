@@ -256,7 +256,7 @@ def test_two_releases_of_pram_with_other_parameters_have_other_draws(spark, tmp_
 def test_perturbation_that_leaves_a_variable_unchanged_is_refused(spark, tmp_path):
     frame = population()[["age", "income", "wealth", "note"]].assign(note=np.arange(RECORDS))
     frame.to_parquet(tmp_path / "data")
-    with pytest.raises(GateRefused, match="without any changed record: age") as refused:
+    with pytest.raises(GateRefused, match="without a change in any compared record: age") as refused:
         run(spark, chosen(tmp_path, "correlated_noise", share=1e-7))
     assert "income" not in str(refused.value)
 

@@ -123,7 +123,7 @@ def test_tables_of_other_periods_or_units_of_one_source_have_separate_values_and
     for release_id, release, period in zip(IDS, pair, periods, strict=True):
         office.publish(release_id, replace(release, period=period), source="persons")
     outcome = audit_source(office.specification)
-    assert "The 2 release(s) of the source 'persons' expose nobody" in outcome.text
+    assert "The 2 release(s) of the source 'persons' expose no unit together" in outcome.text
     assert (outcome.content["cells"], outcome.content["area"]["verdict"]) == (0, "green")
 
 
@@ -133,7 +133,7 @@ def test_area_audit_reports_the_disclosure_of_a_source_and_of_its_area_together(
     _, records = region_totals_of_records(tmp_path / "records", 3, False)
     office.publish("c" * 32, records, source="persons", successive="accept")
     both = (
-        r"3 release\(s\) of the source 'persons' expose units together: 1 releases cannot be compared .*"
+        r"3 release\(s\) of the source 'persons' together expose units: 1 releases cannot be compared .*"
         "evidence area together disclose more .*1 of 1 secrets are known"
     )
     with pytest.raises(GateRefused, match=both):
@@ -149,7 +149,7 @@ def test_area_audit_reports_disclosures_to_attackers_below_the_limits(verdict):
     text = _statement(area)
     assert "no secret" not in text
     assert "3 of 200 secrets are known within 1 % to the attacker 'growth' (limit 11)" in text
-    assert "2 of 40 sensitive cells have the factor of the last period (limit 11)" in text
+    assert "2 of 40 sensitive cells have the same factor as in the previous period (limit 11)" in text
 
 
 def test_tables_of_two_sources_share_no_unknowns(office, tmp_path):

@@ -78,7 +78,7 @@ def test_counts_of_a_method_below_k_are_replaced_by_a_fallback(monkeypatch, coun
 def test_unsupported_input_of_an_algorithm_ends_the_run_with_its_message(spark):
     file = frequencies(200, 3)
     task = ProtectionTask(file, 3, ControlTables.of(file, TABLES), effort="exact")
-    with pytest.raises(InvalidParameter, match="algorithm random cannot carry effort"):
+    with pytest.raises(InvalidParameter, match="algorithm random does not support effort"):
         solved_by_block(spark, task, "random", 60)
 
 

@@ -106,7 +106,7 @@ def test_release_in_partitions_is_k_anonymous_and_moves_no_record_between_region
 def test_refusal_of_regions_below_k_states_their_number(spark, tmp_path):
     frame = pd.concat([persons(200), persons(1).assign(region="alone")])
     asked = asked_for(tmp_path)
-    with pytest.raises(ProtectionFailed, match="at least k = 3 records each, found 1 with fewer"):
+    with pytest.raises(ProtectionFailed, match="at least k = 3 records in each, found fewer in 1"):
         divided(spark, spark.createDataFrame(frame), tmp_path, asked)
 
 

@@ -141,5 +141,5 @@ def test_class_that_lost_households_is_not_published(spark, tmp_path, monkeypatc
     families().to_parquet(tmp_path / "data", index=False)
     task = protecting._clustering_task
     monkeypatch.setattr(protecting, "_clustering_task", lambda *given: replace(task(*given), counted=None))
-    with pytest.raises(ProtectionFailed, match="units that hold any combination of all"):
+    with pytest.raises(ProtectionFailed, match="units that have any combination of all"):
         run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}), ())

@@ -50,7 +50,7 @@ def made(
 @pytest.mark.parametrize(("method", "keys"), METHODS)
 def test_large_counts_of_few_units_are_refused_with_the_cause(method: str, keys: dict[str, Any]) -> None:
     spec, cells = made(method, keys, FINEST)
-    with pytest.raises(InputRejected, match="have fewer than 3 contributors and a larger count"):
+    with pytest.raises(InputRejected, match="have fewer than 3 contributors but a larger count"):
         table_problem(cells, spec, b"k" * 32)
 
 

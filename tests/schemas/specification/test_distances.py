@@ -86,7 +86,7 @@ def test_weight_that_would_be_ignored_is_refused(
         ({"age": ORDINAL | {"order": ["old", "young", "old"]}}, {}, "age.order: .*each once"),
         ({"age": ORDINAL | {"order": []}}, {}, "age.order: .*at least two categories"),
         ({"age": ORDINAL | {"kind": "nominal"}}, {}, 'age.order: .*unless kind is "ordinal"'),
-        ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*together with bands"),
+        ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*not applicable next to bands"),
         ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),
         ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with method safe"),
         (

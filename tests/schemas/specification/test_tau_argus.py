@@ -96,10 +96,10 @@ def test_metadata_with_only_frequencies_describe_a_table_of_counts(tmp_path: Pat
         (
             "    <MAXSCORE>\nTop2",
             "    <WEIGHT>\nTop2",
-            "Top1 of records and Firms, Top2, Price, Flag of cells",
+            "keywords of records .Top1. and of cells .Firms, Top2, Price, Flag.",
         ),
         ('<HIERCODELIST> "C:\\argus\\region.hrc"', "", "without a <HIERCODELIST>"),
-        ("Flag\n    <STATUS>\n", "Flag\n", "does not say what Flag"),
+        ("Flag\n    <STATUS>\n", "Flag\n", "does not state the content of Flag"),
         ("region.hrc", "none.hrc", "none.hrc of input.metadata cannot be read"),
         ("<NUMERIC> <COSTVAR>", "<FREQUENCY>", "2 fields for table.contributors"),
     ],

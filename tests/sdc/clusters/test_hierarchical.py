@@ -63,6 +63,6 @@ def test_represent_chooses_the_nearest_occurring_combination_of_tree_categories(
 
 
 def test_level_codes_refuses_an_unknown_category_without_naming_it():
-    with pytest.raises(InvalidParameter, match="found 1 others") as caught:
+    with pytest.raises(InvalidParameter, match="found 1 records with others") as caught:
         occupations(["A11", "CANARY"])
     assert "CANARY" not in str(caught.value)

@@ -350,5 +350,5 @@ def test_deprecated_keywords_of_an_algorithm_warn_and_set_its_parameters():
         ).all()
     with pytest.raises(UnsupportedCombination, match="parameters of mdav: expected none"):
         microaggregate(records, 3, algorithm="mdav", parameters=VmdavParameters())
-    with pytest.raises(UnsupportedCombination, match="expected parameters alone, found gain"):
+    with pytest.raises(UnsupportedCombination, match="expected no other keywords next to them, found gain"):
         microaggregate(records, 3, algorithm="vmdav", parameters=VmdavParameters(), gain=0.2)

@@ -140,5 +140,5 @@ def test_distances_refuse_invalid_definitions():
         Costs("ab", np.array([[0, 1], [2, 0]]))
     with pytest.raises(InvalidParameter, match="whole numbers"):
         Costs("ab", np.array([[0, 0.5], [0.5, 0]]))
-    with pytest.raises(InvalidParameter, match="add up"):
+    with pytest.raises(InvalidParameter, match="largest distances"):
         partition(frame, 3, distances={"sex": Nominal(weight=40_000)})

@@ -93,7 +93,7 @@ ENCODINGS = {
 def test_read_refuses_a_csv_column_without_a_name_unless_it_is_dropped(spark, tmp_path):
     FRAME.to_csv(tmp_path / "data.csv")
     spec = specification(tmp_path, ROLES, input={"path": "data.csv", "format": "csv"})
-    with pytest.raises(InputRejected, match="does not name: a column without a name"):
+    with pytest.raises(InputRejected, match="does not declare: a column without a name"):
         read(spark, spec)
 
 

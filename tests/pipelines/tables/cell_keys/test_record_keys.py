@@ -49,7 +49,7 @@ def test_cell_key_is_the_sum_of_the_keys_of_its_units(spark, tmp_path):
 
 
 def test_unit_with_several_records_or_without_an_identifier_is_refused(spark, tmp_path):
-    with pytest.raises(InputRejected, match="one record a firm"):
+    with pytest.raises(InputRejected, match="one record for each firm"):
         keyed(spark, tmp_path, records(count=40))
     frame = records(count=40).assign(firm=[None, *(f"f{number}" for number in range(39))])
     with pytest.raises(InputRejected, match="firm"):

@@ -76,7 +76,7 @@ def test_counts_of_swapped_households_are_published_with_noise(adjusted, spark, 
 def test_swapped_counts_need_swapping_and_cell_keys(tmp_path):
     with pytest.raises(SpecificationError, match=r"\[method\] name.*swapping, because table.swapped"):
         spec_of(tmp_path, method={"name": "microaggregation"})
-    with pytest.raises(SpecificationError, match=r"swapped.*but with cell_key"):
+    with pytest.raises(SpecificationError, match=r"swapped.*only with cell_key"):
         spec_of(tmp_path, table=TABLE | {"method": "rounding", "base": 5})
 
 

@@ -93,7 +93,7 @@ def test_refusal_counts_records_whose_value_differs_from_the_sum_of_its_parts(sp
     frame = with_parts(records())
     frame.loc[[3, 7], "home"] += 0.2
     with pytest.raises(
-        InputRejected, match=r"In 2 record\(s\) turnover differs from the sum of home, abroad"
+        InputRejected, match=r"In 2 record\(s\), turnover differs from the sum of home, abroad"
     ):
         tabulated(spark, specification(tmp_path, frame, NUMBERS, **PARTS))
 

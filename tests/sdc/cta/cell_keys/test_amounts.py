@@ -144,7 +144,7 @@ def test_possible_noise_equals_that_of_all_keys():
         ([(0, 0, 1), (1, -1, 0.5), (1, 3, 0.5)], "found a negative one"),
         ([(0, 1, 0.5), (1, 1, 1)], "row 0"),
         ([(0, 0, 1)], "a row above 0"),
-        ([(1, 1, 1), (2, 2, 1)], "0 for 0"),
+        ([(1, 1, 1), (2, 2, 1)], "0 is published as 0"),
     ],
 )
 def test_unusable_p_table_of_amounts_is_refused(lines, message):

@@ -111,7 +111,7 @@ def test_controlled_rounding_in_three_dimensions_succeeds_if_and_only_if_brute_f
                 assert_rounded(table, controlled_rounding(table, base, KEY, names(table.cells)), base)
                 rounded += 1
                 continue
-            with pytest.raises((ImpossibleProtection, NoSolutionFound), match="add up"):
+            with pytest.raises((ImpossibleProtection, NoSolutionFound), match="are additive"):
                 controlled_rounding(table, base, KEY, names(table.cells))
             relaxed = controlled_rounding(table, base, KEY, names(table.cells), relax=True)
             assert not np.any(table.relations @ relaxed.values)
@@ -189,7 +189,7 @@ def test_controlled_rounding_refuses_or_relaxes_inconsistent_published_cells():
     # a published total of 15 with two parts that are multiples: 5 and 5
     table = of_counts(np.array([10.0, 5, 5]), np.array([[-1.0, 1, 1]]), 5)
     held = np.array([15.0, np.nan, np.nan])
-    with pytest.raises(ImpossibleProtection, match="no adjacent multiples of the rounding base add up"):
+    with pytest.raises(ImpossibleProtection, match="no adjacent multiples of the rounding base are additive"):
         controlled_rounding(table, 5, KEY, names(3), held)
     relaxed = controlled_rounding(table, 5, KEY, names(3), held, relax=True)
     assert relaxed.values[0] == 15 == relaxed.values[1] + relaxed.values[2]
