@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from microguard.pipelines.audit.footers import plain
+from microguard.pipelines.audit.footers import is_end, plain
 from microguard.pipelines.audit.table_records import (
     earlier_faults,
     footer_faults,
@@ -28,6 +27,8 @@ FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 #: Reader protocol versions of Delta: the one that maps columns to other names, and the first one that lists
 #: its features.
 _MAPPED, _LISTED = 2, 3
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_MILLISECOND = 10**6
 
 
 def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
@@ -84,35 +85,52 @@ def _columns(table: DeltaTable) -> list[str]:
 
 def _misstated(table: DeltaTable) -> int:
     """Count the files of which the log states another number of records, minimum or maximum."""
-    actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    actions = pa.table(table.get_add_actions(flatten=True)).to_batches(1)
     paths = {Path(file).name: file for file in _files(table)}
-    return sum(_differs(paths[unquote(action["path"]).rpartition("/")[2]], action) for action in actions)
+    wrong = 0
+    for batch in actions:
+        action = {name: batch[name][0] for name in batch.schema.names if batch[name][0].is_valid}
+        wrong += _differs(paths[unquote(action["path"].as_py()).rpartition("/")[2]], action)
+    return wrong
 
 
-def _differs(file: str, action: Mapping[str, Any]) -> bool:
+def _differs(file: str, action: Mapping[str, pa.Scalar]) -> bool:
     with pq.ParquetFile(file) as opened:
-        if action["num_records"] not in (None, opened.metadata.num_rows):
+        if "num_records" in action and action["num_records"].as_py() != opened.metadata.num_rows:
             return True
-        stated = {key: value for key, value in action.items() if value is not None}
         for name in opened.schema_arrow.names:
-            if not {f"{end}.{name}" for end in ("min", "max", "null_count")} & stated.keys():
+            if not {f"{end}.{name}" for end in ("min", "max", "null_count")} & action.keys():
                 continue  # the log of a release of microguard states the number of records only
-            column = plain(opened.read(columns=[name])).column(0)
-            if stated.get(f"null_count.{name}", column.null_count) != column.null_count:
+            column = plain(opened.read(columns=[name]).select([name])).column(0)
+            nulls = action.get(f"null_count.{name}")
+            if nulls is not None and nulls.as_py() != column.null_count:
                 return True
-            ends = pc.min_max(column).as_py()
-            if any(not _near(stated.get(f"{end}.{name}", ends[end]), ends[end]) for end in ("min", "max")):
-                return True
+            ends = pc.min_max(column)
+            for end in ("min", "max"):
+                if f"{end}.{name}" in action and not _near(action[f"{end}.{name}"], ends[end], end):
+                    return True
     return False
 
 
-def _near(stated: Any, value: Any) -> bool:
-    """Return whether the log may state a value so: it truncates texts, and times to milliseconds."""
-    if isinstance(stated, str) and isinstance(value, str):
-        return value.startswith(stated[:-1])
-    if isinstance(stated, datetime) and isinstance(value, datetime):
-        return abs(stated.replace(tzinfo=None) - value.replace(tzinfo=None)) <= timedelta(milliseconds=1)
-    return bool(stated == value)
+def _near(stated: pa.Scalar, value: pa.Scalar, end: str) -> bool:
+    """Return whether the log may state an end so: it shortens texts, and times to milliseconds.
+
+    Times and days are compared as numbers, because those of Python have years of four digits.
+    """
+    if not value.is_valid:
+        return False
+    if pa.types.is_timestamp(stated.type) and pa.types.is_timestamp(value.type):
+        return abs(_nanoseconds(stated) - _nanoseconds(value)) <= _MILLISECOND
+    if pa.types.is_date(stated.type) and pa.types.is_date(value.type):
+        return bool(stated.cast(pa.date32()).value == value.cast(pa.date32()).value)
+    try:
+        return is_end(stated.as_py(), value.as_py(), end)
+    except (OverflowError, ValueError):
+        return False
+
+
+def _nanoseconds(moment: pa.TimestampScalar) -> int:
+    return int(moment.value) * _NANOSECONDS[moment.type.unit]
 
 
 def _files(table: DeltaTable) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from microguard.pipelines.audit.table_records import (
     count_records,
+    earlier_faults,
     footer_faults,
     later_faults,
     multiset_hash,
@@ -17,6 +18,7 @@ from microguard.pipelines.audit.table_records import (
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import StaticTable, Table
+from pyiceberg.table.snapshots import Snapshot
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"
@@ -59,24 +61,52 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     discrepancies = footer_faults(table_files, released, "Iceberg")
     if discrepancies:
         return discrepancies
-    return _later(public, table, newest.snapshot_id)
+    return _later(public, table, newest.snapshot_id) or _earlier(table)
 
 
 def misstated(table: Table, snapshot_id: int, file: DataFile) -> bool:
-    """Return whether a snapshot states another number, minimum or maximum of a column than a footer does."""
+    """Return whether a snapshot states another number, minimum or maximum of a column than a footer does.
+
+    What is stated, and how short, depends on properties, which another writer may have changed since: the
+    present ones and those of a new table are tried.
+    """
     snapshot = table.snapshot_by_id(snapshot_id)
     schema_id = None if snapshot is None else snapshot.schema_id
-    state = (
-        table.metadata
-        if schema_id is None
-        else table.metadata.model_copy(update={"current_schema_id": schema_id})
+    state = table.metadata
+    if schema_id is not None:
+        state = state.model_copy(update={"current_schema_id": schema_id})
+    states = [state, state.model_copy(update={"properties": {}})] if state.properties else [state]
+    try:
+        footers = [parquet_file_to_data_file(table.io, each, file.file_path) for each in states]
+    except (OverflowError, ValueError):  # another writer gave the table columns or properties of no file
+        return True
+    for key in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds"):
+        permitted = [getattr(footer, key) or {} for footer in footers]
+        for column, value in (getattr(file, key) or {}).items():
+            found = [each[column] for each in permitted if column in each]
+            if found and value not in found:
+                return True
+    return False
+
+
+def _earlier(table: StaticTable) -> list[str]:
+    """Return a fault if readers can load a snapshot with records of no release."""
+    named: dict[str, Snapshot] = {}
+    for each in sorted(table.snapshots(), key=lambda each: each.sequence_number or 0):
+        if each.summary and each.summary.get(PROPERTY):
+            named[str(each.summary[PROPERTY])] = each
+    committed = {each.snapshot_id for each in named.values()}
+    others = [each.snapshot_id for each in table.snapshots() if each.snapshot_id not in committed]
+    return earlier_faults(
+        (_files(table, snapshot) for snapshot in others),
+        [_files(table, snapshot) for snapshot in committed] if others else [],
+        "Iceberg",
     )
-    footer = parquet_file_to_data_file(table.io, state, file.file_path)
-    return any(
-        (getattr(footer, key) or {}).get(column, value) != value
-        for key in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
-        for column, value in (getattr(file, key) or {}).items()
-    )
+
+
+def _files(table: StaticTable, snapshot_id: int) -> list[str]:
+    tasks = table.scan(snapshot_id=snapshot_id).plan_files()
+    return [task.file.file_path.removeprefix("file://") for task in tasks]
 
 
 def _later(public: Path, table: StaticTable, audited: int) -> list[str]:

@@ -77,13 +77,15 @@ def earlier_faults(
         ``Delta`` or ``Iceberg``.
     """
     known = {_place(file) for files in released for file in files if Path(file).exists()}
+    hashes: set[tuple[int, ...]] | None = None  # read at most once, and only if other files are there
     for files in states:
         present = [file for file in files if Path(file).exists()]
         if all(_place(file) in known for file in present):
             continue
-        whole = len(present) == len(files)
-        same = [multiset_hash(each) for each in released if whole and all(map(os.path.exists, each))]
-        if multiset_hash(present) not in same:
+        if hashes is None:
+            there = [each for each in released if each and all(map(os.path.exists, each))]
+            hashes = set(map(multiset_hash, there))
+        if len(present) < len(files) or multiset_hash(present) not in hashes:
             return [
                 f"another writer committed other records to the {title} table, which an earlier state has"
             ]

@@ -7,13 +7,17 @@ from decimal import Decimal
 
 import duckdb
 import numpy as np
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines.audit import delta, iceberg
-from microguard.pipelines.audit.footers import stale_dictionaries, wrong_footers
+from deltalake import write_deltalake
+from microguard.pipelines.audit import delta, iceberg, table_records
+from microguard.pipelines.audit.footers import is_end, stale_dictionaries, wrong_footers
+from microguard.pipelines.audit.pages import pages
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.formats import iceberg as formats
 from microguard.pipelines.publication.stage import StagedFiles
 
 from tests.pipelines.releases import CELLS, ID, RECORDS, entry, manifest, staged
@@ -53,13 +57,117 @@ def test_another_end_in_a_footer_than_that_of_the_values_is_wrong(tmp_path, valu
     assert wrong_footers([tmp_path / "0.parquet"]) == 1
 
 
-def test_ends_of_pages_and_bloom_filters_are_wrong_where_arrow_writes_none(tmp_path):
-    records = pa.table(NUMBERS)
-    pq.write_table(records, tmp_path / "pages.parquet", write_page_index=True)
-    assert wrong_footers([tmp_path / "pages.parquet"]) == 2
+def test_a_bloom_filter_is_wrong(tmp_path):
     path = str(tmp_path / "bloom.parquet")
     duckdb.sql(f"COPY (SELECT range % 9 AS a FROM range(9999)) TO '{path}' (FORMAT parquet)")
     assert wrong_footers([tmp_path / "bloom.parquet"]) > 0
+
+
+PAGES = pa.table(
+    {
+        "name": [f"{i:05}" + "x" * 80 + "é" if i % 3 else None for i in range(5000)],
+        "size": pa.array([i / 8 for i in range(5000)]),
+        "day": pa.array(range(3_000_000, 3_005_000), pa.int32()).cast(pa.date32()),
+        "none": pa.nulls(5000, pa.int32()),
+        "flag": [i > 2500 for i in range(5000)],
+        "exact": pa.array(range(-2500, 2500), pa.int64()).cast(pa.decimal128(30, 0)),
+    }
+)
+
+
+def write_pages(path, **options):
+    pq.write_table(
+        PAGES, path, write_page_index=True, data_page_size=2000, row_group_size=3000, use_dictionary=False,
+        **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"store_decimal_as_integer": True}])
+def test_ends_of_pages_that_are_those_of_their_values_are_right(tmp_path, options):
+    path = tmp_path / "0.parquet"
+    write_pages(path, **options)
+    assert {len(stated) for group, place, stated in pages(path)} == {1, 2, 3}
+    assert wrong_footers([path]) == 0
+    polars.from_arrow(PAGES.drop_columns("day")).write_parquet(path, row_group_size=3000)
+    assert [stated for *_, stated in pages(path)]
+    assert wrong_footers([path]) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (double(128.0), double(128.5)),
+        (struct.pack("<i", 3_001_024), struct.pack("<i", 3_001_023)),
+        ((-1476).to_bytes(13, "big", signed=True), (-1475).to_bytes(13, "big", signed=True)),
+    ],
+)
+def test_another_end_of_a_page_than_that_of_its_values_is_wrong(tmp_path, value, other):
+    path = tmp_path / "0.parquet"
+    write_pages(path)
+    content = path.read_bytes()
+    start = content.rindex(value)  # indexes are behind the values
+    path.write_bytes(content[:start] + other + content[start + len(other) :])
+    assert pq.read_table(path).equals(PAGES)
+    assert wrong_footers([path]) == 1
+
+
+def test_ends_of_pages_that_cannot_be_read_are_wrong(tmp_path):
+    path = tmp_path / "0.parquet"
+    pq.write_table(PAGES.select(["size"]), path)
+    write_pages(path)
+    content = path.read_bytes()
+    (length,) = struct.unpack("<I", content[-8:-4])
+    path.write_bytes(content[: -length - 8 - 400] + b"\xff" * 400 + content[-length - 8 :])
+    assert pq.read_table(path).equals(PAGES)
+    assert wrong_footers([path]) > 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "value", "end", "right"),
+    [
+        ("Z", "A", "max", False),
+        ("A", "B", "min", False),
+        ("a" * 32, "a" * 40, "min", True),
+        ("a" * 31, "a" * 40, "min", False),
+        ("a" * 31 + "b", "a" * 40, "min", False),
+        ("a" * 31 + "b", "a" * 40, "max", True),
+        ("a" * 32 + "\U0010ffff", "a" * 40, "max", True),
+        ("a" * 32, "a" * 40, "max", False),
+        (b"a" * 63 + b"b", b"a" * 70, "max", True),
+        ("a" * 40, None, "max", False),
+    ],
+)
+def test_a_shortened_text_is_an_end_if_it_bounds_the_texts(stated, value, end, right):
+    assert is_end(stated, value, end) == right
+
+
+def test_shortened_ends_of_texts_in_a_footer_are_right_and_others_wrong(tmp_path):
+    path = tmp_path / "0.parquet"
+    texts = ["a" * 100 + "ü" * 30, "b" * 5000, None]
+    polars.DataFrame({"x": texts}).write_parquet(path)
+    assert len(pq.read_metadata(path).row_group(0).column(0).statistics.max) < 100
+    assert wrong_footers([path]) == 0
+    forge(path, b"a" * 64, b"a" * 63 + b"b")
+    assert wrong_footers([path]) == 1
+
+
+def test_columns_without_statistics_are_not_read_and_the_others_one_by_one(tmp_path, monkeypatch):
+    path, read = tmp_path / "0.parquet", []
+    pq.write_table(
+        pa.table(NUMBERS | {"code": ["a", "b", "c", "d"]}), path, write_statistics=["name", "code"]
+    )
+    read_row_group = pq.ParquetFile.read_row_group
+
+    def watched(file, group, columns=None, **options):
+        read.append(columns)
+        return read_row_group(file, group, columns, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", watched)
+    assert wrong_footers([path]) == 0
+    assert read == [["name"], ["code"]]
+    read.clear()
+    assert stale_dictionaries(path) == 0
+    assert read == [["name"], ["code"]]
 
 
 def test_a_text_in_the_dictionary_of_a_column_that_no_record_has_is_stale(areas):
@@ -136,6 +244,7 @@ def test_audit_finds_ends_in_the_log_of_a_delta_table(areas):
     for statistics, wrong in (
         ({"numRecords": 6, "minValues": {"hours": 1, "sex": "f"}, "nullCount": {"hours": 1}}, 0),
         ({"numRecords": 6, "maxValues": {"hours": 88}}, 1),
+        ({"numRecords": 6, "maxValues": {"sex": "n"}}, 1),
         ({"numRecords": 7}, 1),
     ):
         for line in lines:
@@ -158,3 +267,62 @@ def test_audit_finds_ends_in_a_manifest_of_an_iceberg_table(areas, monkeypatch):
 
     monkeypatch.setattr(iceberg, "parquet_file_to_data_file", otherwise)
     assert len(iceberg.faults(areas.public.folder, content)) == 1
+
+
+def test_ends_in_the_log_of_a_delta_table_are_compared_in_any_year_and_for_names_with_dots(tmp_path):
+    moments = pa.array([0, 2**53], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    days = pa.array([0, 3_000_000], pa.int32()).cast(pa.date32())
+    nested = pa.array([{"b": 1}, {"b": 2}])
+    write_deltalake(tmp_path, pa.table({"a": nested, "a.b": [5, 6], "far": moments, "later": days}))
+    (file,) = tmp_path.glob("*.parquet")
+
+    def differs(**stated):
+        return delta._differs(str(file), {name.replace("__", "."): each for name, each in stated.items()})
+
+    beyond = pa.scalar(2**53 + 900, pa.int64()).cast(moments.type)
+    assert not differs(max__far=moments[1], min__far=moments[0], max__later=days[1])
+    assert not differs(max__far=beyond)
+    assert differs(max__far=pa.scalar(2**53 + 1100, pa.int64()).cast(moments.type))
+    assert differs(max__later=pa.scalar(3_000_001, pa.int32()).cast(pa.date32()))
+    assert not delta._differs(str(file), {"max.a.b": pa.scalar(6)})
+    assert delta._differs(str(file), {"max.a.b": pa.scalar(2)})
+
+
+def test_records_of_releases_are_read_once_for_all_states_of_other_writers(tmp_path, monkeypatch):
+    files = [str(tmp_path / f"{number}.parquet") for number in range(5)]
+    for file in files:
+        pq.write_table(RECORDS, file)
+    read, multiset_hash = [], table_records.multiset_hash
+    monkeypatch.setattr(
+        table_records, "multiset_hash", lambda each: read.append(tuple(each)) or multiset_hash(each)
+    )
+    released = [files[:1], files[1:2]]
+    assert table_records.earlier_faults([released[0], released[1]], released, "Delta") == []
+    assert read == []
+    assert table_records.earlier_faults([[file] for file in files[2:]], released, "Delta") == []
+    assert sorted(read) == [(file,) for file in files]
+
+
+def test_audit_finds_records_that_another_writer_committed_to_an_iceberg_table_and_removed_again(areas):
+    content, one = manifest(format="iceberg"), pa.table({"sex": ["x"], "hours": pa.array([1], pa.int8())})
+    publish.publish(staged(areas), content, areas, entry())
+    folder = areas.public.folder / "iceberg"
+    table = formats._table(folder)
+    table.append(one)
+    table.delete("sex = 'x'")
+    formats._publish(folder, table)
+    assert iceberg.faults(areas.public.folder, content) == [
+        "another writer committed other records to the Iceberg table, which an earlier state has"
+    ]
+
+
+@pytest.mark.parametrize(("mode", "wrong"), [("none", 0), ("truncate(1)", 0), ("full", 0), ("nonsense", 1)])
+def test_properties_that_another_writer_gives_an_iceberg_table_do_not_stop_the_audit(areas, mode, wrong):
+    content = manifest(format="iceberg")
+    publish.publish(staged(areas), content, areas, entry())
+    folder = areas.public.folder / "iceberg"
+    table = formats._table(folder)
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.metadata.metrics.default": mode})
+    formats._publish(folder, table)
+    assert len(iceberg.faults(areas.public.folder, content)) == wrong
