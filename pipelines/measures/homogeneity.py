@@ -77,7 +77,10 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
         for name, part in section.items():
             share = part.homogeneous / part.records if part.records else 0.0
             cases = f"{100 * share:.3g} % of the cases"
-            yield share, f"Whoever finds a person's class learns {name} for certain in {cases}."
+            yield (
+                share,
+                f"An attacker who identifies a person's class learns {name} with certainty in {cases}.",
+            )
 
 
 def _is_text(name: str, comparison: Comparison) -> bool:

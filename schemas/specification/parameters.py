@@ -128,7 +128,7 @@ def _section_of(row: MethodRow) -> type[Section]:
 
 
 @cache
-def _section_with(parameters: type[Parameters] | None) -> type[Section]:
+def _section_with(parameters: Any) -> type[Section]:
     """Return a section with parameters of a type. Pydantic searches all modules to build one."""
     kind: Any = Annotated[parameters, _FromTable()] if parameters is not None else None
     return create_model("ThirdParty", __base__=Section, parameters=(kind, ...))

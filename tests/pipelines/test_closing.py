@@ -52,7 +52,7 @@ def test_closing_names_records_worst_risk_loss_and_acceptances() -> None:
         "Worst risk: An attacker who identifies a person's class learns diagnosis with certainty in 20 % of "
         "the cases."
     )
-    assert loss == "Loss: no measure of this release counts it."
+    assert loss == "Loss: no measure of this release quantifies it."
     assert accepted == (
         "Accepted by name: max_unique_jointly (board, A. Steward); "
         "columns that determine a protected column (a21)."
@@ -65,7 +65,8 @@ def test_closing_of_a_table_names_cells_largest_change_and_grand_total() -> None
     found = closing(replace(RECORDS, release=content, sections={"table": section}), [TABLE, METRICS])
     assert "19,870 cells in the release" in found.records
     assert found.lines[1] == (
-        "Loss: 4 of 9 cells have another value, by 12.5 at the most; the grand total moved by -6.3 %."
+        "Loss: 4 of 9 cells have another value, which differs by at most 12.5; the grand total moved by "
+        "-6.3 %."
     )
     assert found.lines[2] == "Accepted by name: nothing."
 
@@ -143,7 +144,7 @@ def test_change_summary_counts_cells_and_compares_the_grand_total() -> None:
     assert change_summary(_cells([0.0, 0.0, 0.0]), table, np.zeros(3))["grand_total_change"] == 0
     (sentence,) = change_sentence({"cells": 3, **found})
     assert sentence.startswith(
-        "2 of 3 cells have another value, by 3 at the most; the grand total moved by -3 %"
+        "2 of 3 cells have another value, which differs by at most 3; the grand total moved by -3 %"
     )
     assert list(change_sentence({"cells": 3})) == []  # this is evidence of an earlier version
 
@@ -166,7 +167,7 @@ def test_change_sentence_warns_if_the_last_digits_reveal_adjusted_cells(
     found = change_summary(_cells([4100.0, 6000.0, 10100.0]), table, np.array(published))
     assert found.get("telling_unit") == unit
     warnings = list(change_sentence({"cells": 3, **found}))[1:]
-    assert [each.partition("moved. ")[2] for each in warnings] == ([] if remedy is None else [remedy])
+    assert [each.partition("changed. ")[2] for each in warnings] == ([] if remedy is None else [remedy])
 
 
 @pytest.mark.parametrize(

@@ -7,5 +7,8 @@ from tests.pipelines.microdata import specification
 
 def test_audit_distinguishes_an_unpublished_source_from_a_safe_one(tmp_path):
     outcome = audit_source(specification(tmp_path))
-    assert outcome.text == "Nothing was published of the source 'persons' yet: there is nothing to audit."
+    assert (
+        outcome.text
+        == "No release of the source 'persons' has been published yet, so there is nothing to audit."
+    )
     assert outcome.content["units"] == 0

@@ -170,8 +170,10 @@ def test_page_begins_with_the_highest_risk_of_all_attackers(tmp_path):
     page = page_of(tmp_path, PLAIN | {"record_linkage": linked})
     worst = re.search(r'<p class="worst">(.*?)</p>', page).group(1)
     assert "in 40\N{NO-BREAK SPACE}% of the cases" in worst
-    listed = page[page.index("What an attacker reaches") :]
-    assert listed.index(worst) < listed.index("finds a single record in 9\N{NO-BREAK SPACE}% of the cases")
+    listed = page[page.index("What an attacker can learn") :]
+    assert listed.index(worst) < listed.index(
+        "identifies a single record in 9\N{NO-BREAK SPACE}% of the cases"
+    )
 
 
 def test_page_lists_contributors_of_dominated_clusters_as_attackers(tmp_path):
@@ -226,7 +228,7 @@ def test_page_is_not_green_without_limits_on_disclosure(tmp_path):
         }
         page = page_of(tmp_path, quality)
         assert ('<div class="banner waiting">' not in page) is green
-        assert ("No limit on disclosure held" not in page) is green
+        assert ("No limit on disclosure applied" not in page) is green
 
 
 def test_page_draws_no_histogram_of_one_bin(tmp_path):

@@ -26,8 +26,8 @@ def test_cost_matrices_ignores_the_first_name_of_the_header(mark, tmp_path):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("", "0 categories in its header and 0 lines"),
-        (",a,b\na,0,1\n", "2 categories in its header and 1 lines"),
+        ("", "found 0 categories and 0 lines"),
+        (",a,b\na,0,1\n", "found 2 categories and 1 lines"),
         (",a,b\na,0,1\nb,1\n", "one line of costs for each category"),
         (",a,b\nb,0,1\na,1,0\n", "another order"),
         (",a,b\na,0,CANARY\nb,1,0\n", "expected numbers as costs"),

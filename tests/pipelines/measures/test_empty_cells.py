@@ -28,9 +28,9 @@ def test_emptied_category_is_counted_by_size_and_named_if_it_had_k_records():
     assert part.transitions[2][11] == 1
     assert VANISHED.metrics(section, comparison) == {MetricKey("vanished", dimension=1): 1}
     assert list(VANISHED.headline(section, 5)) == [
-        "Categories that held k records or more and are empty now: 1."
+        "Categories that contained k or more records and are empty now: 1."
     ]
     of_regions = VANISHED_BY_REGION.compute(comparison)
     assert list(VANISHED_BY_REGION.headline(of_regions, 5)) == [
-        "Categories of a region that held k records or more and are empty now: 1."
+        "Categories of a region that contained k or more records and are empty now: 1."
     ]

@@ -144,7 +144,7 @@ def test_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas):
         ledger.refuse_successive("persons", "a" * 32, accepted=False)
         ledger.refuse_successive("firms", "b" * 32, accepted=False)
         ledger.refuse_successive("persons", "b" * 32, accepted=True)
-        with pytest.raises(GateRefused, match="differenced"):
+        with pytest.raises(GateRefused, match="differences of two releases"):
             ledger.refuse_successive("persons", "b" * 32, accepted=False)
         ledger.append(entry("a" * 32, "withdrawn"))
         ledger.refuse_successive("persons", "b" * 32, accepted=False)

@@ -330,7 +330,7 @@ def test_audit_detects_an_iceberg_table_that_another_writer_changed(areas):
     emptied.delete(AlwaysTrue(), snapshot_properties={iceberg.PROPERTY: ID})
     hint.write_text("2")
     assert audit(areas.public.release(ID)).failures() == [
-        "Iceberg table: the records of the Iceberg table are not those of the files"
+        "Iceberg table: the records of the Iceberg table differ from those of the published files"
     ]
 
 

@@ -61,7 +61,7 @@ def test_set_current_refuses_a_run_whose_lease_was_taken_over(areas, store, tmp_
     other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     published(areas)
     with areas.public.lock():  # The lease shows no activity for longer than any run waits.
-        with pytest.raises(GateRefused, match="differenced"):
+        with pytest.raises(GateRefused, match="differences of two releases"):
             published(other, SECOND)
         published(other, SECOND, accepted=True)
         with pytest.raises(AreaTaken):

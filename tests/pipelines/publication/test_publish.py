@@ -105,7 +105,7 @@ def test_publish_refuses_if_another_evidence_area_has_a_release_of_the_same_name
     publish.publish(staged(other), manifest(), other, entry())
     second = "f" * 32
     ready = staged(areas, second)
-    with pytest.raises(GateRefused, match="differenced"):
+    with pytest.raises(GateRefused, match="differences of two releases"):
         publish.publish(ready, manifest(second), areas, entry(second))
     assert contents(areas) == {ID, "current.json"}
 

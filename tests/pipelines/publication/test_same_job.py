@@ -59,7 +59,7 @@ def test_refuse_same_job_refuses_a_release_by_another_solver(areas, successive) 
     for part in (
         release_id,
         "same input, k, seed and specification",
-        "highspy 1.9.0 then and highspy 1.15.1",
+        "highspy 1.9.0 then, and highspy 1.15.1",
     ):
         assert part in message
     assert "numpy" not in message
@@ -69,7 +69,7 @@ def test_refuse_same_job_refuses_a_release_by_another_solver(areas, successive) 
 def test_refuse_same_job_refuses_until_a_pending_release_is_decided(areas) -> None:
     release_id = published(areas, made_from(THEN), "waiting")
     message = refusal(areas, made_from(NOW), chosen())
-    assert "pending approval" in message
+    assert "waits for approval" in message
     assert f"microguard approve {areas.record_place(release_id)}" in message
 
 

@@ -162,7 +162,7 @@ def test_approve_refuses_if_another_evidence_area_published_meanwhile(tmp_path):
     one, other = (Areas.from_places(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
     submit_for_approval(made(one, A), one)
     published(other, made(other, B))
-    with pytest.raises(GateRefused, match=rf"1 release\(s\) that the ledger does not know \({B}\)"):
+    with pytest.raises(GateRefused, match=rf"1 release\(s\) that are not in the ledger \({B}\)"):
         approve(str(one.record(A)), by="A. Steward")
     assert (other.public.current(), other.public.releases()) == (B, [B])
 

@@ -236,7 +236,10 @@ def test_refusal_of_exceeded_limits_names_their_counts(keeping):
     count = keeping.counts[-1]
     assert count.exceeded_limits(SeriesSettings(k=3, pool=5, max_waiting=1, max_ghosts=1, max_stale=1)) == ()
     (message,) = count.exceeded_limits(SeriesSettings(k=3, pool=5, max_waiting=0, max_ghosts=1, max_stale=1))
-    assert message == f"series.max_waiting: {count.waiting} of {count.units}, allowed a share of 0"
+    assert (
+        message
+        == f"series.max_waiting: found {count.waiting} of {count.units}, expected a share of at most 0"
+    )
 
 
 def test_units_count_as_renumbered_if_both_exits_and_entrants_outnumber_the_known_units(keeping):

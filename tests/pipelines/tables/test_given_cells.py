@@ -39,7 +39,7 @@ def test_prepared_strips_blanks_and_maps_the_total_mark_of_each_column():
 
 def test_prepared_refuses_a_total_mark_that_is_also_a_code():
     table = Table(source="cells", value="v", tables=[["a"]], totals={"a": "all"})
-    with pytest.raises(InputRejected, match="next to the total mark 'all'"):
+    with pytest.raises(InputRejected, match="in addition to the total mark 'all'"):
         prepared(rows([("all",), ("Total",)], v=[1.0, 1.0]), table)
 
 

@@ -117,7 +117,7 @@ def test_published_files_are_additive_over_both_hierarchies(tmp_path, changes):
 
 def test_code_in_two_groups_is_refused():
     twice = pd.concat([GROUPS, GROUPS.assign(branch="z", macro="z")]).drop_duplicates()
-    with pytest.raises(InputRejected, match="a21 does not nest in branch"):
+    with pytest.raises(InputRejected, match="a21 is not nested in branch"):
         Grouping("a21", ("macro", "branch"), twice)
 
 

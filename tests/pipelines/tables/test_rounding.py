@@ -76,7 +76,10 @@ def test_later_rounded_table_keeps_published_values_and_refuses_another_base() -
     assert np.array_equal(again[standing.published], shown[standing.published])
     assert not np.any(cells.tabulation.relations @ again)
     other = build(ROUNDED | {"base": 7})
-    with pytest.raises(StandingValueFails, match=r"table.base = 7: expected a base that divides"):
+    with pytest.raises(
+        StandingValueFails,
+        match=r"table.base = 7: expected a base of which all published values are multiples",
+    ):
         table_problem(cells, other, KEY, standing)
 
 

@@ -99,7 +99,7 @@ def test_protect_publishes_the_same_bytes_in_further_environments(
 def test_protect_names_a_too_low_limit_of_open_files(tmp_path: Path) -> None:
     done = Surroundings(shell="ulimit -n 100").run("protect", specification(tmp_path))
     assert done.returncode == 1
-    assert "The limit of open files (ulimit -n): expected at least 512" in " ".join(done.stderr.split())
+    assert "Limit of open files (ulimit -n): expected at least 512" in " ".join(done.stderr.split())
     assert "found 100." in " ".join(done.stderr.split())
 
 

@@ -238,7 +238,7 @@ def test_no_file_and_no_message_contains_the_credentials_of_the_catalogue(
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not [each for each in [*files, *lake.files().values()] if TOKEN.encode() in each]
     monkeypatch.setattr(catalog_table, "open_catalog", lambda _: (_ for _ in ()).throw(OSError(TOKEN)))
-    with pytest.raises(CatalogFailed, match=r"it failed \(OSError\)") as refused:
+    with pytest.raises(CatalogFailed, match=r"found an error \(OSError\)") as refused:
         lake.table.require()
     assert (
         TOKEN

@@ -109,7 +109,7 @@ def test_partition_by_refuses_a_region_of_another_type():
         contract = Contract(pa.schema([("region", kind), ("x", pa.int64())]))
         with pytest.raises(InputRejected, match="another type of"):
             laid_out(contract, _publish(partition_by="region"))
-    with pytest.raises(InputRejected, match="no column in addition to region"):
+    with pytest.raises(InputRejected, match="found only region"):
         laid_out(Contract(pa.schema([("region", pa.string())])), _publish(partition_by="region"))
 
 
@@ -117,7 +117,7 @@ def test_csv_layout_refuses_a_column_that_csv_cannot_represent():
     schema = pa.schema(
         [("a", pa.string()), ("b", pa.binary()), ("c", pa.list_(pa.int8())), ("d", pa.float16())]
     )
-    with pytest.raises(InputRejected, match="cannot hold b, c, d"):
+    with pytest.raises(InputRejected, match="found other types in b, c, d"):
         laid_out(Contract(schema), _publish(csv=True))
     assert laid_out(Contract(schema), _publish()).csv is False
 

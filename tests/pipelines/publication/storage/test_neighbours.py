@@ -76,5 +76,5 @@ def test_refuse_neighbours_raises_store_failed_without_an_answer(bucket, tmp_pat
         raise GenericError("503")
 
     monkeypatch.setattr(object_store.obstore, "head", silent)
-    with pytest.raises(StoreFailed, match="object store of the public area failed"):
+    with pytest.raises(StoreFailed, match="object store of the public area: expected a response"):
         asked(tmp_path)

@@ -74,7 +74,7 @@ def test_one_of_two_concurrent_publications_succeeds_and_the_other_is_refused(bu
         thread.join()
     (winner,) = [each for each, end in ends.items() if isinstance(end, str)]
     (loser,) = [end for end in ends.values() if isinstance(end, GateRefused)]
-    assert "differenced" in str(loser)
+    assert "differences of two releases" in str(loser)
     area = Areas.from_places(bucket, tmp_path / winner).public
     assert (area.current(), area.releases()) == (winner, [winner])
 

@@ -207,7 +207,7 @@ def test_amount_published_before_with_other_noise_is_refused():
     first = shown(0.2, [np.nan, np.nan])
     assert first.tolist() == [400, 360]
     assert shown(0.2, first).tolist() == [400, 360]
-    with pytest.raises(StandingValueFails, match=r"2 cell\(s\) were published with another value"):
+    with pytest.raises(StandingValueFails, match=r"2 cell\(s\) were published before with other values"):
         shown(0.3, first)
 
 

@@ -113,5 +113,5 @@ def test_manifest_states_the_noise_and_that_tables_are_not_additive() -> None:
     specification = build(NOISY | {"largest_noise": 8, "noise_variance": 4.0})
     manifest = manifest_of(specification)
     assert manifest["method"] == {"name": "cell keys", "largest": 8, "variance": 4.0, "least": 3}
-    assert "its error is at most 8" in manifest["guarantee"]
+    assert "it is off by 8 at the most" in manifest["guarantee"]
     assert any("do not add up" in limit for limit in manifest["limits"])
