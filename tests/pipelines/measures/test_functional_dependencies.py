@@ -58,7 +58,7 @@ def test_dependency_with_few_exceptions_is_found(spark, monkeypatch, glance):
     assert born[0] == "born is published unmodified and determines the protected age"
     if glance > len(frame):
         assert born[1:] == [
-            "born and year are published as they are and together determine the protected then"
+            "born and year are published unmodified and together determine the protected then"
         ]
 
 
