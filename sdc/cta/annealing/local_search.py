@@ -37,8 +37,7 @@ REFINEMENT_SWEEPS = 300
 REFINEMENT_CONSTRAINTS = 2500
 #: Maximum number of constraints for annealing on cuts, because the quadratic model has a dense matrix.
 CUT_CONSTRAINTS = 6000
-#: Number of annealing runs on internal cells that are evaluated by a linear program: those with the best
-#: results.
+#: Number of annealing runs on internal cells, the best ones, whose results a linear program improves further.
 EVALUATED_RUNS = 2
 
 

@@ -184,10 +184,8 @@ class _Search:
     def search(self, roots: tuple[int, int], sizes: tuple[int, int], root_work: int | None) -> None:
         """Search clusters of the given sizes for the open roots in a range of places."""
         task, columns = self._task, self._columns
-        begin, end = (
-            roots[0],
-            min(roots[1], len(task.duals) - sizes[0] + 1),
-        )  # roots at later places have too few candidates
+        # fewer records than a cluster needs come after the last places, so these are no roots
+        begin, end = roots[0], min(roots[1], len(task.duals) - sizes[0] + 1)
         columns_met = 0
         for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
             left = self._most_work - self._work

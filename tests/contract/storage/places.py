@@ -58,7 +58,7 @@ class Place:
             yield
         else:
             lock = self.storage().lock()
-            lock.__enter__()  # The lease shows no activity for longer than any run waits.
+            lock.__enter__()  # its holder stops renewing the lease, until other runs regard it as expired
             yield
 
 

@@ -62,7 +62,10 @@ def covering(factors: Factors, accepts: Callable[[Row], bool]) -> tuple[list[Row
 def _row_with(
     pair: Pair, rows: Sequence[Row], factors: Factors, accepts: Callable[[Row], bool]
 ) -> Row | None:
-    """Return an accepted row with the pair, at most one value from a plain row, or None."""
+    """Return a row with both values of the pair that `accepts` accepts; None if there is none.
+
+    The rows that are tried differ from a row of `_starts` in at most one further value.
+    """
     starts = list(_starts(pair, rows, factors))
     for row in starts:
         if accepts(row):

@@ -126,7 +126,7 @@ def test_price_ends_at_the_first_root_with_more_columns_than_kept() -> None:
     assert part.work < whole.work
 
 
-def test_price_with_a_work_limit_is_incomplete() -> None:
+def test_price_reports_an_incomplete_search_if_a_limit_of_work_or_time_ends_it() -> None:
     values, duals, cuts = instance(3, 14, 0)
     distances = squared_distances(values)
     assert not price(distances, 3, duals, cuts, threshold=0.0, width=3).complete
