@@ -37,7 +37,8 @@ REFINEMENT_SWEEPS = 300
 REFINEMENT_CONSTRAINTS = 2500
 #: Maximum number of constraints for annealing on cuts, because the quadratic model has a dense matrix.
 CUT_CONSTRAINTS = 6000
-#: Number of annealing runs on internal cells, the best ones, whose results a linear program improves further.
+#: Number of annealing runs on internal cells, the best ones, for whose directions a linear program computes
+#: the values.
 EVALUATED_RUNS = 2
 
 
