@@ -124,7 +124,8 @@ def parameters_schema(row: MethodRow) -> dict[str, Any]:
 
 def _section_of(row: MethodRow) -> type[Section]:
     """Return a section with the parameters that a method registers."""
-    return _section_with(row.parameters_type)
+    parameters: Any = row.parameters_type
+    return _section_with(parameters)
 
 
 @cache

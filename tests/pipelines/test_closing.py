@@ -55,7 +55,7 @@ def test_closing_names_records_worst_risk_loss_and_acceptances() -> None:
     assert loss == "Loss: no measure of this release quantifies it."
     assert accepted == (
         "Accepted by name: max_unique_jointly (board, A. Steward); "
-        "columns that determine a protected column (a21)."
+        "columns from which a protected one can be computed (a21)."
     )
 
 
