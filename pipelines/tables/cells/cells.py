@@ -160,7 +160,7 @@ def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
 
 def number_of(identity: bytes, key: bytes = b"") -> int:
     """Return a non-negative number that is derived from an identity."""
-    return int.from_bytes(hmac.new(key, identity, hashlib.sha256).digest()[:8], "big") >> 1
+    return int.from_bytes(hmac.digest(key, identity, "sha256")[:8], "big") >> 1
 
 
 def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:

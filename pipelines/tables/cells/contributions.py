@@ -39,12 +39,7 @@ def contributions_of(
 ) -> DataFrame:
     """Return the contributions of each record with its codes."""
     weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
-    unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
-    if table.holding is not None:
-        unit = f.coalesce(
-            f.concat(f.lit("holding "), column(table.holding).cast("string")),
-            f.concat(f.lit("unit "), unit.cast("string")),
-        )
+    unit = _contributor(specification, table)
     labels = [
         (_codes_above(name, table) if name in table.parents else label(name, table)).alias(names[name])
         for name in names
@@ -66,6 +61,23 @@ def contributions_of(
         _refuse_coarse(frame, name, table)
         records = records.withColumn(names[name], f.explode(names[name]))
     return records
+
+
+def contributors_repeat(frame: DataFrame, specification: Specification, table: Table) -> bool:
+    """Return whether a contributor has more than one record."""
+    times = frame.groupBy(_contributor(specification, table)).agg(f.count(f.lit(1)).alias("times"))
+    return not times.where(f.col("times") > 1).isEmpty()
+
+
+def _contributor(specification: Specification, table: Table) -> Column:
+    """Return the holding of a record, or its unit; NULL without both."""
+    unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
+    if table.holding is None:
+        return unit
+    return f.coalesce(
+        f.concat(f.lit("holding "), column(table.holding).cast("string")),
+        f.concat(f.lit("unit "), unit.cast("string")),
+    )
 
 
 def _identity(table: Table, weight: Column) -> Column:

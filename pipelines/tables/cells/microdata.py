@@ -16,6 +16,7 @@ from microguard.pipelines.tables.cells.contributions import (
     THRESHOLD,
     UNIT,
     contributions_of,
+    contributors_repeat,
     label,
 )
 from microguard.pipelines.tables.groupings import Grouping
@@ -75,13 +76,14 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     most = contributions_needed(table)
     sets = [[f.col(names[name]) for name in columns] for columns in _sets_of_records(table)]
     labels = list(names.values())
-    if specification.unit is None and table.holding is None:
-        grouped = _collapsed(_ranked(_by_amount(records, table, names), labels, most), sets, labels, most)
+    without = specification.unit is None and table.holding is None
+    if without or not contributors_repeat(frame, specification, table):
+        each = _by_amount(records, table, names) if without else _marked_by_unit(records)
+        grouped = _collapsed(_ranked(each, labels, most), sets, labels, most)
     else:
         by_unit = records.groupBy(*labels, UNIT).agg(*_sums())
         everywhere = by_unit.groupingSets([[*labelled, f.col(UNIT)] for labelled in sets], *labels, UNIT)
-        marked = _marked(everywhere.agg(*_sums()), value_hash(UNIT, by_unit), f.lit(True))
-        grouped = _ranked(marked, labels, most)
+        grouped = _ranked(_marked_by_unit(everywhere.agg(*_sums())), labels, most)
     aggregates = _asked(grouped.toPandas(), table, names)
     if aggregates[AMOUNT].isna().any():
         raise InputRejected(
@@ -215,6 +217,10 @@ def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
     """Add 128 hash bits of the contributor's identity, and whether the identity is unique."""
     marks = {name: f.xxhash64(identity, f.lit(name)) for name in _MARKS}
     return records.withColumns({**marks, _KNOWN: known})
+
+
+def _marked_by_unit(records: DataFrame) -> DataFrame:
+    return _marked(records, value_hash(UNIT, records), f.lit(True))
 
 
 def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> DataFrame:

@@ -39,28 +39,55 @@ def contributions_of_records(
     known = bool(finest["unit"].notna().any())
     ordered = finest.sort_values([*labels, "amount", *(["unit"] if known else [])], ignore_index=True)
     unit = _units(ordered["unit"].astype(str) if known else _contents(ordered, labels))
-    codes = ordered[labels].set_axis(list(names), axis=1)
-    places = cells.codes.assign(__cell=np.arange(len(cells)))
-    parts = []
+    numbers, unit = np.unique(unit, return_inverse=True)
+    amount = ordered["amount"].to_numpy(float)
+    codes = _Codes(cells, ordered[labels].set_axis(list(names), axis=1), table)
+    keys, amounts = [], []  # of a key, the cell is the quotient by the number of units, and the unit the rest
     for columns in sets:
-        inside = np.ones(len(codes), bool)
-        for name in table.expanded:  # each record has one row for the total and one for each of its codes
-            inside &= codes[name].notna().to_numpy() == (name in columns)
-        own = codes.loc[inside].fillna(table.total)
-        for name in set(names) - set(columns) - set(table.expanded):
-            own[name] = table.total
-        cell = own.merge(places, on=list(names), how="left")["__cell"].to_numpy(float)
-        there = ~np.isnan(cell)
-        part = pd.DataFrame(
-            {
-                "cell": cell[there].astype(np.int64),
-                "unit": unit[inside][there],
-                "amount": ordered["amount"].to_numpy(float)[inside][there],
-            }
-        )
-        parts.append(part.groupby(["cell", "unit"], as_index=False)["amount"].sum())
-    every = pd.concat(parts, ignore_index=True).drop_duplicates(["cell", "unit"])
-    return _completed(every, cells)
+        cell = codes.cells_by(columns)
+        there = cell >= 0
+        sums = pd.Series(amount[there]).groupby(cell[there] * len(numbers) + unit[there]).sum()
+        keys.append(sums.index.to_numpy(np.int64))
+        amounts.append(sums.to_numpy())
+    key, first = np.unique(np.concatenate(keys), return_index=True)
+    cell, unit = np.divmod(key, max(len(numbers), 1))
+    found = {"cell": cell, "unit": numbers[unit], "amount": np.concatenate(amounts)[first]}
+    return _completed(pd.DataFrame(found), cells)
+
+
+class _Codes:
+    """Places of the codes of records, from which the cell of each record follows at any level.
+
+    Parameters
+    ----------
+    records : frame of codes; NULL only in expanded columns, in the row of a record for the total
+    """
+
+    def __init__(self, cells: Cells, records: pd.DataFrame, table: Table) -> None:
+        self._length = len(records)
+        self._records, self._total, self._sizes = {}, {}, {}
+        key = np.zeros(len(cells), np.int64)
+        for name in records:
+            place, known = pd.factorize(cells.codes[name])
+            codes = pd.Index(known)
+            self._sizes[name] = len(codes)
+            self._records[name] = codes.get_indexer(records[name].fillna(table.total))
+            self._total[name] = int(codes.get_indexer([table.total])[0])
+            key = key * len(codes) + place
+        self._cells = pd.Index(key)
+        # each record has one row for the total of an expanded column, and one for each of its codes
+        self._coded = {name: records[name].notna().to_numpy() for name in table.expanded}
+
+    def cells_by(self, columns: tuple[str, ...]) -> np.ndarray:
+        """Return the cell of each record that has codes in these columns, or -1 if there is none."""
+        key = np.zeros(self._length, np.int64)
+        there = np.ones(self._length, bool)
+        for name, size in self._sizes.items():
+            place = self._records[name] if name in columns or name in self._coded else self._total[name]
+            key, there = key * size + place, there & (place >= 0)
+            if name in self._coded:
+                there = there & (self._coded[name] == (name in columns))
+        return np.where(there, self._cells.get_indexer(key), -1)
 
 
 def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
@@ -83,7 +110,8 @@ def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
         for cell, rank in zip(others.tolist(), (np.arange(len(others)) - first).tolist(), strict=True)
     ]
     added = pd.DataFrame({"cell": others, "unit": np.array(names, np.int64), "amount": amounts})
-    chosen = pd.concat([contributed, added], ignore_index=True).sort_values(["cell", "unit"])
+    chosen = pd.concat([contributed, added], ignore_index=True)
+    chosen = chosen.iloc[np.lexsort((chosen["unit"], chosen["cell"]))]
     if not np.any(cells.units < 0) and not np.any(contributed["amount"] < 0):
         chosen = chosen[chosen["amount"] > 0]
     return Contributions(*(chosen[name].to_numpy() for name in ("cell", "unit", "amount")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.validate import validate
@@ -61,6 +62,27 @@ PARTS = {
     "parts": {"market": ["home", "abroad"]},
 }
 NUMBERS = {name: {"role": "other", "kind": "numeric"} for name in ("home", "abroad")}
+
+
+@pytest.mark.parametrize("further", [{}, PARTS], ids=["hierarchy", "parts"])
+def test_units_with_one_record_and_units_with_several_are_tabulated_alike(spark, tmp_path, further):
+    frame = with_parts(records()).assign(weight=lambda given: 1.0 + given.index % 3)
+    variables = NUMBERS | {"firm": {"role": "unit"}, "weight": {"role": "weight"}}
+    chosen = specification(tmp_path, frame, variables, p_percent=10.0, weighted=True, **further)
+    once = tabulated(spark, chosen)
+    beside = {"firm": "of two records", "turnover": 8.0, "home": 8.0, "abroad": 0.0, "weight": 2.0}
+    again = pd.concat([frame, frame.head(2).assign(**beside)], ignore_index=True)
+    several = tabulated(
+        spark, specification(tmp_path, again, variables, p_percent=10.0, weighted=True, **further)
+    )
+    joint = once.codes.merge(several.codes.reset_index(), on=list(once.codes), how="left")["index"]
+    assert joint.notna().all()
+    same = several.contributors[joint] == once.contributors
+    assert same.any() and not same.all()
+    for array in ("units", "largest", "gross", "members"):
+        ours, theirs = getattr(once, array), getattr(several, array)[joint]
+        assert (ours[same] == theirs[same]).all()
+    assert (once.members != "").all()
 
 
 @pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
