@@ -26,6 +26,7 @@ from tests.benchmarks.tabular.suppression_page import Plan, measure_rows
 TABLES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, tuple[str, ...]]] = {
     "4.4.3 x 4.3": ((4, 4, 3), (4, 3), 2_000, ("outsider",)),
     "10.10.10 x 9.10": ((10, 10, 10), (9, 10), 200_000, ("outsider",)),
+    "10.10.16 x 10.10.16": ((10, 10, 16), (10, 10, 16), 1_000_000, ("outsider",)),
     "4.4.3 x 4.3, all attackers": ((4, 4, 3), (4, 3), 2_000, ("outsider", "single", "pair", "unit")),
 }
 _QUICK = 1

@@ -78,7 +78,8 @@ def test_units_with_one_record_and_units_with_several_are_tabulated_alike(spark,
     joint = once.codes.merge(several.codes.reset_index(), on=list(once.codes), how="left")["index"]
     assert joint.notna().all()
     same = several.contributors[joint] == once.contributors
-    assert same.any() and not same.all()
+    assert same.any()
+    assert not same.all()
     for array in ("units", "largest", "gross", "members"):
         ours, theirs = getattr(once, array), getattr(several, array)[joint]
         assert (ours[same] == theirs[same]).all()
