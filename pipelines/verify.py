@@ -13,7 +13,7 @@ from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
 from microguard.pipelines.publication.find_release import FoundRelease, find_release
 from microguard.pipelines.publication.formats.table_format import catalog_table, stored_delta_table
-from microguard.pipelines.publication.ledger import Ledger, is_in
+from microguard.pipelines.publication.ledger import GONE, Ledger, is_in
 from microguard.schemas.errors import GateRefused, SpecificationError
 
 if TYPE_CHECKING:
@@ -108,6 +108,17 @@ def _of_its_manifest(release: FoundRelease) -> list[Finding]:
     return [Finding("manifest", same, detail)]
 
 
+def _ledger(release: FoundRelease) -> set[str] | None:
+    """Return the releases that the ledger has not as withdrawn; None unless the area is the ledger's own."""
+    if release.evidence is None:
+        return None
+    latest = Ledger(release.areas()).latest()
+    entry = latest.get(release.release_id)
+    if entry is None or not is_in(entry, release.public):
+        return None
+    return {each.release_id for each in latest.values() if each.event not in GONE}
+
+
 def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
     """Return the cells of a suppressed table before protection, if its evidence is near."""
     manifest = folder / "manifest.json"
@@ -121,7 +132,12 @@ def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
 
 def _audited(folder: Path, release: FoundRelease) -> Audit:
     try:
-        return audit(folder, _original(release, folder), with_table=release.public.folder is not None)
+        return audit(
+            folder,
+            _original(release, folder),
+            ledger=_ledger(release),
+            with_table=release.public.folder is not None,
+        )
     except Exception as error:  # any damage: a release that cannot be audited does not pass
         raise GateRefused(
             f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or "
