@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from microguard.pipelines.audit.release import Audit, Finding, audit
 from microguard.pipelines.engine.command_result import CommandResult
@@ -15,10 +15,6 @@ from microguard.pipelines.publication.find_release import FoundRelease, find_rel
 from microguard.pipelines.publication.formats.table_format import catalog_table, stored_delta_table
 from microguard.pipelines.publication.ledger import GONE, Ledger, is_in
 from microguard.schemas.errors import GateRefused, SpecificationError
-
-if TYPE_CHECKING:
-    from microguard.pipelines.publication.formats.catalog_table import CatalogTable
-    from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
 
 
 def verify(named: str) -> CommandResult:
@@ -77,19 +73,18 @@ def _beside_the_ledger(release: FoundRelease) -> list[str]:
 
 def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Finding]:
     """Check the table of a release in a catalogue (if its ledger is near) or in an object store."""
-    table: CatalogTable | StoredDeltaTable
     if "catalog_table" in manifest:
         entry = None if release.evidence is None else Ledger(release.areas()).status(release.release_id)
         if entry is None or not entry.catalog:
             return []
-        table = catalog_table(entry.catalog, entry.table, release.public)
+        faults = catalog_table(entry.catalog, entry.table, release.public).faults(manifest, _ledger(release))
     elif manifest.get("format") == "delta" and release.public.folder is None:
         table = stored_delta_table(release.public)
         if release.release_id not in (*table.committed(), release.public.current()):
             return []  # a later withdrawal removed its version
+        faults = table.faults(manifest, _ledger(release), whole=True)
     else:
         return []
-    faults = table.faults(manifest)
     return [Finding("table", not faults, "; ".join(faults) or "it contains the files of the release")]
 
 
