@@ -12,12 +12,17 @@ import duckdb
 from microguard.pipelines.guarantees.queries import number, quoted_text
 
 #: Types for which Arrow and DuckDB may write the same value as different texts.
-_WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")
+_WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME", "DATE")
 #: Significant digits of a text or number, as SQL.
 _DIGITS = "rtrim(ltrim(regexp_replace(regexp_replace({0}, '[eE].*$', ''), '[^0-9]', '', 'g'), '0'), '0')"
-#: Most digits that Arrow writes for a 32-bit number, a time of day and a timestamp in nanoseconds.
-_MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
-_LAST_MOMENT = "2262-04-11T23:47:16.854775807"
+#: Most digits that Arrow writes for a 32-bit number, a time of day, a timestamp in nanoseconds and a date.
+_MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15, "DATE": 11}
+#: First and last values of types, which are infinite to DuckDB, and moments to all others.
+_ENDS = {
+    "TIMESTAMP_NS": ("1677-09-21T00:12:43.145224193", "2262-04-11T23:47:16.854775807"),
+    "TIMESTAMP": ("-290308-12-21T19:59:05.224193", "294247-01-10T04:00:54.775807"),
+    "TIMESTAMP WITH TIME ZONE": ("-290308-12-21T19:59:05.224193Z", "294247-01-10T04:00:54.775807Z"),
+}
 #: Maximum size of a record in bytes.
 LONGEST = 2**24
 
@@ -71,15 +76,21 @@ def _differs(text: str, key: str, kind: str) -> str:
         return other
     read_as = _with_a_digit_before_the_point(kind)
     differs = f"TRY_CAST({text} AS {read_as}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
-    if kind == "TIMESTAMP_NS":  # the largest value is infinity to DuckDB, and the last moment to all others
-        differs = f"({differs}) AND NOT (isinf({key}) AND {text} = {quoted_text(_LAST_MOMENT)})"
+    if kind in _ENDS:
+        first, last = map(quoted_text, _ENDS[kind])
+        infinite = f"isinf({key}) AND {text} = CASE WHEN {key} > 'epoch'::{kind} THEN {last} ELSE {first} END"
+        differs = f"({differs}) AND NOT coalesce({infinite}, false)"
+    if kind == "DATE":  # DuckDB writes (BC) after a year before 1, and all others a minus sign before it
+        differs = f"year({key}) BETWEEN 1 AND 9999 OR {differs}"
     digits = _DIGITS.format(text)
     if kind == "DOUBLE":
         differs += f" OR {digits} IS DISTINCT FROM {_DIGITS.format(f'CAST({key} AS VARCHAR)')}"
     most = next((number for name, number in _MOST_DIGITS.items() if kind.startswith(name)), None)
     if most is not None:
         differs += f" OR length({digits}) > {most}"
-    return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})" if kind.startswith("DECIMAL") else differs
+    if kind.startswith("DECIMAL"):
+        return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})"
+    return f"{other} AND ({differs})" if kind == "DATE" else differs
 
 
 def _with_a_digit_before_the_point(kind: str) -> str:

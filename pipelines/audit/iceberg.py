@@ -21,8 +21,10 @@ from microguard.pipelines.audit.table_records import (
 )
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import StaticTable, Table
+from pyiceberg.table import StaticTable, Table, TableProperties
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"
@@ -114,17 +116,30 @@ def misstated(table: Table, snapshot_id: int, file: DataFile) -> bool:
     if schema_id is not None:
         state = state.model_copy(update={"current_schema_id": schema_id})
     states = [state, state.model_copy(update={"properties": {}})] if state.properties else [state]
+    far = False  # whether the file has dates or times that Python, and so pyiceberg, cannot represent
     try:
-        footers = [parquet_file_to_data_file(table.io, each, file.file_path) for each in states]
+        try:
+            footers = [parquet_file_to_data_file(table.io, each, file.file_path) for each in states]
+        except (OverflowError, ValueError):
+            far, states = True, [_without_ends(each) for each in states]
+            footers = [parquet_file_to_data_file(table.io, each, file.file_path) for each in states]
     except (OverflowError, ValueError):  # another writer gave the table columns or properties of no file
         return True
     for key in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds"):
         permitted = [getattr(footer, key) or {} for footer in footers]
         for column, value in (getattr(file, key) or {}).items():
             found = [each[column] for each in permitted if column in each]
-            if found and value not in found:
+            if (found or (far and key in ("lower_bounds", "upper_bounds"))) and value not in found:
                 return True
     return False
+
+
+def _without_ends(state: TableMetadata) -> TableMetadata:
+    """Return the metadata of a table with which only the numbers of dates and times are stated."""
+    moments = (DateType, TimestampType, TimestamptzType)
+    names = [each.name for each in state.schema().fields if isinstance(each.field_type, moments)]
+    counts = {f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{name}": "counts" for name in names}
+    return state.model_copy(update={"properties": state.properties | counts})
 
 
 def _files(table: StaticTable, snapshot_id: int | None = None) -> list[str] | None:

@@ -47,11 +47,15 @@ COLUMNS = {
     'a,"b': ["2020-01-01"] * N,
 }  # fmt: skip
 TABLE = pa.table({"sex": ["f", "m"] * 6, "place": ["ü/x"] * 6 + ["50% = ½"] * 6, **COLUMNS})
-#: Days and moments of years that Python does not have. PyIceberg registers no file with them. In the CSV file
-#: Arrow writes the years before 0 otherwise than DuckDB, which audits it.
+#: Days and moments of years that Python does not have, and of which Arrow reads no text.
 FAR = {
     "later": pa.array([3_000_000, -3_000_000, None] * 4, pa.int32()).cast(pa.date32()),
+    "zero": pa.array([-719_528, -719_529, 2_932_897] * 4, pa.int32()).cast(pa.date32()),
+    "latest": pa.array([10**8, None] * 6, pa.int32()).cast(pa.date32()),
     "far": pa.array([2**60, -(2**60)] * 6, pa.int64()).cast(pa.timestamp("us")),
+    "ends": pa.array([NEVER, -NEVER, 0] * 4, pa.int64()).cast(pa.timestamp("us")),
+    "instants": pa.array([NEVER, -NEVER, 0] * 4, pa.int64()).cast(pa.timestamp("us", "UTC")),
+    "nanoseconds": pa.array([NEVER, -NEVER, 1] * 4, pa.int64()).cast(pa.timestamp("ns")),
     "beyond": pa.array([2**53, None] * 6, pa.int64()).cast(pa.timestamp("ms", "UTC")),
 }
 
@@ -119,12 +123,14 @@ def test_audit_accepts_a_correct_release_of_values_at_the_ends_of_their_types(ar
     json.loads((folder / "datapackage.json").read_text(), parse_constant=pytest.fail)
 
 
-@pytest.mark.parametrize("form", ["parquet", "delta"])
-def test_audit_accepts_a_correct_release_of_days_and_moments_of_any_year(areas, form):
-    folder = published(
-        areas, form, False, False, pa.table({"sex": TABLE["sex"], "place": TABLE["place"], **FAR})
-    )
-    assert set(FAR) <= set(pq.read_schema(next(folder.rglob("part-00000.parquet"))).names)
+@pytest.mark.parametrize("csv", [False, True])
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_audit_accepts_a_correct_release_of_days_and_moments_of_any_year(areas, form, csv):
+    table = pa.table({"sex": TABLE["sex"], "place": TABLE["place"], **FAR})
+    folder = published(areas, form, csv, False, table)
+    lacking = set(table_format(form).not_carried(table.schema))
+    assert lacking <= {"nanoseconds"}
+    assert set(FAR) - lacking <= set(pq.read_schema(next(folder.rglob("part-00000.parquet"))).names)
     assert audit(folder).failures() == []
 
 
