@@ -28,6 +28,7 @@ INSTANT, NEVER = datetime.datetime(2020, 3, 8, 7, tzinfo=datetime.UTC), 2**63 - 
 LARGEST = float(np.finfo(float).max)
 COLUMNS = {
     "double": pa.array([LARGEST, -LARGEST, 5e-324, np.inf, np.nan, -0.0, 1e16, 0.1, 8.98e307, None] * 2)[:N],
+    "least": pa.array([5e-324, -0.0, -np.inf, np.nan] * 3),
     "single": pa.array([3.4e38, 1e-45, np.inf, np.nan, 0.1, 16777217.0] * 2, pa.float32()),
     "long": pa.array([NEVER, -NEVER - 1, 2**53 + 1, None] * 3),
     "unsigned": pa.array([2**64 - 1, 0, 2**63] * 4, pa.uint64()),
