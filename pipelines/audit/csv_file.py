@@ -15,10 +15,15 @@ from microguard.pipelines.guarantees.queries import number, quoted_text
 _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME", "DATE")
 #: Significant digits of a text or number, as SQL.
 _DIGITS = "rtrim(ltrim(regexp_replace(regexp_replace({0}, '[eE].*$', ''), '[^0-9]', '', 'g'), '0'), '0')"
-#: Most digits that Arrow writes for a 32-bit number, a time of day, a timestamp in nanoseconds and a date.
-_MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15, "DATE": 11}
+#: Most digits that Arrow writes for a 32-bit number, a time of day and a timestamp in nanoseconds.
+_MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
+#: Most digits after the point of a second; DuckDB rounds further ones.
+_FRACTION = {"TIMESTAMP_NS": 9, "TIMESTAMP": 6, "TIMESTAMP WITH TIME ZONE": 6}
+#: Text of a day of any year.
+_DAY = "-?[0-9]{4,7}-[0-9]{2}-[0-9]{2}"
 #: First and last values of types, which are infinite to DuckDB, and moments to all others.
 _ENDS = {
+    "DATE": ("-5877641-06-24", "5881580-07-11"),
     "TIMESTAMP_NS": ("1677-09-21T00:12:43.145224193", "2262-04-11T23:47:16.854775807"),
     "TIMESTAMP": ("-290308-12-21T19:59:05.224193", "294247-01-10T04:00:54.775807"),
     "TIMESTAMP WITH TIME ZONE": ("-290308-12-21T19:59:05.224193Z", "294247-01-10T04:00:54.775807Z"),
@@ -81,16 +86,19 @@ def _differs(text: str, key: str, kind: str) -> str:
         infinite = f"isinf({key}) AND {text} = CASE WHEN {key} > 'epoch'::{kind} THEN {last} ELSE {first} END"
         differs = f"({differs}) AND NOT coalesce({infinite}, false)"
     if kind == "DATE":  # DuckDB writes (BC) after a year before 1, and all others a minus sign before it
-        differs = f"year({key}) BETWEEN 1 AND 9999 OR {differs}"
+        differs += f" OR NOT regexp_full_match({text}, {quoted_text(_DAY)})"
+        return f"{other} AND (year({key}) BETWEEN 1 AND 9999 OR {differs})"
     digits = _DIGITS.format(text)
     if kind == "DOUBLE":
         differs += f" OR {digits} IS DISTINCT FROM {_DIGITS.format(f'CAST({key} AS VARCHAR)')}"
     most = next((number for name, number in _MOST_DIGITS.items() if kind.startswith(name)), None)
     if most is not None:
         differs += f" OR length({digits}) > {most}"
+    if kind in _FRACTION:
+        differs += f" OR length(regexp_extract({text}, '[.]([0-9]*)', 1)) > {_FRACTION[kind]}"
     if kind.startswith("DECIMAL"):
         return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})"
-    return f"{other} AND ({differs})" if kind == "DATE" else differs
+    return differs
 
 
 def _with_a_digit_before_the_point(kind: str) -> str:

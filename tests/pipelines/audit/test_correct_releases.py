@@ -12,8 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.csv_file import wrong_records
+from microguard.pipelines.audit.partitions import show_records
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.description.describe import describe
+from microguard.pipelines.guarantees.queries import quiet_engine
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.formats.table_format import table_format
@@ -52,7 +55,7 @@ TABLE = pa.table({"sex": ["f", "m"] * 6, "place": ["ü/x"] * 6 + ["50% = ½"] * 
 FAR = {
     "later": pa.array([3_000_000, -3_000_000, None] * 4, pa.int32()).cast(pa.date32()),
     "zero": pa.array([-719_528, -719_529, 2_932_897] * 4, pa.int32()).cast(pa.date32()),
-    "latest": pa.array([10**8, None] * 6, pa.int32()).cast(pa.date32()),
+    "latest": pa.array([2**31 - 1, -(2**31) + 1, 10**8] * 4, pa.int32()).cast(pa.date32()),
     "far": pa.array([2**60, -(2**60)] * 6, pa.int64()).cast(pa.timestamp("us")),
     "ends": pa.array([NEVER, -NEVER, 0] * 4, pa.int64()).cast(pa.timestamp("us")),
     "instants": pa.array([NEVER, -NEVER, 0] * 4, pa.int64()).cast(pa.timestamp("us", "UTC")),
@@ -133,6 +136,37 @@ def test_audit_accepts_a_correct_release_of_days_and_moments_of_any_year(areas, 
     assert lacking <= {"nanoseconds"}
     assert set(FAR) - lacking <= set(pq.read_schema(next(folder.rglob("part-00000.parquet"))).names)
     assert audit(folder).failures() == []
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_audit_accepts_a_correct_release_of_the_first_moment_and_day_that_a_file_can_have(areas, form):
+    first = pa.array([-NEVER - 1, 0, None] * 4, pa.int64()).cast(pa.timestamp("us"))
+    day = pa.array([-(2**31), 0, None] * 4, pa.int32()).cast(pa.date32())
+    table = pa.table({"sex": TABLE["sex"], "place": TABLE["place"], "first": first, "day": day})
+    assert audit(published(areas, form, False, False, table)).failures() == []
+
+
+def test_audit_finds_another_day_and_moment_in_a_csv_file_of_any_year(areas):
+    folder = published(
+        areas, "parquet", True, False, pa.table({"sex": TABLE["sex"], "place": TABLE["place"], **FAR})
+    )
+    content = json.loads((folder / "manifest.json").read_text())
+    keys = [f"c{number}" for number in range(len(content["columns"]))]
+    written = (folder / csv_file.CSV).read_bytes()
+    for text, other in [
+        ("10183-09-21", "10183-09-22"),
+        ("10183-09-21", "10183-09-21 "),
+        ("-6244-04-12", "6244-04-12"),
+        ("5881580-07-11", "5881580-07-12"),
+        ("294247-01-10T04:00:54.775807Z", "294247-01-10T04:00:54.775806Z"),
+        ("-290308-12-21T19:59:05.224193", "294247-01-10T04:00:54.775807"),
+        ("38504-08-17T21:30:06.846976", "38504-08-17T21:30:06.8469761"),
+    ]:
+        assert text.encode() in written
+        (folder / csv_file.CSV).write_bytes(written.replace(text.encode(), other.encode(), 1))
+        with quiet_engine() as engine:
+            show_records(engine, folder, content, keys)
+            assert wrong_records(engine, folder, content, keys) == 1, other
 
 
 def test_the_columns_are_those_that_pandas_calls_the_ends():
