@@ -21,6 +21,8 @@ _MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
 _FRACTION = {"TIMESTAMP_NS": 9, "TIMESTAMP": 6, "TIMESTAMP WITH TIME ZONE": 6}
 #: Text of a day of any year.
 _DAY = "-?[0-9]{4,7}-[0-9]{2}-[0-9]{2}"
+#: Decimals of which DuckDB casts no text with an exponent: no decimal has a further digit for `_differs`.
+_FINEST = "DECIMAL(38,38)"
 #: First and last values of types, which are infinite to DuckDB, and moments to all others.
 _ENDS = {
     "DATE": ("-5877641-06-24", "5881580-07-11"),
@@ -81,6 +83,11 @@ def _differs(text: str, key: str, kind: str) -> str:
         return other
     read_as = _with_a_digit_before_the_point(kind)
     differs = f"TRY_CAST({text} AS {read_as}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
+    if kind == _FINEST:
+        apart = f"abs(TRY_CAST({text} AS DOUBLE) - CAST({key} AS DOUBLE)) > 1e-9 * abs(CAST({key} AS DOUBLE))"
+        differs = (
+            f"{_DIGITS.format(text)} IS DISTINCT FROM {_DIGITS.format(shown)} OR coalesce({apart}, true)"
+        )
     if kind in _ENDS:
         first, last = map(quoted_text, _ENDS[kind])
         infinite = f"isinf({key}) AND {text} = CASE WHEN {key} > 'epoch'::{kind} THEN {last} ELSE {first} END"
@@ -104,7 +111,7 @@ def _differs(text: str, key: str, kind: str) -> str:
 def _with_a_digit_before_the_point(kind: str) -> str:
     """Return a decimal type that also has a digit before the point: DuckDB casts no 1E-8 to DECIMAL(8,8)."""
     found = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", kind)
-    if found is None or found[1] != found[2] or found[1] == "38":
+    if found is None or found[1] != found[2] or kind == _FINEST:
         return kind
     return f"DECIMAL({int(found[1]) + 1},{found[2]})"
 

@@ -37,6 +37,7 @@ COLUMNS = {
     "unsigned": pa.array([2**64 - 1, 0, 2**63] * 4, pa.uint64()),
     "share": pa.array([Decimal("0.99999"), Decimal("-0.00001"), None] * 4, pa.decimal128(5, 5)),
     "small": pa.array([Decimal("0.00000001"), Decimal(0)] * 6, pa.decimal128(8, 8)),
+    "finest": pa.array([*map(Decimal, ("-1E-38", f"0.{'9' * 38}", "0")), None] * 3, pa.decimal128(38, 38)),
     "exact": pa.array([Decimal(10**38 - 1), Decimal(-1)] * 6, pa.decimal128(38, 0)),
     "day": pa.array([datetime.date.min, datetime.date.max, None] * 4),
     "moment": pa.array([datetime.datetime.min, datetime.datetime.max] * 6, pa.timestamp("us")),
@@ -146,14 +147,16 @@ def test_audit_accepts_a_correct_release_of_the_first_moment_and_day_that_a_file
     assert audit(published(areas, form, False, False, table)).failures() == []
 
 
-def test_audit_finds_another_day_and_moment_in_a_csv_file_of_any_year(areas):
-    folder = published(
-        areas, "parquet", True, False, pa.table({"sex": TABLE["sex"], "place": TABLE["place"], **FAR})
-    )
+def test_audit_finds_other_days_moments_and_decimals_in_a_csv_file(areas):
+    table = pa.table({"sex": TABLE["sex"], "place": TABLE["place"], "finest": COLUMNS["finest"], **FAR})
+    folder = published(areas, "parquet", True, False, table)
     content = json.loads((folder / "manifest.json").read_text())
     keys = [f"c{number}" for number in range(len(content["columns"]))]
     written = (folder / csv_file.CSV).read_bytes()
     for text, other in [
+        ("-1E-38", "-2E-38"),
+        ("-1E-38", "-1E-37"),
+        ("-1E-38", "1E-38"),
         ("10183-09-21", "10183-09-22"),
         ("10183-09-21", "10183-09-21 "),
         ("-6244-04-12", "6244-04-12"),
