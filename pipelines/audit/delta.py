@@ -66,8 +66,8 @@ def audit(
     versions = [version for version, name in releases.items() if name == release_id]
     removed = [_REMOVED.format(min(releases))] if min(releases, default=0) else []
     if len(versions) != 1:
-        found = f"the Delta table has {len(versions)} commits of this release, expected one"
-        return TableAudit([found, *removed])
+        wrong = f"the Delta table has {len(versions)} commits of this release, expected one"
+        return TableAudit([wrong, *removed])
     table = _version(path, versions[0])
     if table is None:
         return TableAudit(
@@ -92,9 +92,8 @@ def audit(
     if not of_releases and all(releases[version] for version in others):
         return TableAudit()
     states = [_state(path, version, releases[version]) for version in others]
-    earlier = audit_states(
-        public, release_id, compared, states, "Delta", ledger=ledger, of_releases=of_releases
-    )
+    names = set(releases.values()) - {""}
+    earlier = audit_states(public, names, compared, states, "Delta", ledger=ledger, of_releases=of_releases)
     return TableAudit(earlier.faults, [*earlier.unchecked, *removed])
 
 

@@ -73,9 +73,8 @@ def audit(
     ]
     if not of_releases and all(each.release_id for each in states):
         return TableAudit()
-    return audit_states(
-        public, release_id, compared, states, "Iceberg", ledger=ledger, of_releases=of_releases
-    )
+    names = set(map(_release, table.snapshots())) - {""}
+    return audit_states(public, names, compared, states, "Iceberg", ledger=ledger, of_releases=of_releases)
 
 
 def _release(snapshot: Snapshot) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,7 +88,7 @@ class State:
 
 def audit_states(
     public: Path,
-    release_id: str,
+    names: Collection[str],
     compared: Sequence[str],
     states: Sequence[State],
     title: str,
@@ -105,8 +106,8 @@ def audit_states(
     ----------
     public : Path
         The public area.
-    release_id : str
-        The audited release.
+    names : collection of str
+        Releases that commits of the table name.
     compared : sequence of str
         Files of the states that were compared already: the audited one, and the newest one.
     states : sequence of State
@@ -118,7 +119,6 @@ def audit_states(
     of_releases : bool
         Whether the states that name a release are compared too. Each was compared when it was committed.
     """
-    names = dict.fromkeys([release_id, *(each.release_id for each in states if each.release_id)])
     absent = [name for name in names if not _is_release(public, name)]
     unknown = [] if ledger is None else [name for name in names if name not in ledger]
     for commits, place in ((absent, "public area"), (unknown, "ledger")):
@@ -139,7 +139,8 @@ def audit_states(
             continue
         if state.release_id:
             expected = released[state.release_id]
-            if of_releases and places != set(map(_place, expected)) and _hash(state.files) != _hash(expected):
+            linked = Counter(map(_place, state.files)) == Counter(map(_place, expected))
+            if of_releases and not linked and _hash(state.files) != _hash(expected):
                 return TableAudit(
                     [f"a commit of the {title} table names a release and has records of another one"]
                 )

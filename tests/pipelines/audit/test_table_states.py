@@ -238,20 +238,30 @@ def test_records_of_releases_are_read_once_for_all_states_of_other_writers(
         State(name, [str(areas.public.folder / "delta" / f"{name}-part-00000.parquet")])
         for name in (ID, SECOND)
     ]
-    assert audit_states(areas.public.folder, THIRD, [], states, "Delta") == table_records.TableAudit()
+    assert (
+        audit_states(areas.public.folder, (ID, SECOND, THIRD), [], states, "Delta")
+        == table_records.TableAudit()
+    )
     assert read == []
     states += [State("", [file]) for file in files]
-    assert audit_states(areas.public.folder, THIRD, [], states, "Delta") == table_records.TableAudit()
+    assert (
+        audit_states(areas.public.folder, (ID, SECOND, THIRD), [], states, "Delta")
+        == table_records.TableAudit()
+    )
     assert len(read) == len(set(read)) == 6
-    assert audit_states(areas.public.folder, THIRD, [], [State("", ["s3://other/x.parquet"])], "Delta").faults
+    assert audit_states(
+        areas.public.folder, (ID, SECOND, THIRD), [], [State("", ["s3://other/x.parquet"])], "Delta"
+    ).faults
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
-def test_verify_finds_a_commit_that_names_a_release_which_the_ledger_does_not_know(areas, published, form):
+@pytest.mark.parametrize(("form", "unknown"), [("delta", SECOND), ("iceberg", SECOND), ("delta", THIRD)])
+def test_verify_finds_a_commit_that_names_a_release_which_the_ledger_does_not_know(
+    areas, published, form, unknown
+):
     published(form)
-    (areas.record(THIRD) / "quality.json").write_text("{}")
-    verify(str(areas.public.release(THIRD)))
+    (areas.record(ID) / "quality.json").write_text("{}")
+    verify(str(areas.public.release(ID)))
     lines = areas.ledger.read_text().splitlines()
-    areas.ledger.write_text("".join(f"{line}\n" for line in lines if f'"{SECOND}"' not in line))
+    areas.ledger.write_text("".join(f"{line}\n" for line in lines if f'"{unknown}"' not in line))
     with pytest.raises(GateRefused, match="table name a release that is not in the ledger"):
-        verify(str(areas.public.release(THIRD)))
+        verify(str(areas.public.release(ID)))
