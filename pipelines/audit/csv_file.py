@@ -17,18 +17,26 @@ _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME", "DATE")
 _DIGITS = "rtrim(ltrim(regexp_replace(regexp_replace({0}, '[eE].*$', ''), '[^0-9]', '', 'g'), '0'), '0')"
 #: Most digits that Arrow writes for a 32-bit number, a time of day and a timestamp in nanoseconds.
 _MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
-#: Most digits after the point of a second; DuckDB rounds further ones.
-_FRACTION = {"TIMESTAMP_NS": 9, "TIMESTAMP": 6, "TIMESTAMP WITH TIME ZONE": 6}
+#: Most digits after the point of a second; DuckDB rounds further ones. Some of its versions read nanoseconds
+#: with a time zone as microseconds.
+_FRACTION = {"TIMESTAMP_NS": 9, "TIMESTAMPTZ_NS": 9, "TIMESTAMP": 6}
 #: Text of a day of any year.
 _DAY = "-?[0-9]{4,7}-[0-9]{2}-[0-9]{2}"
 #: Decimals of which DuckDB casts no text with an exponent: no decimal has a further digit for `_differs`.
 _FINEST = "DECIMAL(38,38)"
-#: First and last values of types, which are infinite to DuckDB, and moments to all others.
+#: First and last values of types, which DuckDB shows so but reads from no text, and their texts.
+_INFINITE = ("-infinity", "infinity")
+_OF_MICROSECONDS = ("-290308-12-21T19:59:05.224193", "294247-01-10T04:00:54.775807")
+_OF_NANOSECONDS = ("1677-09-21T00:12:43.145224193", "2262-04-11T23:47:16.854775807")
 _ENDS = {
-    "DATE": ("-5877641-06-24", "5881580-07-11"),
-    "TIMESTAMP_NS": ("1677-09-21T00:12:43.145224193", "2262-04-11T23:47:16.854775807"),
-    "TIMESTAMP": ("-290308-12-21T19:59:05.224193", "294247-01-10T04:00:54.775807"),
-    "TIMESTAMP WITH TIME ZONE": ("-290308-12-21T19:59:05.224193Z", "294247-01-10T04:00:54.775807Z"),
+    "DATE": {
+        "5877642-06-23 (BC)": "-5877641-06-23",
+        **dict(zip(_INFINITE, ("-5877641-06-24", "5881580-07-11"), strict=True)),
+    },
+    "TIMESTAMP": dict(zip(_INFINITE, _OF_MICROSECONDS, strict=True)),
+    "TIMESTAMP WITH TIME ZONE": dict(zip(_INFINITE, (f"{each}Z" for each in _OF_MICROSECONDS), strict=True)),
+    "TIMESTAMP_NS": dict(zip(_INFINITE, _OF_NANOSECONDS, strict=True)),
+    "TIMESTAMPTZ_NS": dict(zip(_INFINITE, (f"{each}Z" for each in _OF_NANOSECONDS), strict=True)),
 }
 #: Maximum size of a record in bytes.
 LONGEST = 2**24
@@ -89,9 +97,10 @@ def _differs(text: str, key: str, kind: str) -> str:
             f"{_DIGITS.format(text)} IS DISTINCT FROM {_DIGITS.format(shown)} OR coalesce({apart}, true)"
         )
     if kind in _ENDS:
-        first, last = map(quoted_text, _ENDS[kind])
-        infinite = f"isinf({key}) AND {text} = CASE WHEN {key} > 'epoch'::{kind} THEN {last} ELSE {first} END"
-        differs = f"({differs}) AND NOT coalesce({infinite}, false)"
+        texts = " ".join(
+            f"WHEN {quoted_text(end)} THEN {quoted_text(each)}" for end, each in _ENDS[kind].items()
+        )
+        differs = f"({differs}) AND {text} IS DISTINCT FROM CASE {shown} {texts} END"
     if kind == "DATE":  # DuckDB writes (BC) after a year before 1, and all others a minus sign before it
         differs += f" OR NOT regexp_full_match({text}, {quoted_text(_DAY)})"
         return f"{other} AND (year({key}) BETWEEN 1 AND 9999 OR {differs})"
