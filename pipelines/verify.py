@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from microguard.pipelines.audit.release import Audit, Finding, audit
 from microguard.pipelines.engine.command_result import CommandResult
@@ -13,12 +13,8 @@ from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
 from microguard.pipelines.publication.find_release import FoundRelease, find_release
 from microguard.pipelines.publication.formats.table_format import catalog_table, stored_delta_table
-from microguard.pipelines.publication.ledger import Ledger, is_in
+from microguard.pipelines.publication.ledger import GONE, Ledger, is_in
 from microguard.schemas.errors import GateRefused, SpecificationError
-
-if TYPE_CHECKING:
-    from microguard.pipelines.publication.formats.catalog_table import CatalogTable
-    from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
 
 
 def verify(named: str) -> CommandResult:
@@ -77,19 +73,18 @@ def _beside_the_ledger(release: FoundRelease) -> list[str]:
 
 def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Finding]:
     """Check the table of a release in a catalogue (if its ledger is near) or in an object store."""
-    table: CatalogTable | StoredDeltaTable
     if "catalog_table" in manifest:
         entry = None if release.evidence is None else Ledger(release.areas()).status(release.release_id)
         if entry is None or not entry.catalog:
             return []
-        table = catalog_table(entry.catalog, entry.table, release.public)
+        faults = catalog_table(entry.catalog, entry.table, release.public).faults(manifest, _ledger(release))
     elif manifest.get("format") == "delta" and release.public.folder is None:
         table = stored_delta_table(release.public)
         if release.release_id not in (*table.committed(), release.public.current()):
             return []  # a later withdrawal removed its version
+        faults = table.faults(manifest, _ledger(release), whole=True)
     else:
         return []
-    faults = table.faults(manifest)
     return [Finding("table", not faults, "; ".join(faults) or "it contains the files of the release")]
 
 
@@ -108,6 +103,17 @@ def _of_its_manifest(release: FoundRelease) -> list[Finding]:
     return [Finding("manifest", same, detail)]
 
 
+def _ledger(release: FoundRelease) -> set[str] | None:
+    """Return the releases that the ledger has not as withdrawn; None unless the area is the ledger's own."""
+    if release.evidence is None:
+        return None
+    latest = Ledger(release.areas()).latest()
+    entry = latest.get(release.release_id)
+    if entry is None or not is_in(entry, release.public):
+        return None
+    return {each.release_id for each in latest.values() if each.event not in GONE}
+
+
 def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
     """Return the cells of a suppressed table before protection, if its evidence is near."""
     manifest = folder / "manifest.json"
@@ -121,7 +127,12 @@ def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
 
 def _audited(folder: Path, release: FoundRelease) -> Audit:
     try:
-        return audit(folder, _original(release, folder), with_table=release.public.folder is not None)
+        return audit(
+            folder,
+            _original(release, folder),
+            ledger=_ledger(release),
+            with_table=release.public.folder is not None,
+        )
     except Exception as error:  # any damage: a release that cannot be audited does not pass
         raise GateRefused(
             f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or "

@@ -12,12 +12,32 @@ import duckdb
 from microguard.pipelines.guarantees.queries import number, quoted_text
 
 #: Types for which Arrow and DuckDB may write the same value as different texts.
-_WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")
+_WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME", "DATE")
 #: Significant digits of a text or number, as SQL.
 _DIGITS = "rtrim(ltrim(regexp_replace(regexp_replace({0}, '[eE].*$', ''), '[^0-9]', '', 'g'), '0'), '0')"
 #: Most digits that Arrow writes for a 32-bit number, a time of day and a timestamp in nanoseconds.
 _MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
-_LAST_MOMENT = "2262-04-11T23:47:16.854775807"
+#: Most digits after the point of a second; DuckDB rounds further ones. Some of its versions read nanoseconds
+#: with a time zone as microseconds.
+_FRACTION = {"TIMESTAMP_NS": 9, "TIMESTAMPTZ_NS": 9, "TIMESTAMP": 6}
+#: Text of a day of any year.
+_DAY = "-?[0-9]{4,7}-[0-9]{2}-[0-9]{2}"
+#: Decimals of which DuckDB casts no text with an exponent: no decimal has a further digit for `_differs`.
+_FINEST = "DECIMAL(38,38)"
+#: First and last values of types, which DuckDB shows so but reads from no text, and their texts.
+_INFINITE = ("-infinity", "infinity")
+_OF_MICROSECONDS = ("-290308-12-21T19:59:05.224193", "294247-01-10T04:00:54.775807")
+_OF_NANOSECONDS = ("1677-09-21T00:12:43.145224193", "2262-04-11T23:47:16.854775807")
+_ENDS = {
+    "DATE": {
+        "5877642-06-23 (BC)": "-5877641-06-23",
+        **dict(zip(_INFINITE, ("-5877641-06-24", "5881580-07-11"), strict=True)),
+    },
+    "TIMESTAMP": dict(zip(_INFINITE, _OF_MICROSECONDS, strict=True)),
+    "TIMESTAMP WITH TIME ZONE": dict(zip(_INFINITE, (f"{each}Z" for each in _OF_MICROSECONDS), strict=True)),
+    "TIMESTAMP_NS": dict(zip(_INFINITE, _OF_NANOSECONDS, strict=True)),
+    "TIMESTAMPTZ_NS": dict(zip(_INFINITE, (f"{each}Z" for each in _OF_NANOSECONDS), strict=True)),
+}
 #: Maximum size of a record in bytes.
 LONGEST = 2**24
 
@@ -71,21 +91,36 @@ def _differs(text: str, key: str, kind: str) -> str:
         return other
     read_as = _with_a_digit_before_the_point(kind)
     differs = f"TRY_CAST({text} AS {read_as}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
-    if kind == "TIMESTAMP_NS":  # the largest value is infinity to DuckDB, and the last moment to all others
-        differs = f"({differs}) AND NOT (isinf({key}) AND {text} = {quoted_text(_LAST_MOMENT)})"
+    if kind == _FINEST:
+        apart = f"abs(TRY_CAST({text} AS DOUBLE) - CAST({key} AS DOUBLE)) > 1e-9 * abs(CAST({key} AS DOUBLE))"
+        differs = (
+            f"{_DIGITS.format(text)} IS DISTINCT FROM {_DIGITS.format(shown)} OR coalesce({apart}, true)"
+        )
+    if kind in _ENDS:
+        texts = " ".join(
+            f"WHEN {quoted_text(end)} THEN {quoted_text(each)}" for end, each in _ENDS[kind].items()
+        )
+        differs = f"({differs}) AND {text} IS DISTINCT FROM CASE {shown} {texts} END"
+    if kind == "DATE":  # DuckDB writes (BC) after a year before 1, and all others a minus sign before it
+        differs += f" OR NOT regexp_full_match({text}, {quoted_text(_DAY)})"
+        return f"{other} AND (year({key}) BETWEEN 1 AND 9999 OR {differs})"
     digits = _DIGITS.format(text)
     if kind == "DOUBLE":
         differs += f" OR {digits} IS DISTINCT FROM {_DIGITS.format(f'CAST({key} AS VARCHAR)')}"
     most = next((number for name, number in _MOST_DIGITS.items() if kind.startswith(name)), None)
     if most is not None:
         differs += f" OR length({digits}) > {most}"
-    return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})" if kind.startswith("DECIMAL") else differs
+    if kind in _FRACTION:
+        differs += f" OR length(regexp_extract({text}, '[.]([0-9]*)', 1)) > {_FRACTION[kind]}"
+    if kind.startswith("DECIMAL"):
+        return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})"
+    return differs
 
 
 def _with_a_digit_before_the_point(kind: str) -> str:
     """Return a decimal type that also has a digit before the point: DuckDB casts no 1E-8 to DECIMAL(8,8)."""
     found = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", kind)
-    if found is None or found[1] != found[2] or found[1] == "38":
+    if found is None or found[1] != found[2] or kind == _FINEST:
         return kind
     return f"DECIMAL({int(found[1]) + 1},{found[2]})"
 

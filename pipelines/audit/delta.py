@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,11 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from microguard.pipelines.audit.footers import is_end, plain
 from microguard.pipelines.audit.table_records import (
-    earlier_faults,
+    State,
+    TableAudit,
+    audit_states,
     footer_faults,
     later_faults,
+    missing_files,
     multiset_hash,
     record_files_of_table,
 )
@@ -29,10 +33,15 @@ FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 _MAPPED, _LISTED = 2, 3
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _MILLISECOND = 10**6
+_REMOVED = "another writer removed the commits before version {} of the Delta table, which were not compared"
+_UNREADABLE = (DeltaError, OSError)
+_MISSTATED = "the log of the Delta table states numbers or ends of files that are not those of their values"
 
 
-def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """Return the faults of a release's Delta commit, one sentence each.
+def audit(
+    public: Path, manifest: dict[str, Any], ledger: Collection[str] | None = None, *, of_releases: bool = True
+) -> TableAudit:
+    """Return the faults of a release's Delta commit, and what could not be compared.
 
     Parameters
     ----------
@@ -40,43 +49,93 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
         The public area, with the table at ``delta`` and the release in the folder of its id.
     manifest : dict
         Manifest of the release.
+    ledger : collection of str, optional
+        Releases that the ledger knows, if it is near; a commit must name one of them.
+    of_releases : bool
+        Whether the commits of all other releases are compared with their files, too.
     """
     path, release_id = public / FOLDER, str(manifest["release_id"])
-    if not DeltaTable.is_deltatable(str(path)):
-        return ["the folder of the release has no Delta table next to it"]
-    newest = DeltaTable(str(path))
-    releases = [(line["version"], str(line[PROPERTY])) for line in newest.history() if PROPERTY in line]
-    versions = [version for version, name in releases if name == release_id]
+    try:
+        if not DeltaTable.is_deltatable(str(path)):
+            return TableAudit(["the folder of the release has no Delta table next to it"])
+        newest = DeltaTable(str(path))
+        history = newest.history()
+    except _UNREADABLE:  # the text of the error may quote the log, which may have values
+        return TableAudit(["the log of the Delta table cannot be read: commits are missing or damaged"])
+    releases = {line["version"]: str(line.get(PROPERTY, "")) for line in history}
+    versions = [version for version, name in releases.items() if name == release_id]
+    removed = [_REMOVED.format(min(releases))] if min(releases, default=0) else []
     if len(versions) != 1:
-        return [f"the Delta table has {len(versions)} commits of this release, expected one"]
-    table = DeltaTable(str(path), version=versions[0])
+        wrong = f"the Delta table has {len(versions)} commits of this release, expected one"
+        return TableAudit([wrong, *removed])
+    table = _version(path, versions[0])
+    if table is None:
+        return TableAudit(
+            [
+                "readers can no longer load the version of this release, because another writer removed "
+                "earlier commits of the Delta table"
+            ]
+        )
+    found = _faults_of_version(public, manifest, table)
+    if found:
+        return TableAudit(found)
+    of_newest = missing_files(_files(newest), "Delta", "the newest state") or _faults_of_newest(newest)
+    if of_newest:
+        return TableAudit(of_newest)
+    compared = [*_files(table), *_files(newest)]
+    if newest.version() != versions[0]:
+        last = max(version for version, name in releases.items() if name)
+        changed = later_faults(public, releases[last], _columns(newest), _files(newest), "Delta")
+        if changed:
+            return TableAudit(changed)
+    others = [version for version in releases if version not in (versions[0], newest.version())]
+    if not of_releases and all(releases[version] for version in others):
+        return TableAudit()
+    states = [_state(path, version, releases[version]) for version in others]
+    names = set(releases.values()) - {""}
+    earlier = audit_states(public, names, compared, states, "Delta", ledger=ledger, of_releases=of_releases)
+    return TableAudit(earlier.faults, [*earlier.unchecked, *removed])
+
+
+def _faults_of_version(public: Path, manifest: dict[str, Any], table: DeltaTable) -> list[str]:
+    """Return the faults of the state that the commit of the release made."""
     if _columns(table) != [column["name"] for column in manifest["columns"]]:
         return ["the Delta table has other columns than the release"]
-    released = record_files_of_table(public, manifest)
-    if multiset_hash(_files(table)) != multiset_hash(released):
+    files, released = _files(table), record_files_of_table(public, manifest)
+    missing = missing_files(files, "Delta", "this release")
+    if missing:
+        return missing
+    if not files or multiset_hash(files) != multiset_hash(released):
         return ["the records of the Delta table are not those of the files"]
-    if _misstated(table) or _misstated(newest):
-        return [
-            "the log of the Delta table states numbers or ends of files that are not those of their values"
-        ]
-    discrepancies = footer_faults(_files(table), released, "Delta")
-    if discrepancies:
-        return discrepancies
+    if _misstated(table):
+        return [_MISSTATED]
+    return footer_faults(files, released, "Delta")
+
+
+def _faults_of_newest(newest: DeltaTable) -> list[str]:
+    """Return what another writer added to the newest state; `later_faults` compares its records."""
+    if _misstated(newest):
+        return [_MISSTATED]
     protocol = newest.protocol()
     features = set(protocol.reader_features or ()) - FEATURES
     if features or protocol.min_reader_version == _MAPPED or protocol.min_reader_version > _LISTED:
         return ["another writer gave the Delta table a feature that changes the records that readers see"]
-    committed = {version for version, _ in releases}
-    others = [line["version"] for line in newest.history() if line["version"] not in committed]
-    discrepancies = earlier_faults(
-        (_files(DeltaTable(str(path), version=version)) for version in others),
-        [_files(DeltaTable(str(path), version=version)) for version in committed] if others else [],
-        "Delta",
-    )
-    if newest.version() == versions[0]:
-        return discrepancies
-    of_newest = later_faults(public, max(releases)[1], _columns(newest), _files(newest), "Delta")
-    return of_newest or discrepancies
+    return []
+
+
+def _version(path: Path, version: int) -> DeltaTable | None:
+    """Return a version of a table; None if its commits or the checkpoint before them are missing or
+    damaged.
+    """
+    try:
+        return DeltaTable(str(path), version=version)
+    except _UNREADABLE:
+        return None
+
+
+def _state(path: Path, version: int, release_id: str) -> State:
+    table = _version(path, version)
+    return State(release_id, None if table is None else _files(table))
 
 
 def _columns(table: DeltaTable) -> list[str]:

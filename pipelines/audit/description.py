@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -213,5 +214,9 @@ def _ordered_as_stated(engine: duckdb.DuckDBPyConnection, number: str, declared:
 
 
 def _size(declared: Mapping[str, Any]) -> float:
-    """Return the largest absolute value; values divided by it have finite squares."""
-    return max(abs(float(declared["minimum"])), abs(float(declared["maximum"]))) or 1.0
+    """Return the largest absolute value; values divided by it have finite squares.
+
+    Of values below the least normal number, deviations have no digits that could be compared.
+    """
+    largest = max(abs(float(declared["minimum"])), abs(float(declared["maximum"])))
+    return max(largest, sys.float_info.min) if largest else 1.0

@@ -15,16 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from microguard.pipelines.audit.pages import Page, pages
-from microguard.pipelines.guarantees.queries import number, quiet_engine, quoted_text
+from microguard.pipelines.audit.pages import Page, further_fields, pages
 
-#: Fields of a column in a footer, of which DuckDB shows more than Arrow, and what may not be in them. Earlier
-#: versions of the format have other fields for the two ends, and a Bloom filter tells which values occur.
-_FURTHER = {
-    "stats_min": "stats_min IS NOT NULL AND stats_min IS DISTINCT FROM stats_min_value",
-    "stats_max": "stats_max IS NOT NULL AND stats_max IS DISTINCT FROM stats_max_value",
-    "bloom_filter_offset": "bloom_filter_offset IS NOT NULL",
-}
 #: Bytes below which no writer shortens the ends of texts: Delta Lake to 32 characters, arrow-rs to 64 bytes.
 SHORTENED = 32
 _ENDS = ("min", "max")
@@ -77,19 +69,15 @@ def _dictionary(file: pq.ParquetFile, group: int, name: str) -> tuple[pa.Array, 
 
 
 def wrong_footers(files: Sequence[Path]) -> int:
-    """Count the column chunks whose statistics differ from their values."""
-    return _further_fields(files) + sum(map(wrong_chunks, files))
+    """Count the column chunks whose statistics differ from their values, or that have further fields."""
+    return sum(map(_further_fields, files)) + sum(map(wrong_chunks, files))
 
 
-def _further_fields(files: Sequence[Path]) -> int:
-    if not files:
-        return 0
-    with quiet_engine() as engine:
-        listed = ", ".join(quoted_text(str(path)) for path in files)
-        footers = f"parquet_metadata([{listed}])"
-        shown = engine.sql(f"SELECT * FROM {footers} LIMIT 0").columns  # not the same in each version
-        wrong = " OR ".join(condition for name, condition in _FURTHER.items() if name in shown)
-        return number(engine, f"SELECT count(*) FROM {footers} WHERE {wrong or 'false'}")
+def _further_fields(path: Path) -> int:
+    try:
+        return further_fields(path)
+    except ValueError:
+        return 1
 
 
 def wrong_chunks(path: Path) -> int:

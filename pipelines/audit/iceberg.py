@@ -4,28 +4,36 @@ files.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from microguard.pipelines.audit.table_records import (
+    State,
+    TableAudit,
+    audit_states,
     count_records,
-    earlier_faults,
     footer_faults,
     later_faults,
+    missing_files,
     multiset_hash,
     record_files_of_table,
 )
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import StaticTable, Table
+from pyiceberg.table import StaticTable, Table, TableProperties
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"
 
 
-def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """Return the faults of a release's Iceberg snapshot, one sentence each.
+def audit(
+    public: Path, manifest: dict[str, Any], ledger: Collection[str] | None = None, *, of_releases: bool = True
+) -> TableAudit:
+    """Return the faults of a release's Iceberg snapshot, and what could not be compared.
 
     Parameters
     ----------
@@ -33,35 +41,66 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
         The public area, with the table at ``iceberg`` and the release in the folder of its id.
     manifest : dict
         Manifest of the release.
+    ledger : collection of str, optional
+        Releases that the ledger knows, if it is near; a snapshot must name one of them.
+    of_releases : bool
+        Whether the snapshots of all other releases are compared with their files, too.
     """
     path, release_id = public / FOLDER, str(manifest["release_id"])
     if not (path / "metadata" / "version-hint.text").is_file():
-        return ["the folder of the release has no Iceberg table next to it"]
-    table = StaticTable.from_metadata(str(path))
-    snapshots = [
-        each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY) == release_id
-    ]
+        return TableAudit(["the folder of the release has no Iceberg table next to it"])
+    try:
+        table = StaticTable.from_metadata(str(path))
+    except (OSError, ValueError):
+        return TableAudit(["the metadata of the Iceberg table cannot be read: they are missing or damaged"])
+    snapshots = [each for each in table.snapshots() if _release(each) == release_id]
     if not snapshots:
-        return ["the Iceberg table has no snapshot of this release"]
+        return TableAudit(["the Iceberg table has no snapshot of this release"])
     newest = max(snapshots, key=lambda each: each.sequence_number or 0)
-    scan = table.scan(snapshot_id=newest.snapshot_id)
+    try:
+        found = _faults_of_snapshot(public, manifest, table, newest.snapshot_id)
+    except OSError:
+        found = ["manifests of the snapshot of this release are missing in the Iceberg table"]
+    found = found or _later(public, table, newest.snapshot_id)
+    if found:
+        return TableAudit(found)
+    compared = [*(_files(table, newest.snapshot_id) or ()), *(_files(table) or ())]
+    seen = {newest.snapshot_id, getattr(table.current_snapshot(), "snapshot_id", None)}
+    states = [
+        State(_release(each), _files(table, each.snapshot_id))
+        for each in table.snapshots()
+        if each.snapshot_id not in seen
+    ]
+    if not of_releases and all(each.release_id for each in states):
+        return TableAudit()
+    names = set(map(_release, table.snapshots())) - {""}
+    return audit_states(public, names, compared, states, "Iceberg", ledger=ledger, of_releases=of_releases)
+
+
+def _release(snapshot: Snapshot) -> str:
+    """Return the release that a snapshot names; "" if it names none."""
+    return str(snapshot.summary.get(PROPERTY) or "") if snapshot.summary else ""
+
+
+def _faults_of_snapshot(
+    public: Path, manifest: dict[str, Any], table: StaticTable, snapshot_id: int
+) -> list[str]:
+    scan = table.scan(snapshot_id=snapshot_id)
     if {field.name for field in scan.projection().fields} != {each["name"] for each in manifest["columns"]}:
         return ["the columns of the Iceberg table differ from those of the release"]
     tasks, released = list(scan.plan_files()), record_files_of_table(public, manifest)
-    table_files = sorted(task.file.file_path for task in tasks)
-    equal = table_files == released or (
-        bool(table_files) and multiset_hash(table_files) == multiset_hash(released)
-    )
+    files = sorted(task.file.file_path for task in tasks)
+    missing = missing_files(files, "Iceberg", "this release")
+    if missing:
+        return missing
+    equal = files == released or (bool(files) and multiset_hash(files) == multiset_hash(released))
     if not equal or any(task.delete_files for task in tasks):
         return ["the records of the Iceberg table differ from those of the published files"]
     if sum(task.file.record_count for task in tasks) != count_records(released):
         return ["the Iceberg table counts other records than the release"]
-    if any(misstated(table, newest.snapshot_id, task.file) for task in tasks):
+    if any(misstated(table, snapshot_id, task.file) for task in tasks):
         return ["a manifest of the Iceberg table states numbers or ends that are not those of the footers"]
-    discrepancies = footer_faults(table_files, released, "Iceberg")
-    if discrepancies:
-        return discrepancies
-    return _later(public, table, newest.snapshot_id) or _earlier(table)
+    return footer_faults(files, released, "Iceberg")
 
 
 def misstated(table: Table, snapshot_id: int, file: DataFile) -> bool:
@@ -76,37 +115,39 @@ def misstated(table: Table, snapshot_id: int, file: DataFile) -> bool:
     if schema_id is not None:
         state = state.model_copy(update={"current_schema_id": schema_id})
     states = [state, state.model_copy(update={"properties": {}})] if state.properties else [state]
+    far = False  # whether the file has dates or times that Python, and so pyiceberg, cannot represent
     try:
-        footers = [parquet_file_to_data_file(table.io, each, file.file_path) for each in states]
+        try:
+            footers = [parquet_file_to_data_file(table.io, each, file.file_path) for each in states]
+        except (OverflowError, ValueError):
+            far, states = True, [_without_ends(each) for each in states]
+            footers = [parquet_file_to_data_file(table.io, each, file.file_path) for each in states]
     except (OverflowError, ValueError):  # another writer gave the table columns or properties of no file
         return True
     for key in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds"):
         permitted = [getattr(footer, key) or {} for footer in footers]
         for column, value in (getattr(file, key) or {}).items():
             found = [each[column] for each in permitted if column in each]
-            if found and value not in found:
+            if (found or (far and key in ("lower_bounds", "upper_bounds"))) and value not in found:
                 return True
     return False
 
 
-def _earlier(table: StaticTable) -> list[str]:
-    """Return a fault if readers can load a snapshot with records of no release."""
-    named: dict[str, Snapshot] = {}
-    for each in sorted(table.snapshots(), key=lambda each: each.sequence_number or 0):
-        if each.summary and each.summary.get(PROPERTY):
-            named[str(each.summary[PROPERTY])] = each
-    committed = {each.snapshot_id for each in named.values()}
-    others = [each.snapshot_id for each in table.snapshots() if each.snapshot_id not in committed]
-    return earlier_faults(
-        (_files(table, snapshot) for snapshot in others),
-        [_files(table, snapshot) for snapshot in committed] if others else [],
-        "Iceberg",
-    )
+def _without_ends(state: TableMetadata) -> TableMetadata:
+    """Return the metadata of a table with which only the numbers of dates and times are stated."""
+    moments = (DateType, TimestampType, TimestamptzType)
+    names = [each.name for each in state.schema().fields if isinstance(each.field_type, moments)]
+    counts = {f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{name}": "counts" for name in names}
+    return state.model_copy(update={"properties": state.properties | counts})
 
 
-def _files(table: StaticTable, snapshot_id: int) -> list[str]:
-    tasks = table.scan(snapshot_id=snapshot_id).plan_files()
-    return [task.file.file_path.removeprefix("file://") for task in tasks]
+def _files(table: StaticTable, snapshot_id: int | None = None) -> list[str] | None:
+    """Return the files of a snapshot, by default the current one; None if its manifests are missing."""
+    try:
+        tasks = table.scan(snapshot_id=snapshot_id).plan_files()
+        return [task.file.file_path.removeprefix("file://") for task in tasks]
+    except OSError:
+        return None
 
 
 def _later(public: Path, table: StaticTable, audited: int) -> list[str]:
@@ -114,10 +155,11 @@ def _later(public: Path, table: StaticTable, audited: int) -> list[str]:
     current = table.current_snapshot()
     if current is not None and current.snapshot_id == audited:
         return []
-    named = [each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY)]
-    last = max(named, key=lambda each: each.sequence_number or 0)
-    tasks = list(table.scan().plan_files())
+    last = max(filter(_release, table.snapshots()), key=lambda each: each.sequence_number or 0)
+    try:
+        tasks = list(table.scan().plan_files())
+    except OSError:
+        return ["manifests of the newest state of the Iceberg table are missing"]
     files = [] if any(task.delete_files for task in tasks) else [task.file.file_path for task in tasks]
-    assert last.summary is not None
     columns = [field.name for field in table.schema().fields]
-    return later_faults(public, str(last.summary[PROPERTY]), columns, files, "Iceberg")
+    return later_faults(public, _release(last), columns, files, "Iceberg")

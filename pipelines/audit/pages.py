@@ -1,7 +1,7 @@
 """Ends and numbers of missing values of pages, which a Parquet file may have before its footer.
 
-Neither Arrow nor DuckDB shows them. This reads the few structures of the format that lead to them, which are
-written in the compact protocol of Thrift.
+Neither Arrow nor DuckDB shows them, and Arrow does not show all fields of a footer. This reads the few
+structures of the format that lead to them, which are written in the compact protocol of Thrift.
 
 Source: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift (`FileMetaData`,
 `ColumnChunk`, `ColumnIndex`, `OffsetIndex`).
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +21,9 @@ _BOOLEANS, _BYTE, _DOUBLE, _BINARY, _STRUCT = (1, 2), 3, 7, 8, 12
 _INTEGERS, _LISTS = (4, 5, 6), (9, 10)
 #: Numbers of fields: row groups of a file, chunks of a row group; place and length of the indexes of a chunk.
 _ROW_GROUPS, _CHUNKS, _OFFSET_INDEX, _COLUMN_INDEX = 4, 1, (4, 5), (6, 7)
+#: Metadata of a chunk; in these the place of a Bloom filter, and statistics; in these the two ends, in the
+#: fields of earlier versions of the format and in those of today.
+_METADATA, _BLOOM_FILTER, _STATISTICS, _ENDS = 3, 14, 12, ((1, 5), (2, 6))
 
 
 @dataclass(frozen=True)
@@ -45,20 +49,47 @@ def pages(path: Path) -> Iterator[tuple[int, int, list[Page]]]:
     ValueError
         The structures are not those of the format.
     """
-    with path.open("rb") as file:
-        file.seek(-8, 2)
-        (length,) = struct.unpack("<I", file.read(4))
-        file.seek(-8 - length, 2)
-        try:
-            groups = _struct(file)[_ROW_GROUPS]
-            for group, content in enumerate(groups):
-                for place, chunk in enumerate(content[_CHUNKS]):
-                    if _COLUMN_INDEX[0] in chunk:
-                        ends = _at(file, *(chunk[number] for number in _COLUMN_INDEX))
-                        places = _at(file, *(chunk[number] for number in _OFFSET_INDEX))
-                        yield group, place, _pages(ends, places)
-        except (KeyError, TypeError, IndexError, OSError, RecursionError, struct.error) as error:
-            raise ValueError(f"the ends of pages of {path.name} cannot be read") from error
+    with path.open("rb") as file, _readable(path):
+        for group, content in enumerate(_row_groups(file)):
+            for place, chunk in enumerate(content[_CHUNKS]):
+                if _COLUMN_INDEX[0] in chunk:
+                    ends = _at(file, *(chunk[number] for number in _COLUMN_INDEX))
+                    places = _at(file, *(chunk[number] for number in _OFFSET_INDEX))
+                    yield group, place, _pages(ends, places)
+
+
+def further_fields(path: Path) -> int:
+    """Count the column chunks with a Bloom filter, which tells which values occur, or with other ends in the
+    fields of earlier versions of the format.
+
+    Raises
+    ------
+    ValueError
+        The structures are not those of the format.
+    """
+    with path.open("rb") as file, _readable(path):
+        chunks = [chunk[_METADATA] for group in _row_groups(file) for chunk in group[_CHUNKS]]
+        return sum(_BLOOM_FILTER in chunk or _has_other_ends(chunk.get(_STATISTICS, {})) for chunk in chunks)
+
+
+def _has_other_ends(statistics: dict[int, Any]) -> bool:
+    return any(old in statistics and statistics[old] != statistics.get(new) for old, new in _ENDS)
+
+
+def _row_groups(file: BinaryIO) -> list[dict[int, Any]]:
+    file.seek(-8, 2)
+    (length,) = struct.unpack("<I", file.read(4))
+    file.seek(-8 - length, 2)
+    groups: list[dict[int, Any]] = _struct(file)[_ROW_GROUPS]
+    return groups
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, IndexError, OSError, RecursionError, struct.error) as error:
+        raise ValueError(f"the footer or the ends of pages of {path.name} cannot be read") from error
 
 
 def _at(file: BinaryIO, offset: int, length: int) -> dict[int, Any]:

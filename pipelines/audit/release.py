@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,10 @@ from microguard.pipelines.audit.partitions import (
     record_files,
     show_records,
 )
+from microguard.pipelines.audit.public_records import PublicRecords
 from microguard.pipelines.guarantees.guarantee import Count, Guarantee, unmet
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.queries import number, quiet_engine, show
-from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.guarantees.registry import UnknownGuarantee, record_guarantees, table_guarantee
 from microguard.pipelines.guarantees.table_files import table_files, wrong_columns
 
@@ -73,7 +73,13 @@ class Audit:
         return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
 
 
-def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bool = True) -> Audit:
+def audit(
+    folder: Path,
+    original: OriginalCells | None = None,
+    *,
+    ledger: Collection[str] | None = None,
+    with_table: bool = True,
+) -> Audit:
     """Audit the release in a public folder.
 
     Parameters
@@ -83,6 +89,8 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
     original : OriginalCells, optional
         Cells of a table before protection, if the agency audits. The guarantees about these cells are then
         counted too.
+    ledger : collection of str, optional
+        Releases that the ledger knows, if the agency audits: the table of a format must name no other one.
     with_table : bool
         Whether the table of the format is next to the folder.
     """
@@ -112,7 +120,7 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
     if with_table and manifest.get("format") in _TABLE_FORMATS and "catalog_table" not in manifest:
-        findings.append(_in_format(folder, manifest))
+        findings.append(_in_format(folder, manifest, ledger))
     return Audit(str(manifest["release_id"]), tuple(findings))
 
 
@@ -124,12 +132,13 @@ def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
     return [Finding("description", not faults, "; ".join(faults) or "it describes the files of the release")]
 
 
-def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
+def _in_format(folder: Path, manifest: dict[str, Any], ledger: Collection[str] | None) -> Finding:
     """Check the Delta or Iceberg table that contains the release."""
     title = manifest["format"].capitalize()
     module = importlib.import_module(_TABLE_FORMATS[manifest["format"]])
-    faults = module.faults(folder.resolve().parent, manifest)
-    return Finding(f"{title} table", not faults, "; ".join(faults) or "its records are those of the files")
+    found = module.audit(folder.resolve().parent, manifest, ledger)
+    passed = ["its records are those of the files", *found.unchecked]
+    return Finding(f"{title} table", not found.faults, "; ".join(found.faults or passed))
 
 
 def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | None) -> list[Finding]:
@@ -222,26 +231,6 @@ def _agrees(stated: Any, counted: Any) -> bool:
     if isinstance(stated, list) and isinstance(counted, list):
         return len(stated) == len(counted) and all(map(_agrees, stated, counted))
     return bool(stated == counted)
-
-
-class PublicRecords(RecordFiles):
-    """View ``microdata`` of the public files, queried with DuckDB."""
-
-    def __init__(self, engine: duckdb.DuckDBPyConnection, columns: dict[str, str]) -> None:
-        self.columns = columns
-        self._engine = engine
-        kinds = dict(
-            engine.execute(
-                "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [MICRODATA]
-            ).fetchall()
-        )
-        self.floating = frozenset(
-            name for name, column in columns.items() if kinds.get(column) in ("FLOAT", "DOUBLE")
-        )
-
-    def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query on the records and return its result."""
-        return self._engine.execute(sql.format(records=MICRODATA)).fetchall()
 
 
 def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.footers import has_foreign_metadata, stale_dictionaries, wrong_footers
 from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
@@ -49,10 +52,9 @@ def later_faults(
     title : str
         ``Delta`` or ``Iceberg``.
     """
-    path = public / release_id / "manifest.json"
-    if not path.is_file():
+    if not _is_release(public, release_id):
         return [f"the newest release of the {title} table is not in the public area"]
-    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest = _manifest(public, release_id)
     released = record_files_of_table(public, manifest)
     named = sorted(columns) == sorted(column["name"] for column in manifest["columns"])
     if named and files and multiset_hash(files) == multiset_hash(released):
@@ -60,35 +62,129 @@ def later_faults(
     return [f"another writer changed the {title} table after its newest release, {release_id}"]
 
 
-def earlier_faults(
-    states: Iterable[Sequence[str]], released: Sequence[Sequence[str]], title: str
-) -> list[str]:
-    """Return the fault if readers can load an earlier state of a table with records of no release.
+@dataclass(frozen=True)
+class TableAudit:
+    """Result of the audit of a table: faults, and what could not be compared, one sentence each."""
 
-    Another writer may have added records and removed them again, so that the newest state is as it was.
+    faults: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class State:
+    """A state of a table.
+
+    Attributes
+    ----------
+    release_id : str
+        The release that the commit names; "" if it names none.
+    files : sequence of str or None
+        Files of the state; None if readers can no longer load it.
+    """
+
+    release_id: str
+    files: Sequence[str] | None
+
+
+def audit_states(
+    public: Path,
+    names: Collection[str],
+    compared: Sequence[str],
+    states: Sequence[State],
+    title: str,
+    *,
+    ledger: Collection[str] | None = None,
+    of_releases: bool = True,
+) -> TableAudit:
+    """Compare the states of a table that readers can load with the releases of the public area.
+
+    A state whose commit names a release must have the records of this release. Any other state must have the
+    files of releases, or the records of one release: another writer may have joined files, or added records
+    and removed them again. A state of which another writer removed the commit or files is not compared.
 
     Parameters
     ----------
-    states : iterable of sequences of str
-        Files of the states that other writers committed.
-    released : sequence of sequences of str
-        Files of the states of releases.
+    public : Path
+        The public area.
+    names : collection of str
+        Releases that commits of the table name.
+    compared : sequence of str
+        Files of the states that were compared already: the audited one, and the newest one.
+    states : sequence of State
+        The other states.
     title : str
         ``Delta`` or ``Iceberg``.
+    ledger : collection of str, optional
+        Releases that the ledger knows, if it is near.
+    of_releases : bool
+        Whether the states that name a release are compared too. Each was compared when it was committed.
     """
-    known = {_place(file) for files in released for file in files if Path(file).exists()}
-    hashes: set[tuple[int, ...]] | None = None  # read at most once, and only if other files are there
-    for files in states:
-        present = [file for file in files if Path(file).exists()]
-        if all(_place(file) in known for file in present):
+    absent = [name for name in names if not _is_release(public, name)]
+    unknown = [] if ledger is None else [name for name in names if name not in ledger]
+    for commits, place in ((absent, "public area"), (unknown, "ledger")):
+        if commits:
+            return TableAudit(
+                [f"{len(commits)} commits of the {title} table name a release that is not in the {place}"]
+            )
+    released = {name: record_files_of_table(public, _manifest(public, name)) for name in names}
+    known = {_place(file) for files in [compared, *released.values()] for file in files}
+    hashes: set[tuple[int, ...] | None] = set()  # computed only if another writer made files
+    incomplete: list[Sequence[str]] = []
+    for state in sorted(states, key=lambda each: not each.release_id):
+        if any("://" in file for file in state.files or ()):  # a file of another place, which is not read
+            return TableAudit([_OTHER_RECORDS.format(title)])
+        places = set(map(_place, state.files or ()))
+        if state.files is None or None in places:
+            incomplete.append(state.files or ())
             continue
-        if hashes is None:
-            there = [each for each in released if each and all(map(os.path.exists, each))]
-            hashes = set(map(multiset_hash, there))
-        if len(present) < len(files) or multiset_hash(present) not in hashes:
-            return [
-                f"another writer committed other records to the {title} table, which an earlier state has"
-            ]
+        if state.release_id:
+            expected = released[state.release_id]
+            linked = Counter(map(_place, state.files)) == Counter(map(_place, expected))
+            if of_releases and not linked and _hash(state.files) != _hash(expected):
+                return TableAudit(
+                    [f"a commit of the {title} table names a release and has records of another one"]
+                )
+        elif not places <= known:
+            hashes = hashes or set(map(_hash, released.values()))
+            if _hash(state.files) not in hashes:
+                return TableAudit([_OTHER_RECORDS.format(title)])
+        known |= places
+    if not {_place(file) for files in incomplete for file in files} <= {None, *known}:
+        return TableAudit([_OTHER_RECORDS.format(title)])
+    if not incomplete:
+        return TableAudit()
+    return TableAudit([], [_NOT_COMPARED.format(len(incomplete), title)])
+
+
+_OTHER_RECORDS = "another writer committed other records to the {} table, which an earlier state has"
+_NOT_COMPARED = (
+    "{} earlier versions of the {} table were not compared, because another writer removed their commits or "
+    "files, so that readers can no longer load them"
+)
+_RELEASE_ID = re.compile("[0-9a-f]{32}")
+
+
+def _is_release(public: Path, name: str) -> bool:
+    """Return whether the public area contains a release; a commit may name anything."""
+    return bool(_RELEASE_ID.fullmatch(name)) and (public / name / "manifest.json").is_file()
+
+
+def _manifest(public: Path, release_id: str) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((public / release_id / "manifest.json").read_text(encoding="utf-8"))
+    return manifest
+
+
+def missing_files(files: Sequence[str], title: str, whose: str) -> list[str]:
+    """Return the fault if files of a state are missing, for example after ``VACUUM`` of another writer.
+
+    Parameters
+    ----------
+    whose : str
+        The state: ``this release`` or ``its newest state``.
+    """
+    missing = sum(_place(file) is None for file in files)
+    if missing:
+        return [f"{missing} files of {whose} are missing in the {title} table: another writer removed them"]
     return []
 
 
@@ -110,15 +206,26 @@ def footer_faults(files: Sequence[str], released: Sequence[str], title: str) -> 
     return []
 
 
-def _place(file: str) -> tuple[int, int]:
-    """Return the identity of a file, which its hard links have in common."""
-    status = Path(file).stat()
+def _place(file: str) -> tuple[int, int] | None:
+    """Return the identity of a file, which its hard links have in common; None if it does not exist."""
+    try:
+        status = Path(file).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     return status.st_dev, status.st_ino
 
 
 def count_records(files: Sequence[str]) -> int:
     """Return the number of records stated in the footers of the files."""
     return sum(pq.read_metadata(file).num_rows for file in files)
+
+
+def _hash(files: Sequence[str]) -> tuple[int, ...] | None:
+    """Return `multiset_hash`; None, which no release has, if DuckDB cannot read the files as one table."""
+    try:
+        return multiset_hash(files) if files else (0, 0, 0)
+    except duckdb.Error:  # the text of the error may quote a record
+        return None
 
 
 def multiset_hash(files: Sequence[str]) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.sdc.clusters.codes import spelled
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 _VALUE, _SPELLED, _TIMES = "__value", "__spelled", "__times"
+_FIRST, _LAST = "__first", "__last"
 
 
 def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
@@ -34,27 +35,44 @@ def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
 
 
 def with_code_and_share(
-    frame: DataFrame, name: str, code: str, share: str, whole: DataFrame, records: int
+    frame: DataFrame,
+    name: str,
+    code: str,
+    share: str,
+    sole: str,
+    whole: DataFrame,
+    records: int,
+    unit: Column | None = None,
 ) -> DataFrame:
-    """Add the code of `with_category_code`, and the share of all records of the file that have this code.
+    """Add the code of `with_category_code`, the share of all records of the file that have this code, and
+    whether all of them belong to one unit.
 
     Parameters
     ----------
-    code, share : str
+    code, share, sole : str
         Names of the new columns.
     whole : DataFrame
         Records that have every value of the frame.
     records : int
         Of `whole`.
+    unit : Column, optional
+        Number of the unit of a record of `whole`; by default each record is a unit.
     """
-    counts = whole.groupBy(column(name).alias(_VALUE)).agg(f.count(f.lit(1)).alias(_TIMES))
+    units = [] if unit is None else [f.min(unit).alias(_FIRST), f.max(unit).alias(_LAST)]
+    counts = whole.groupBy(column(name).alias(_VALUE)).agg(f.count(f.lit(1)).alias(_TIMES), *units)
     if isinstance(whole.schema[name].dataType, t.StringType):
-        spellings = counts.mapInArrow(_spelled, f"{_VALUE} string, {_TIMES} bigint, {_SPELLED} string")
+        of_units = "" if unit is None else f", {_FIRST} bigint, {_LAST} bigint"
+        spellings = counts.mapInArrow(
+            _spelled, f"{_VALUE} string, {_TIMES} bigint{of_units}, {_SPELLED} string"
+        )
         coded = spellings.withColumn(code, f.when(f.col(_SPELLED) != "", f.xxhash64(_SPELLED)))
     else:
         coded = with_category_code(counts, _VALUE, code)
-    of_code = f.sum(_TIMES).over(Window.partitionBy(code)) / f.lit(max(records, 1))
-    values = f.broadcast(coded.select(_VALUE, code, of_code.alias(share)))
+    alike = Window.partitionBy(code)
+    times = f.sum(_TIMES).over(alike)
+    alone = times == 1 if unit is None else f.min(_FIRST).over(alike) == f.max(_LAST).over(alike)
+    of_code = times / f.lit(max(records, 1))
+    values = f.broadcast(coded.select(_VALUE, code, of_code.alias(share), alone.alias(sole)))
     return frame.join(values, column(name).eqNullSafe(f.col(_VALUE)), how="inner").drop(_VALUE)
 
 

@@ -109,8 +109,9 @@ def _paragraph(condition: str, specification: Specification) -> str:
             "mark is written twice, and a line break is not supported)."
         )
     return (
-        f"{name} cannot be read as Parquet: it is not a Parquet file, is truncated, or its files have "
-        "different columns. Check input.path and input.format."
+        f"{name} cannot be read as Parquet: it is not a Parquet file, is truncated, its files have "
+        "different columns, or a time is outside of the years -290307 to 294246 of Spark. Check input.path, "
+        "input.format and the times."
     )
 
 

@@ -170,7 +170,10 @@ def readable_numbers(
         name: _text(name, specification) for name, kind in types.items() if isinstance(kind, t.StringType)
     }
     times = {
-        name: column(name).cast("timestamp").cast("double")
+        # a cast to a timestamp fails for days of years after 294247
+        name: f.unix_date(column(name)).cast("double") * 86_400
+        if isinstance(kind, t.DateType)
+        else column(name).cast("timestamp").cast("double")
         for name, kind in types.items()
         if isinstance(kind, _TIMES)
     }

@@ -86,8 +86,10 @@ class Homogeneity:
         Records that have the most frequent value of their class, which is the number of right guesses by
         class. None in the evidence of earlier versions.
     known, once : int or None
-        Records with a value, and those whose value no other record of the file has. None in the evidence of
+        Records with a value, and those whose value no other unit of the file has. None in the evidence of
         earlier versions.
+    values : int or None
+        Distinct values of the records. None in the evidence of earlier versions.
     """
 
     records: int
@@ -98,6 +100,7 @@ class Homogeneity:
     guessed: int | None = None
     known: int | None = None
     once: int | None = None
+    values: int | None = None
 
 
 @dataclass(frozen=True)
@@ -170,9 +173,10 @@ def classes_of(
         Household column for `Classes.households`.
     """
     numbers = numbers or {}
-    columns = [class_hash(names)]
+    columns, unit = [class_hash(names)], None
     if specification.counted is not None:
-        columns.append(f.xxhash64(*content_of([specification.counted])).alias(_HOLDER))
+        unit = f.xxhash64(*content_of([specification.counted]))
+        columns.append(unit.alias(_HOLDER))
     if specification.weight is not None:
         columns.append(column(specification.weight).cast("double").alias(WEIGHT))
     columns += [
@@ -180,9 +184,10 @@ def classes_of(
     ]
     for i, name in enumerate(sensitive):
         of_file = frame if whole is None else whole
-        frame = with_code_and_share(frame, name, f"__value{i}", f"__share{i}", of_file, records)
+        added = (f"__value{i}", f"__share{i}", f"__sole{i}")
+        frame = with_code_and_share(frame, name, *added, of_file, records, unit)
         columns += [f.coalesce(f.col(f"__value{i}"), f.lit(MISSING)).alias(f"value{i}")]
-        columns += [f.col(f"__share{i}").alias(f"share{i}")]
+        columns += [f.col(f"__share{i}").alias(f"share{i}"), f.col(f"__sole{i}").alias(f"sole{i}")]
         if name in numbers:
             missing = f.lit(float("nan"))
             columns += [f.coalesce(numbers[name], missing).alias(f"number{i}")]
@@ -231,7 +236,7 @@ class _Look:
         counts += [f"alone{i}" for i in range(self.further)]
         for i in range(self.sensitive):
             counts += [f"{name}{i}" for name in ("homogeneous", "guessed", "distinct", "known", "once")]
-            figures += [f"entropy{i}", f"t{i}"]
+            figures += [f"entropy{i}", f"t{i}", f"values{i}"]
         return dict.fromkeys(counts, "bigint") | dict.fromkeys(figures, "double")
 
     @property
@@ -269,8 +274,8 @@ class _Look:
             given_away["homogeneous"] = members[one].sum()
             known = value != MISSING
             given_away["known"] = int(np.count_nonzero(known))
-            alone = share[known] * self.of_file < 1.5  # a share is n / of_file
-            given_away["once"] = int(np.count_nonzero(alone))
+            given_away["once"] = int(np.count_nonzero(columns[f"sole{i}"][known]))
+            given_away["values"] = float(np.sum(1 / (share[known] * self.of_file)))  # a share is n / of_file
             line |= {f"{name}{i}": value for name, value in given_away.items()}
         return {name: np.array([line[name]]) for name in self.columns}
 
@@ -356,6 +361,7 @@ def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> C
                 guessed=sum(line[f"guessed{i}"] for line in lines),
                 known=sum(line[f"known{i}"] for line in lines),
                 once=sum(line[f"once{i}"] for line in lines),
+                values=round(sum(line[f"values{i}"] for line in lines)),
             )
             for i, name in enumerate(sensitive)
         },

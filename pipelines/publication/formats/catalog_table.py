@@ -12,7 +12,7 @@ every file of the table that no snapshot refers to is deleted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,13 +88,21 @@ class CatalogTable:
                 with table.transaction() as transaction:
                     self._add(transaction, table, release_id, MAIN_BRANCH)
 
-    def faults(self, manifest: dict[str, Any]) -> list[str]:
-        """Read the table again from the catalogue and return its faults, one sentence each."""
+    def faults(self, manifest: dict[str, Any], ledger: Collection[str] | None = None) -> list[str]:
+        """Read the table again from the catalogue and return its faults, one sentence each.
+
+        Parameters
+        ----------
+        ledger : collection of str, optional
+            Releases that the ledger knows; by default all of the public area are known.
+        """
         with answering(KEY, self.catalog):
             table = self._table(open_catalog(self.catalog))
             if table is None:
                 return ["the catalogue has no such table"]
-            return audit.faults(table, manifest, self._files(str(manifest["release_id"])))
+            known = {each for each in self.public.releases() if ledger is None or each in ledger}
+            known.add(str(manifest["release_id"]))
+            return audit.faults(table, manifest, {each: self._files(each) for each in known})
 
     def forget(self, release_id: str) -> None:
         """Remove a release, so that no snapshot and no file of the table refers to it any more.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -82,16 +82,32 @@ class StoredDeltaTable:
                     commits[name] = int(name.rpartition("/")[2].removesuffix(".json")), str(release_id)
         return commits
 
-    def faults(self, manifest: dict[str, Any]) -> list[str]:
-        """Read the version of a release again and return its faults, one sentence each."""
+    def faults(
+        self, manifest: dict[str, Any], ledger: Collection[str] | None = None, *, whole: bool = False
+    ) -> list[str]:
+        """Read the version of a release again and return its faults, one sentence each.
+
+        Parameters
+        ----------
+        ledger : collection of str, optional
+            Releases that the ledger knows; by default all of the public area are known.
+        whole : bool
+            Whether every other version that readers can load is compared, too.
+        """
         release_id = str(manifest["release_id"])
         with self._answering():
-            versions = self._versions()
+            commits = list(self._commits().values())
+            versions = {name: version for version, name in commits}
             if release_id not in versions:
                 return ["the Delta table has no commit of this release"]
-            table = DeltaTable(self._address, version=versions[release_id])
-            columns = [field.name for field in table.schema().fields]
-            held, newest = _named(table), max(versions, key=lambda each: versions[each])
+            try:
+                table = DeltaTable(self._address, version=versions[release_id])
+                columns, held = [field.name for field in table.schema().fields], _named(table)
+            except DeltaError:
+                return [
+                    "readers can no longer load the version of this release: commits before it are missing"
+                ]
+            newest = max(versions, key=lambda each: versions[each])
             shown = _named(DeltaTable(self._address))
         if columns != [column["name"] for column in manifest["columns"]]:
             return ["the columns of the Delta table differ from those of the release"]
@@ -103,10 +119,39 @@ class StoredDeltaTable:
         }:
             return [f"another writer changed the Delta table after its newest release, {newest}"]
         storage = self.public.storage
+        if not set(held) <= {name.removeprefix(f"{FOLDER}/") for name in storage.list_files(FOLDER)}:
+            return ["files of this release are missing in the Delta table: another writer removed them"]
         changed = [
             name for name in files if storage.checksum(name) != storage.checksum(f"{FOLDER}/{_copy_of(name)}")
         ]
-        return ["a file of the Delta table differs from the file of the release"] if changed else []
+        if changed:
+            return ["a file of the Delta table differs from the file of the release"]
+        return self._earlier_faults(dict(commits), ledger) if whole else []
+
+    def _earlier_faults(self, names: Mapping[int, str], ledger: Collection[str] | None) -> list[str]:
+        """Return the fault if readers can load a version that does not have the files of releases.
+
+        Parameters
+        ----------
+        names : mapping of version to release
+            The commits that name a release. All other ones are those of other writers.
+        """
+        known = [each for each in self.public.releases() if ledger is None or each in ledger]
+        if not set(names.values()) <= set(known):
+            return ["a commit of the Delta table names a release that is not published"]
+        files = {each: {_copy_of(name) for name in record_files(self.public, each)} for each in known}
+        of_releases = set().union(*files.values())
+        with self._answering():
+            logged = [_VERSION.match(name) for name in self.public.storage.list_files(_LOG)]
+            for version in sorted({int(each[1]) for each in logged if each}):
+                try:
+                    held = _named(DeltaTable(self._address, version=version))
+                except DeltaError:  # no reader can load it
+                    continue
+                release_id = names.get(version)
+                if held != files[release_id] if release_id else not held <= of_releases:
+                    return ["another writer committed other files to the Delta table, which a version has"]
+        return []
 
     def forget(self, release_id: str) -> None:
         """Remove a release from the table, so that no version and no file contains it any more.
@@ -185,7 +230,7 @@ class StoredDeltaTable:
         """Translate the errors of the libraries, because their texts may contain credentials."""
         try:
             yield
-        except (DeltaError, BaseError, OSError) as error:
+        except (DeltaError, BaseError, OSError, ValueError) as error:
             raise StoreFailed(
                 "[publish] path: expected an object store that contains the Delta table of "
                 f"{self.public.name} and responds, found an error ({type(error).__name__}). Check that it "

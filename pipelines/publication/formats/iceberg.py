@@ -42,7 +42,7 @@ from pyiceberg.table.update import (
     TableUpdate,
     update_table_metadata,
 )
-from pyiceberg.types import NestedField
+from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"
@@ -255,8 +255,23 @@ def replace_files(
         for file in leaving:
             snapshot.delete_data_file(file)
         for path in arriving:
-            snapshot.append_data_file(parquet_file_to_data_file(io, transaction.table_metadata, path))
+            snapshot.append_data_file(_data_file(io, transaction.table_metadata, path))
     return snapshot.snapshot_id
+
+
+def _data_file(io: FileIO, state: TableMetadata, path: str) -> DataFile:
+    """Return the entry of a file; without the ends of dates and times that Python cannot represent."""
+    try:
+        return parquet_file_to_data_file(io, state, path)
+    except (OverflowError, ValueError):
+        counts = {
+            f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{each.name}": "counts"
+            for each in state.schema().fields
+            if isinstance(each.field_type, DateType | TimestampType | TimestamptzType)
+        }
+        return parquet_file_to_data_file(
+            io, state.model_copy(update={"properties": state.properties | counts}), path
+        )
 
 
 def _set_columns(transaction: Transaction, schema: Schema) -> None:

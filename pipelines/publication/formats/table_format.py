@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from microguard.pipelines.audit.table_records import TableAudit
 from microguard.pipelines.publication.public_area import PublicArea
 
 if TYPE_CHECKING:
@@ -96,14 +97,19 @@ def _delta() -> TableFormat:
     from microguard.pipelines.audit import delta as audit
     from microguard.pipelines.publication.formats import delta
 
-    return TableFormat("delta", delta.not_carried, delta.commit, audit.faults, delta.forget)
+    return TableFormat("delta", delta.not_carried, delta.commit, _faults(audit.audit), delta.forget)
 
 
 def _iceberg() -> TableFormat:
     from microguard.pipelines.audit import iceberg as audit
     from microguard.pipelines.publication.formats import iceberg
 
-    return TableFormat("iceberg", iceberg.not_carried, iceberg.commit, audit.faults, iceberg.forget)
+    return TableFormat("iceberg", iceberg.not_carried, iceberg.commit, _faults(audit.audit), iceberg.forget)
+
+
+def _faults(audit: Callable[..., TableAudit]) -> Callable[[Path, dict[str, Any]], list[str]]:
+    """Return a function that audits the state of one release; each other one was audited when committed."""
+    return lambda public, manifest: audit(public, manifest, of_releases=False).faults
 
 
 FORMATS: dict[str, Callable[[], TableFormat]] = {"parquet": _parquet, "delta": _delta, "iceberg": _iceberg}

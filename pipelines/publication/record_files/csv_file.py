@@ -21,6 +21,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.files import HashedFile, in_threads
+from microguard.pipelines.publication.record_files.moments import (
+    is_far,
+    is_moment,
+    moments_of,
+    text_of_moments,
+)
 from pyarrow import csv
 
 #: Name of the CSV file of a release.
@@ -28,7 +34,7 @@ CSV = "microdata.csv"
 READING = (
     'UTF-8, comma, RFC 4180. Text is enclosed in quotes, and "" is an empty text; an empty field without '
     "quotes is missing. Numbers have a decimal point; dates and times follow ISO 8601, in UTC if they have "
-    "a time zone."
+    "a time zone. Years after 9999 have more digits, and years before 0 a minus sign."
 )
 #: First characters of formulas in spreadsheets (OWASP, "CSV Injection"), also in their full-width form.
 _FORMULA = "^[=+\\-@\t\r\n＝＋－＠]"
@@ -117,17 +123,18 @@ def _write(path: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema, fir
     """Write one part (the first contains the header); return the columns with text that begins like a
     formula.
     """
-    written = pa.schema([pa.field(each.name, _written_type(each.type)) for each in schema])
     texts = [each.name for each in schema if _is_text(each.type)]
     formulas = set[str]()
-    options = csv.WriteOptions(include_header=first, eol="\r\n")
-    with csv.CSVWriter(path, written, write_options=options) as writer:
+    with open(path, "wb") as file:
+        if first:
+            csv.write_csv(schema.empty_table(), file, csv.WriteOptions(eol="\r\n"))
+        options = csv.WriteOptions(include_header=False, eol="\r\n")
         for batch in batches:
             for name in texts:
                 if name not in formulas and pc.any(pc.match_substring_regex(batch[name], _FORMULA)).as_py():
                     formulas.add(name)
             columns = [_as_written(column) for column in batch.columns]
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=written))
+            csv.write_csv(pa.RecordBatch.from_arrays(columns, names=schema.names), file, options)
     return formulas
 
 
@@ -152,14 +159,22 @@ def _equal_part(
     path: Path, parts: Sequence[Records], schema: pa.Schema, ends: Sequence[int], number: int
 ) -> bool:
     start = ends[number - 1] if number else 0
-    try:
-        return _equal(_read(path, schema, start, ends[number]), parts[number]())
-    except (OSError, pa.ArrowException):  # the text of the error is not used, because it may quote a record
-        return False
+    for as_text in (False, True) if any(map(is_moment, schema.types)) else (False,):
+        try:
+            return _equal(_read(path, schema, start, ends[number], as_text), parts[number]())
+        except (OSError, pa.ArrowException):  # Arrow reads no years outside of 0 to 9999
+            continue
+    return False  # the text of the error is not used, because it may quote a record
 
 
-def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Read the lines between two positions; lines at the beginning of the file include the header."""
+def _read(path: Path, schema: pa.Schema, start: int, end: int, as_text: bool) -> Iterator[pa.RecordBatch]:
+    """Read the lines between two positions; lines at the beginning of the file include the header.
+
+    Parameters
+    ----------
+    as_text : bool
+        Whether dates and times are read as text, and then with `moments_of`.
+    """
     if start and start == end:
         return
     with pa.OSFile(str(path)) as file, file.get_stream(start, end - start) as lines:
@@ -172,7 +187,10 @@ def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.Re
             read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK, column_names=names),
             parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=csv.ConvertOptions(
-                column_types=schema,
+                column_types={
+                    each.name: pa.string() if as_text and is_moment(each.type) else each.type
+                    for each in schema
+                },
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
@@ -180,7 +198,12 @@ def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.Re
         ) as reader:
             if reader.schema.names != schema.names:
                 raise pa.ArrowInvalid("other columns")
-            yield from reader
+            for batch in reader:
+                columns = [
+                    moments_of(column, each.type) if as_text and is_moment(each.type) else column
+                    for column, each in zip(batch.columns, schema, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> bool:
@@ -212,15 +235,8 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _written_type(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_timestamp(kind) else kind
-
-
 def _as_written(column: pa.Array) -> pa.Array:
-    """Format timestamps as in ISO 8601, because Arrow writes them without the T."""
-    if not pa.types.is_timestamp(column.type):
-        return column
-    moments, zone = column, ""
-    if column.type.tz is not None:
-        moments, zone = column.cast(pa.timestamp(column.type.unit, "UTC")), "Z"
-    return pc.strftime(moments.cast(pa.timestamp(column.type.unit)), f"%Y-%m-%dT%H:%M:%S{zone}")
+    """Return dates and times as text, unless Arrow writes them as ISO 8601 has them: dates of four digits."""
+    if pa.types.is_timestamp(column.type) or (is_moment(column.type) and is_far(column)):
+        return text_of_moments(column)
+    return column

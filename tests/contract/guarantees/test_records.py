@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microguard.pipelines.audit.release import PublicRecords
+from microguard.pipelines.audit.public_records import PublicRecords
 from microguard.pipelines.guarantees.guarantee import Count, unmet
 from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity

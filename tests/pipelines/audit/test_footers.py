@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
-from microguard.pipelines.audit import delta, iceberg, table_records
+from microguard.pipelines.audit import delta, iceberg
 from microguard.pipelines.audit.footers import is_end, stale_dictionaries, wrong_footers
 from microguard.pipelines.audit.pages import pages
 from microguard.pipelines.audit.release import audit
@@ -238,7 +238,7 @@ def test_audit_fails_for_an_end_in_the_footer_of_a_table(areas):
 def test_audit_finds_ends_in_the_log_of_a_delta_table(areas):
     content = manifest(format="delta")
     publish.publish(staged(areas), content, areas, entry())
-    assert delta.faults(areas.public.folder, content) == []
+    assert delta.audit(areas.public.folder, content).faults == []
     (log,) = (areas.public.folder / "delta" / "_delta_log").glob("*.json")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     for statistics, wrong in (
@@ -251,13 +251,13 @@ def test_audit_finds_ends_in_the_log_of_a_delta_table(areas):
             if "add" in line:
                 line["add"]["stats"] = json.dumps(statistics)
         log.write_text("\n".join(map(json.dumps, lines)))
-        assert len(delta.faults(areas.public.folder, content)) == wrong
+        assert len(delta.audit(areas.public.folder, content).faults) == wrong
 
 
 def test_audit_finds_ends_in_a_manifest_of_an_iceberg_table(areas, monkeypatch):
     content = manifest(format="iceberg")
     publish.publish(staged(areas), content, areas, entry())
-    assert iceberg.faults(areas.public.folder, content) == []
+    assert iceberg.audit(areas.public.folder, content).faults == []
     stated = iceberg.parquet_file_to_data_file
 
     def otherwise(*given):
@@ -266,7 +266,7 @@ def test_audit_finds_ends_in_a_manifest_of_an_iceberg_table(areas, monkeypatch):
         return file
 
     monkeypatch.setattr(iceberg, "parquet_file_to_data_file", otherwise)
-    assert len(iceberg.faults(areas.public.folder, content)) == 1
+    assert len(iceberg.audit(areas.public.folder, content).faults) == 1
 
 
 def test_ends_in_the_log_of_a_delta_table_are_compared_in_any_year_and_for_names_with_dots(tmp_path):
@@ -288,21 +288,6 @@ def test_ends_in_the_log_of_a_delta_table_are_compared_in_any_year_and_for_names
     assert delta._differs(str(file), {"max.a.b": pa.scalar(2)})
 
 
-def test_records_of_releases_are_read_once_for_all_states_of_other_writers(tmp_path, monkeypatch):
-    files = [str(tmp_path / f"{number}.parquet") for number in range(5)]
-    for file in files:
-        pq.write_table(RECORDS, file)
-    read, multiset_hash = [], table_records.multiset_hash
-    monkeypatch.setattr(
-        table_records, "multiset_hash", lambda each: read.append(tuple(each)) or multiset_hash(each)
-    )
-    released = [files[:1], files[1:2]]
-    assert table_records.earlier_faults([released[0], released[1]], released, "Delta") == []
-    assert read == []
-    assert table_records.earlier_faults([[file] for file in files[2:]], released, "Delta") == []
-    assert sorted(read) == [(file,) for file in files]
-
-
 def test_audit_finds_records_that_another_writer_committed_to_an_iceberg_table_and_removed_again(areas):
     content, one = manifest(format="iceberg"), pa.table({"sex": ["x"], "hours": pa.array([1], pa.int8())})
     publish.publish(staged(areas), content, areas, entry())
@@ -311,7 +296,7 @@ def test_audit_finds_records_that_another_writer_committed_to_an_iceberg_table_a
     table.append(one)
     table.delete("sex = 'x'")
     formats._publish(folder, table)
-    assert iceberg.faults(areas.public.folder, content) == [
+    assert iceberg.audit(areas.public.folder, content).faults == [
         "another writer committed other records to the Iceberg table, which an earlier state has"
     ]
 
@@ -325,4 +310,4 @@ def test_properties_that_another_writer_gives_an_iceberg_table_do_not_stop_the_a
     with table.transaction() as transaction:
         transaction.set_properties({"write.metadata.metrics.default": mode})
     formats._publish(folder, table)
-    assert len(iceberg.faults(areas.public.folder, content)) == wrong
+    assert len(iceberg.audit(areas.public.folder, content).faults) == wrong

@@ -109,7 +109,21 @@ def test_homogeneity_is_computed_for_every_sensitive_variable(spark):
             sum(round(size * group.max()) for size, group in zip(sizes, groups, strict=True)),
             frame[name].notna().sum(),
             frame[name].map(frame[name].value_counts()).eq(1).sum(),
+            frame[name].nunique(),
         )
+
+
+def test_values_of_one_unit_are_counted_with_all_of_its_records(spark):
+    frame = file()
+    twice = pd.concat([frame, frame], ignore_index=True).assign(
+        text=lambda each: each["home"].map("t{}".format)
+    )
+    found = looked_at(spark, twice, 3, counted="home", sensitive=["text", "illness"]).homogeneity
+    assert (found["text"].known, found["text"].once) == (len(twice), len(twice))
+    assert found["text"].values == frame["home"].nunique()
+    holders = twice.groupby("illness")["home"].nunique()
+    assert found["illness"].once == twice["illness"].map(holders).eq(1).sum()
+    assert looked_at(spark, twice, 3, sensitive=["text"]).homogeneity["text"].once == 0
 
 
 def test_withheld_classes_are_not_homogeneous_and_leave_other_figures_unchanged(spark):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from microguard.schemas.errors import GateRefused
 
@@ -87,10 +88,11 @@ def test_release_with_correct_roles_and_diversity_passes_the_default_limits(spar
         ([f"p{i}@example.org" if i % 2 else None for i in range(100)], True),
         ([f"p{i}@example.org" if i < 80 else "none" for i in range(100)], False),
         ([f"code {i // 2}" for i in range(100)], False),
-        (
-            [f"{1000 + i}.5" for i in range(100)],
-            False,
-        ),  # an amount in a CSV, whose limits are those of numbers
+        ([f"p{i}@example.org" if i < 10 else None for i in range(100)], True),
+        ([f"p{i}@example.org" if i < 9 else None for i in range(100)], False),
+        ([f"p{i}@example.org" if i < 18 else "none" for i in range(20)] + [None] * 80, False),
+        # amounts in a CSV, whose limits are those of numbers
+        ([f"{1000 + i}.5" for i in range(100)], False),
     ],
 )
 def test_a_sensitive_text_that_nearly_every_record_has_alone_is_refused(spark, tmp_path, texts, refused):
@@ -108,6 +110,26 @@ def test_a_sensitive_text_that_nearly_every_record_has_alone_is_refused(spark, t
     assert "example.org" not in str(found.value)
     accept = dict.fromkeys(("max_homogeneous", "max_unique_published"), "a test")
     run(spark, specification(tmp_path, roles, quality={"accept": accept}), measures)
+
+
+@pytest.mark.parametrize("of_unit", [True, False])
+def test_a_sensitive_text_that_every_unit_has_in_all_its_records_is_refused(spark, tmp_path, of_unit):
+    """Events: 12 persons with 5 records each, and an e-mail address of each person or one of 6 codes."""
+    person = np.repeat(np.arange(12), 5)
+    texts = [f"p{i}@example.org" for i in person] if of_unit else [f"code {i % 6}" for i in range(60)]
+    frame = pd.DataFrame({"person": person, "sex": np.array(["f", "m"])[person % 2], "contact": texts})
+    frame.to_parquet(tmp_path / "data", index=False)
+    roles = {name: ROLES[name] for name in ("person", "sex")} | {"contact": {"role": "sensitive"}}
+    given = {
+        "method": {"effort": "fast", "unit": "unit"},
+        "quality": {"accept": {"max_homogeneous": "a test"}},
+        "publish": {"accept_dependencies": ["contact"]},
+    }
+    if not of_unit:
+        run(spark, specification(tmp_path, roles, **given), ("homogeneity",))
+        return
+    with pytest.raises(GateRefused, match="text of their own in contact"):
+        run(spark, specification(tmp_path, roles, **given), ("homogeneity",))
 
 
 def test_the_ledger_records_what_a_steward_accepts_by_name(mixed_release):

@@ -66,7 +66,7 @@ def held(files):
 def as_published(areas, table, night):
     """Return whether the table is what `verify` expects for a release; publication already asserted it."""
     made = json.loads((areas.public.release(night) / "manifest.json").read_text())
-    return AUDITS[table].faults(areas.public.folder, made) == []
+    return AUDITS[table].audit(areas.public.folder, made).faults == []
 
 
 @pytest.fixture(params=FORMATS)

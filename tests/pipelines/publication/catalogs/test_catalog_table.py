@@ -285,3 +285,43 @@ def test_verify_detects_a_commit_of_another_writer_after_the_newest_release(lake
     with table.manage_snapshots() as snapshots:
         snapshots.create_tag(current.snapshot_id, "mine")
     assert [lake.table.faults(each) for each in made] == [changed, changed]
+
+
+@every_pair
+def test_verify_finds_files_that_another_writer_committed_to_a_catalogue_and_removed_again(lake):
+    put(lake)
+    put(lake, SECOND)
+    content = manifest(ID, catalog_table=TABLE)
+    table = lake.reader().load_table(TABLE)
+    newest = table.current_snapshot().snapshot_id
+    table.append(RECORDS.slice(0, 1))
+    added = table.current_snapshot().snapshot_id
+    table.manage_snapshots().rollback_to_snapshot(newest).commit()
+    assert lake.table.faults(content) == [
+        "another writer committed other files to the table of the catalogue, which a snapshot has"
+    ]
+    table.manage_snapshots().create_tag(added, THIRD).commit()
+    assert lake.table.faults(content) == [
+        "the table of the catalogue has a tag of a release that is not published"
+    ]
+    table.manage_snapshots().remove_tag(THIRD).remove_tag(SECOND).create_tag(added, SECOND).commit()
+    assert lake.table.faults(content) != []
+
+
+def test_a_snapshot_whose_manifests_another_writer_removed_is_no_fault_of_the_other_releases(lake):
+    put(lake)
+    put(lake, SECOND)
+    table = lake.reader().load_table(TABLE)
+    (first,) = [each for each in table.snapshots() if each.summary["release_id"] == ID]
+    table.io.delete(first.manifest_list)
+    assert lake.table.faults(manifest(SECOND, catalog_table=TABLE)) == []
+
+
+def test_a_tag_of_a_release_that_the_ledger_does_not_know_is_found(lake):
+    put(lake)
+    put(lake, SECOND)
+    content = manifest(ID, catalog_table=TABLE)
+    assert lake.table.faults(content, {ID, SECOND}) == []
+    assert lake.table.faults(content, {ID}) == [
+        "the table of the catalogue has a tag of a release that is not published"
+    ]

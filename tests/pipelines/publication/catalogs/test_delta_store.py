@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from contextlib import suppress
@@ -223,6 +224,41 @@ def test_verify_detects_a_commit_of_another_writer_after_the_newest_release(area
     for release_id in (ID, SECOND):
         with pytest.raises(GateRefused, match=f"after its newest release, {SECOND}"):
             verify(areas.public.place(release_id))
+
+
+def test_verify_finds_files_that_another_writer_committed_and_removed_again(areas):
+    put(areas)
+    put(areas, SECOND)
+    name = "part-00000-of-another-writer.parquet"
+    added = {"path": name, "size": 1, "modificationTime": 0, "dataChange": True, "partitionValues": {}}
+    actions = [{"add": added}, {"remove": {"path": name, "dataChange": True, "deletionTimestamp": 0}}]
+    for version, action in enumerate(actions, start=2):
+        lines = [{"commitInfo": {"timestamp": 0, "operation": "WRITE"}}, action]
+        content = "\n".join(map(json.dumps, lines)).encode()
+        areas.public.storage.put(f"delta/_delta_log/{version:020}.json", content)
+    for release_id in (ID, SECOND):
+        with pytest.raises(GateRefused, match="another writer committed other files"):
+            verify(areas.public.place(release_id))
+
+
+def test_verify_finds_a_commit_that_names_a_release_which_is_not_published(areas):
+    put(areas)
+    put(areas, SECOND)
+    log = "delta/_delta_log/00000000000000000000.json"
+    content = areas.public.storage.get(log).content
+    areas.public.storage.put(log, content.replace(f'"{ID}"'.encode(), f'"{THIRD}"'.encode()))
+    with pytest.raises(GateRefused, match="names a release that is not published"):
+        verify(areas.public.place(SECOND))
+
+
+def test_verify_names_the_release_whose_version_a_log_cleanup_of_another_writer_removed(areas):
+    for release_id in (ID, SECOND, THIRD):
+        put(areas, release_id)
+    DeltaTable(StoredDeltaTable(areas.public)._address).create_checkpoint()
+    areas.public.storage.delete("delta/_delta_log/00000000000000000000.json")
+    assert "table: it contains the files" in verify(areas.public.place(THIRD)).text
+    with pytest.raises(GateRefused, match="readers can no longer load the version of this release"):
+        verify(areas.public.place(SECOND))
 
 
 def test_publication_is_undone_if_a_copied_file_differs_from_the_release(areas, monkeypatch):
