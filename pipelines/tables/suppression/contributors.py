@@ -71,8 +71,8 @@ class _Codes:
             place, known = pd.factorize(cells.codes[name])
             codes = pd.Index(known)
             self._sizes[name] = len(codes)
-            self._records[name] = codes.get_indexer(records[name].fillna(table.total))
-            self._total[name] = int(codes.get_indexer([table.total])[0])
+            self._records[name] = codes.get_indexer(pd.Index(records[name].fillna(table.total)))
+            self._total[name] = int(codes.get_indexer(pd.Index([table.total]))[0])
             key = key * len(codes) + place
         self._cells = pd.Index(key)
         # each record has one row for the total of an expanded column, and one for each of its codes
@@ -87,7 +87,7 @@ class _Codes:
             key, there = key * size + place, there & (place >= 0)
             if name in self._coded:
                 there = there & (self._coded[name] == (name in columns))
-        return np.where(there, self._cells.get_indexer(key), -1)
+        return np.where(there, self._cells.get_indexer(pd.Index(key)), -1)
 
 
 def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
