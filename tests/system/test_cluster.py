@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
 import pytest
+from microguard.pipelines.engine import session
 from microguard.pipelines.engine.jvm import QUICK
 from microguard.pipelines.engine.session import LOG_CONFIGURATION
 
@@ -89,7 +90,7 @@ def published(folder: Path) -> pd.DataFrame:
 
 
 def settings(folder: Path) -> list[str]:
-    """Return options of spark-submit: the recommended settings, and the quick compiler.
+    """Return options of spark-submit: the recommended settings, and those of a tiny input.
 
     The path of the log configuration is replaced by the local one."""
     text = (DEPLOY / "spark-defaults.conf").read_text()
@@ -97,8 +98,9 @@ def settings(folder: Path) -> list[str]:
     assert text.count(f"{log}\n") == 2  # applies to the driver and the executors
     path = folder / "spark-defaults.conf"
     path.write_text(text.replace(f"{log}\n", f"{LOG_CONFIGURATION} {' '.join(QUICK)}\n"))
-    few = "spark.sql.shuffle.partitions=4"  # 400 records need no more tasks
-    return ["--properties-file", str(path), *[f"--conf={each}" for each in (*SECRET, few)]]
+    tiny = {**session._TINY, "spark.sql.shuffle.partitions": "4"}  # several tasks, for several executors
+    given = [*SECRET, *(f"{key}={value}" for key, value in tiny.items())]
+    return ["--properties-file", str(path), *[f"--conf={each}" for each in given]]
 
 
 @dataclass(frozen=True)
