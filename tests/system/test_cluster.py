@@ -13,7 +13,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -98,14 +98,15 @@ def settings(folder: Path) -> list[str]:
     assert text.count(f"{log}\n") == 2  # applies to the driver and the executors
     path = folder / "spark-defaults.conf"
     path.write_text(text.replace(f"{log}\n", f"{LOG_CONFIGURATION} {' '.join(QUICK)}\n"))
-    tiny = {**session._TINY, "spark.sql.shuffle.partitions": "4"}  # several tasks, for several executors
+    # several tasks for several executors, and as many Python workers, of which each imports the methods
+    tiny = session._TINY | {"spark.sql.shuffle.partitions": "4", "spark.executor.cores": "2"}
     given = [*SECRET, *(f"{key}={value}" for key, value in tiny.items())]
     return ["--properties-file", str(path), *[f"--conf={each}" for each in given]]
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A master and two workers.
+    """A master and its workers.
 
     Attributes
     ----------
@@ -157,13 +158,17 @@ def cluster(tmp_path_factory):
     master = f"spark://127.0.0.1:{port}"
     with running(scratch, "master", "127.0.0.1", str(port)):
         wait_for(port)
-        # The first worker offers the resources of an executor in the recommended settings. Spark runs no task
-        # twice on one host, so the second worker has another name.
-        with (
-            running(scratch, "worker", master, "4", "9g") as first,
-            running(scratch, "worker", master, "2", "2g", SPARK_LOCAL_HOSTNAME="localhost") as second,
-        ):
-            yield Cluster(master, scratch, (first.pid, second.pid))
+        # the memory of an executor in the recommended settings
+        with running(scratch, "worker", master, "2", "9g") as worker:
+            yield Cluster(master, scratch, (worker.pid,))
+
+
+@pytest.fixture
+def two_workers(cluster):
+    """Return the cluster with another worker, of another name: Spark runs no task twice on one host."""
+    name = {"SPARK_LOCAL_HOSTNAME": "localhost"}
+    with running(cluster.scratch, "worker", cluster.master, "2", "2g", **name) as second:
+        yield replace(cluster, workers=(*cluster.workers, second.pid))
 
 
 @pytest.fixture(scope="module")
@@ -198,15 +203,15 @@ def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(clus
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(cluster, machine, tmp_path):
+def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(two_workers, machine, tmp_path):
     events = tmp_path / "events"
     events.mkdir()
     over, killed = threading.Event(), list[str]()
-    watch = threading.Thread(target=kill_executors, args=[cluster, events, over, killed])
+    watch = threading.Thread(target=kill_executors, args=[two_workers, events, over, killed])
     watch.start()
     try:
         conf = UNSTEADY | {"spark.eventLog.dir": events.as_uri()}
-        done = cluster.submit(tmp_path, persons(tmp_path), *(f"{key}={value}" for key, value in conf.items()))
+        done = two_workers.submit(tmp_path, persons(tmp_path), *(f"{key}={value}" for key, value in conf.items()))
     finally:
         over.set()
         watch.join()
