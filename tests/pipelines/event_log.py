@@ -68,7 +68,10 @@ def _events(spark) -> Iterator[list[dict]]:
         for name in ("compress", "rolling.enabled"):
             settings.set(f"spark.eventLog.{name}", "false")
         listener = jvm.org.apache.spark.scheduler.EventLoggingListener(
-            context.applicationId(), jvm.scala.Option.empty(), jvm.java.net.URI(Path(folder).as_uri()), settings
+            context.applicationId(),
+            jvm.scala.Option.empty(),
+            jvm.java.net.URI(Path(folder).as_uri()),
+            settings,
         )
         context.listenerBus().waitUntilEmpty()
         listener.start()

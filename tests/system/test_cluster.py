@@ -1,7 +1,7 @@
 """Tests that a run on a cluster of several processes publishes the same records as a run on one machine.
 
 This includes executors that start and stop, tasks that run twice, and an executor lost with its shuffle
-files.
+files. `tests/pipelines/records/test_plain_workers.py` has the workers of a cluster in the shared session.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from microguard.pipelines.engine import session
 from microguard.pipelines.engine.jvm import QUICK
 from microguard.pipelines.engine.session import LOG_CONFIGURATION
 
-from tests.system.command import TIMEOUT, specification
+from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.ports import free_port, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -172,9 +172,10 @@ def two_workers(cluster):
 
 
 @pytest.fixture(scope="module")
-def machine(plain_runs):
+def machine(tmp_path_factory):
     """Return the records that a run on one machine publishes."""
-    folder, run = plain_runs["cluster"]
+    folder = tmp_path_factory.mktemp("machine")
+    run = microguard("protect", persons(folder))
     assert run.code == 0, run.err
     return published(folder)
 
@@ -192,6 +193,7 @@ def persons(folder: Path) -> Path:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(cluster, machine, tmp_path):
     done = cluster.submit(tmp_path, persons(tmp_path))
     logs = [path.read_text() for path in cluster.scratch.rglob("stderr")]
@@ -203,7 +205,9 @@ def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(clus
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(two_workers, machine, tmp_path):
+def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(
+    two_workers, machine, tmp_path
+):
     events = tmp_path / "events"
     events.mkdir()
     over, killed = threading.Event(), list[str]()
@@ -211,7 +215,9 @@ def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(
     watch.start()
     try:
         conf = UNSTEADY | {"spark.eventLog.dir": events.as_uri()}
-        done = two_workers.submit(tmp_path, persons(tmp_path), *(f"{key}={value}" for key, value in conf.items()))
+        done = two_workers.submit(
+            tmp_path, persons(tmp_path), *(f"{key}={value}" for key, value in conf.items())
+        )
     finally:
         over.set()
         watch.join()

@@ -18,8 +18,8 @@ JOBS = [PairwiseJob(row) for row in read_rows()]
 
 @pytest.fixture
 def _short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit the searches of the higher efforts to the work of lower ones, because guarantees must hold wherever
-    a search stops. `tests/sdc` runs the efforts with all their work.
+    """Limit the searches of the higher efforts to the work of lower ones, because guarantees must hold
+    wherever a search stops. `tests/sdc` runs the efforts with all their work.
     """
     monkeypatch.setitem(WORK, "thorough", WORK["standard"])
     monkeypatch.setattr(search, "_MOVES", dict.fromkeys(search._MOVES, search._MOVES["fast"]))
