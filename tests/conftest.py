@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from microguard.jobs.process import ONE_THREAD
 
+# as in the process of a command, and before numpy is imported: a second thread of OpenBLAS waits busily
+os.environ.setdefault(*ONE_THREAD)
 # Numbers of examples of a property, by default and with `pytest --hypothesis-profile long`. There is no
 # deadline, because the first example of a test may compile kernels.
 settings.register_profile("suite", max_examples=10, deadline=None)
@@ -48,15 +51,7 @@ def spark(tmp_path_factory):
     from microguard.pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    log = tmp_path_factory.mktemp("events")  # for tests that count jobs and scans
-    chosen = {
-        "spark.driver.memory": "2g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": log.as_uri(),
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.rolling.enabled": "false",
-    }
+    chosen = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
     session = open_session("local[2]", private, chosen, size=InputSize.TINY, clustering=True)
     yield session
     session.stop()

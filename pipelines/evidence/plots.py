@@ -34,6 +34,8 @@ _STYLE: Any = {
     "axes.formatter.limits": (-5, 9),
 }
 MILLION = 1e6
+#: Width of a plot, height of one of its bars, and width of a character, in points.
+_WIDTH, _BAR, _CHARACTER = 460.8, 18.7, 5.0
 #: Maximum number of bars for which a plot is readable.
 MOST_BARS = 40
 
@@ -172,12 +174,25 @@ def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def stage_plot(seconds: Mapping[str, float]) -> str:
-    """Plot the seconds of each stage."""
-    with figure(6.4, 0.6 + 0.26 * len(seconds)) as (drawn, axes):
-        axes.barh(list(seconds), list(seconds.values()), color=BEFORE)
-        axes.invert_yaxis()
-        axes.set_xlabel("seconds")
-        return svg_of(drawn, "seconds by stage")
+    """Plot the seconds of each stage.
+
+    Every report has this plot, also those of updates without any other one. It is therefore written without
+    matplotlib, which takes 0.1 CPU seconds per plot and 0.5 for its import.
+    """
+    left = min(_CHARACTER * max(map(len, seconds)), _WIDTH / 2)
+    scale = (_WIDTH - left - _CHARACTER * len(" 12345 s")) / (max(seconds.values()) or 1.0)
+    height = _BAR * len(seconds)
+    bars = "".join(
+        f'<text x="{left:.1f}" y="{(row + 0.7) * _BAR:.1f}" text-anchor="end">{escape(name)}</text>'
+        f'<rect x="{left + 4:.1f}" y="{(row + 0.1) * _BAR:.1f}" width="{scale * value:.1f}" '
+        f'height="{0.8 * _BAR:.1f}" fill="{BEFORE}"/>'
+        f'<text x="{left + 8 + scale * value:.1f}" y="{(row + 0.7) * _BAR:.1f}">{value:.3g} s</text>'
+        for row, (name, value) in enumerate(seconds.items())
+    )
+    return (
+        f'<svg role="img" aria-label="seconds by stage" viewBox="0 0 {_WIDTH:g} {height:g}" '
+        f'width="{_WIDTH:g}pt" height="{height:g}pt" font-family="sans-serif" font-size="9">{bars}</svg>'
+    )
 
 
 #: Lock that is held while a figure is drawn, because all threads share one style of matplotlib.

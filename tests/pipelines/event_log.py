@@ -1,4 +1,4 @@
-"""Read the jobs and scans of a part of a Spark session from its event log."""
+"""Read the jobs and scans of a part of a Spark session from an event log of this part."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from microguard.pipelines.engine.session import _first_worker
 
@@ -47,20 +48,42 @@ class Work:
 
 @contextmanager
 def recorded(spark) -> Iterator[Work]:
-    """Record the jobs and scans inside the context; the session must write an event log."""
-    (log,) = Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://")).iterdir()
-    _settled(spark)
-    start, work = log.stat().st_size, Work()
-    yield work
-    _settled(spark)
-    with open(log, encoding="utf-8") as lines:
-        lines.seek(start)
-        _count([json.loads(line) for line in lines], work)
+    """Record the jobs and scans inside the context."""
+    work = Work()
+    with _events(spark) as events:
+        yield work
+    _count(events, work)
 
 
-def _settled(spark) -> None:
-    """Wait until all events are in the log."""
-    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+@contextmanager
+def _events(spark) -> Iterator[list[dict]]:
+    """Return a list that has the events inside the context when the context ends.
+
+    Only these events are logged: a log of the whole session takes a part of the time of every other test.
+    """
+    context, jvm = spark.sparkContext._jsc.sc(), spark.sparkContext._jvm
+    events: list[dict] = []
+    with TemporaryDirectory() as folder:
+        settings = context.getConf()
+        for name in ("compress", "rolling.enabled"):
+            settings.set(f"spark.eventLog.{name}", "false")
+        listener = jvm.org.apache.spark.scheduler.EventLoggingListener(
+            context.applicationId(),
+            jvm.scala.Option.empty(),
+            jvm.java.net.URI(Path(folder).as_uri()),
+            settings,
+        )
+        context.listenerBus().waitUntilEmpty()
+        listener.start()
+        context.addSparkListener(listener)
+        try:
+            yield events
+        finally:
+            context.listenerBus().waitUntilEmpty()
+            context.removeSparkListener(listener)
+            listener.stop()
+        for log in Path(folder).glob("[!.]*"):  # files of checksums begin with a dot
+            events += map(json.loads, log.read_text().splitlines())
 
 
 def _count(events: list[dict], work: Work) -> None:
@@ -92,30 +115,24 @@ def _scans(plan: dict) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def planned(spark) -> Iterator[set[str]]:
-    """Collect the words of all Spark plans inside the context; the session must write an event log.
+    """Collect the words of all Spark plans inside the context.
 
     Words that differ between any two runs are left out: numbers of expressions and plans, addresses of
     functions, sizes of shuffles, names of random files and digests in hexadecimal.
     """
-    (log,) = Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://")).iterdir()
     longest = ("spark.sql.debug.maxToStringFields", "spark.sql.maxMetadataStringLength")
     before = {key: spark.conf.get(key) for key in longest}
     for key in longest:
         spark.conf.set(key, "100000")
-    _settled(spark)
-    start = log.stat().st_size
     words: set[str] = set()
     try:
-        _first_worker(spark)  # the session's background thread may still run this or have run it before
-        yield words
+        with _events(spark) as events:
+            _first_worker(spark)  # the session's background thread may still run this or have run it before
+            yield words
     finally:
         for key, value in before.items():
             spark.conf.set(key, value)
-    _settled(spark)
-    with open(log, encoding="utf-8") as lines:
-        lines.seek(start)
-        for line in lines:
-            event = json.loads(line)
-            if event["Event"] in (_STARTED, _PLANNED):
-                shown = json.dumps([event["physicalPlanDescription"], event["sparkPlanInfo"]])
-                words |= set(_WORD.findall(_RANDOM.sub("", shown)))
+    for event in events:
+        if event["Event"] in (_STARTED, _PLANNED):
+            shown = json.dumps([event["physicalPlanDescription"], event["sparkPlanInfo"]])
+            words |= set(_WORD.findall(_RANDOM.sub("", shown)))

@@ -74,7 +74,7 @@ def test_release_preserves_types_and_categories(spark, tmp_path, monkeypatch):
         microdata = read(spark, specification, areas.session_staging)
         risk = risk_of(Job(spark, specification, areas, Progress(quiet=True)), microdata)
     assert risk.as_json()["records"] == N
-    _, areas = run(spark, specification)
+    _, areas = run(spark, specification, ())
     back = ds.dataset(areas.public.release(areas.public.current()) / "microdata").to_table()
     assert set(back.column_names) == set(content["variables"]) - {"person"}
     assert {each.name: each.type for each in back.schema} == {

@@ -16,13 +16,12 @@ def plain_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path
 
     The environment makes Spark write scratch files to the folder of the published run.
     """
-    from tests.system import test_cluster, test_leaks, test_loaded_modules
+    from tests.system import test_leaks, test_loaded_modules
     from tests.system.surroundings.runs import specification
 
     written = {
         "numeric": test_loaded_modules.persons,
         **{ending: partial(test_leaks.written, ending) for ending in test_leaks.ENDINGS},
-        "cluster": test_cluster.persons,
         "register": specification,
     }
     folders = {name: tmp_path_factory.mktemp("run") for name in written}

@@ -1,7 +1,7 @@
 """Tests that a run on a cluster of several processes publishes the same records as a run on one machine.
 
 This includes executors that start and stop, tasks that run twice, and an executor lost with its shuffle
-files.
+files. `tests/pipelines/records/test_plain_workers.py` has the workers of a cluster in the shared session.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
 import pytest
+from microguard.pipelines.engine import session
 from microguard.pipelines.engine.jvm import QUICK
 from microguard.pipelines.engine.session import LOG_CONFIGURATION
 
-from tests.system.command import TIMEOUT, specification
+from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.ports import free_port, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -89,7 +90,7 @@ def published(folder: Path) -> pd.DataFrame:
 
 
 def settings(folder: Path) -> list[str]:
-    """Return options of spark-submit: the recommended settings, and the quick compiler.
+    """Return options of spark-submit: the recommended settings, and those of a tiny input.
 
     The path of the log configuration is replaced by the local one."""
     text = (DEPLOY / "spark-defaults.conf").read_text()
@@ -97,13 +98,15 @@ def settings(folder: Path) -> list[str]:
     assert text.count(f"{log}\n") == 2  # applies to the driver and the executors
     path = folder / "spark-defaults.conf"
     path.write_text(text.replace(f"{log}\n", f"{LOG_CONFIGURATION} {' '.join(QUICK)}\n"))
-    few = "spark.sql.shuffle.partitions=4"  # 400 records need no more tasks
-    return ["--properties-file", str(path), *[f"--conf={each}" for each in (*SECRET, few)]]
+    # several tasks for several executors, and as many Python workers, of which each imports the methods
+    tiny = session._TINY | {"spark.sql.shuffle.partitions": "4", "spark.executor.cores": "2"}
+    given = [*SECRET, *(f"{key}={value}" for key, value in tiny.items())]
+    return ["--properties-file", str(path), *[f"--conf={each}" for each in given]]
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A master and two workers.
+    """A master and its workers.
 
     Attributes
     ----------
@@ -155,19 +158,24 @@ def cluster(tmp_path_factory):
     master = f"spark://127.0.0.1:{port}"
     with running(scratch, "master", "127.0.0.1", str(port)):
         wait_for(port)
-        # The first worker offers the resources of an executor in the recommended settings. Spark runs no task
-        # twice on one host, so the second worker has another name.
-        with (
-            running(scratch, "worker", master, "4", "9g") as first,
-            running(scratch, "worker", master, "2", "2g", SPARK_LOCAL_HOSTNAME="localhost") as second,
-        ):
-            yield Cluster(master, scratch, (first.pid, second.pid))
+        # the memory of an executor in the recommended settings
+        with running(scratch, "worker", master, "2", "9g") as worker:
+            yield Cluster(master, scratch, (worker.pid,))
+
+
+@pytest.fixture
+def two_workers(cluster):
+    """Return the cluster with another worker, of another name: Spark runs no task twice on one host."""
+    name = {"SPARK_LOCAL_HOSTNAME": "localhost"}
+    with running(cluster.scratch, "worker", cluster.master, "2", "2g", **name) as second:
+        yield replace(cluster, workers=(*cluster.workers, second.pid))
 
 
 @pytest.fixture(scope="module")
-def machine(plain_runs):
+def machine(tmp_path_factory):
     """Return the records that a run on one machine publishes."""
-    folder, run = plain_runs["cluster"]
+    folder = tmp_path_factory.mktemp("machine")
+    run = microguard("protect", persons(folder))
     assert run.code == 0, run.err
     return published(folder)
 
@@ -185,6 +193,7 @@ def persons(folder: Path) -> Path:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(cluster, machine, tmp_path):
     done = cluster.submit(tmp_path, persons(tmp_path))
     logs = [path.read_text() for path in cluster.scratch.rglob("stderr")]
@@ -196,15 +205,19 @@ def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(clus
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(cluster, machine, tmp_path):
+def test_executors_that_start_stop_and_fail_do_not_change_the_published_records(
+    two_workers, machine, tmp_path
+):
     events = tmp_path / "events"
     events.mkdir()
     over, killed = threading.Event(), list[str]()
-    watch = threading.Thread(target=kill_executors, args=[cluster, events, over, killed])
+    watch = threading.Thread(target=kill_executors, args=[two_workers, events, over, killed])
     watch.start()
     try:
         conf = UNSTEADY | {"spark.eventLog.dir": events.as_uri()}
-        done = cluster.submit(tmp_path, persons(tmp_path), *(f"{key}={value}" for key, value in conf.items()))
+        done = two_workers.submit(
+            tmp_path, persons(tmp_path), *(f"{key}={value}" for key, value in conf.items())
+        )
     finally:
         over.set()
         watch.join()

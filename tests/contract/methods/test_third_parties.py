@@ -44,7 +44,7 @@ def test_third_party_perturbation_is_published_without_a_guarantee_and_verified(
     (tmp_path / "key").write_text("5a" * KEY_BYTES)
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
-    _, areas = run(spark, perturbing(tmp_path, stay=0.6))
+    _, areas = run(spark, perturbing(tmp_path, stay=0.6), ("risk",))
     frame = published(areas)
     names = list(frame.columns)
     assert len(frame) == len(persons())

@@ -68,7 +68,7 @@ def suppressed(spark, spec, frame):
 def test_counts_of_local_suppression_agree_in_spark_duckdb_and_plain_python(spark, tmp_path, missing):
     before = persons()
     before.to_parquet(tmp_path / "data")
-    _, areas = run(spark, spec_of(tmp_path, missing=missing))
+    _, areas = run(spark, spec_of(tmp_path, missing=missing), ("coarsening",))
     after = published(areas).sort_values("income", ignore_index=True)
     lost = after[KEYS].isna() & before[KEYS].notna()
     pd.testing.assert_frame_equal(

@@ -61,7 +61,7 @@ def spec_of(folder, roles=ROLES, **parameters):
 def test_recoding_publishes_one_level_of_each_variable_and_suppresses_few_records(spark, tmp_path):
     before = persons(tmp_path)
     before.to_parquet(tmp_path / "data")
-    _, areas = run(spark, spec_of(tmp_path, max_suppressed=0.1))
+    _, areas = run(spark, spec_of(tmp_path, max_suppressed=0.1), ("coarsening",))
     after = published(areas).sort_values("income", ignore_index=True)
     section = quality(areas)["coarsening"]
     levels = {each["name"]: each["level"] - 1 for each in section["variables"]}

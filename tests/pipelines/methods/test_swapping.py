@@ -72,7 +72,7 @@ def test_swapping_exchanges_whole_households_and_publishes_its_measures(spark, t
     before = census()
     before.to_parquet(tmp_path / "data")
     spec = spec_of(tmp_path)
-    _, areas = run(spark, spec)
+    _, areas = run(spark, spec, ("exchanged_areas",))
     after = published(areas).sort_values("income", ignore_index=True)
     assert "home" not in after
     same = [name for name in after if name not in ("region", "ward")]
@@ -221,7 +221,8 @@ def test_supplied_risks_are_counted_in_the_evidence_and_in_no_public_file(spark,
     frame["chance"] = np.where(np.arange(len(frame)) % 40 == 0, 0.875, 0.125)
     frame.to_parquet(tmp_path / "data")
     roles = ROLES | {"chance": {"role": "risk"}}
-    _, areas = run(spark, spec_of(tmp_path, roles, risk_values=["chance"], risk_threshold=0.5))
+    spec = spec_of(tmp_path, roles, risk_values=["chance"], risk_threshold=0.5)
+    _, areas = run(spark, spec, ("exchanged_areas",))
     levels = quality(areas)["exchanged_areas"]["levels"]
     assert {level["at_risk"] for level in levels} == {(frame["chance"] >= 0.5).sum()}
     assert set(published(areas).columns) == set(ROLES) - {"home"}

@@ -13,7 +13,7 @@ def release(spark, folder, roles, original, **sections):
     """Return the published records and the measures of the original records."""
     original.to_parquet(folder / "data", index=False)
     method = {"effort": "fast", "representative": "mode"}
-    _, areas = run(spark, specification(folder, roles, method=method, **sections))
+    _, areas = run(spark, specification(folder, roles, method=method, **sections), ("loss",))
     frame = published(areas)
     keys = [name for name, variable in roles.items() if variable["role"] in ("region", "quasi_identifier")]
     assert frame.groupby(keys, dropna=False).size().min() >= 3

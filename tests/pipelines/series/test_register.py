@@ -129,6 +129,7 @@ class Series:
 def series(spark, tmp_path_factory):
     """Run five updates, and two refused ones: with other identifiers, and while an update is pending."""
     register = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
+    register.measures = ("homogeneity", "uniques_published", "determined", "loss", "tables", "record_linkage")
     first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
     register.reports = [register.night(first)]
     register.renamed = refused(register, population(90).assign(person=lambda frame: frame["person"] + 1_000))

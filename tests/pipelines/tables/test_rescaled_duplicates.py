@@ -5,6 +5,7 @@ agreement.
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,15 @@ EUROS = (813_223, 90_511, 2_413_901, 3_317_635)
 RECORDS = (9.0, 3.0, 30.0, 42.0)
 
 
-def in_one_ratio(here, there, records=RECORDS):
+@cache
+def of_region():
     table = build({"value": "turnover", "tables": [["region"]], "decimals": 0}).table
     assert table is not None
+    return table
+
+
+def in_one_ratio(here, there, records=RECORDS):
+    table = of_region()
     codes = pd.DataFrame({"region": [*"abcdefgh"[: len(here) - 1], "Total"]})
     counts = np.array(records[: len(here)])
     cells = tabulated(codes, table, units=np.array(here, float), contributors=counts)

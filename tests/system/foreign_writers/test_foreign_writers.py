@@ -149,7 +149,7 @@ def test_protect_keeps_the_values_of_a_foreign_file_whose_records_are_k_anonymou
             "n": {"role": "quasi_identifier", "kind": "numeric"},
         }
         accepted = {"accept_dependencies": ["x", "y"]}
-        _, areas = run(spark, specification(folder, roles, publish=accepted))
+        _, areas = run(spark, specification(folder, roles, publish=accepted), ())
         files = sorted((areas.public.release(areas.public.current()) / "microdata").glob("*.parquet"))
         records = pa.concat_tables([pq.read_table(file) for file in files])
         truth = pa.table(table) if writer.as_given else found

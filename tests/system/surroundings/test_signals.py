@@ -18,12 +18,12 @@ pytestmark = pytest.mark.spark
 #: Stage, its progress, and the signal, for the quick and the long tests.
 QUICK = [
     ("spark", "started", signal.SIGINT),
-    ("protect all", "started", signal.SIGTERM),
+    ("screen", "started", signal.SIGTERM),
 ]
 LONG = [
     ("spark", "started", signal.SIGHUP),
     ("read", "started", signal.SIGINT),
-    ("screen", "started", signal.SIGTERM),
+    ("protect all", "started", signal.SIGTERM),
     ("protect all", "started", signal.SIGINT),
     ("reconcile", "started", signal.SIGHUP),
     ("measure", "started", signal.SIGINT),

@@ -133,11 +133,19 @@ def test_microdata_of_tau_argus_are_protected_from_every_contributor_with_an_ear
     check(tables, attackers=contributors_of_records(frame, names[:3], "turnover", {}))
 
 
-@pytest.mark.parametrize("value", ["savings", "high_income"])
 @pytest.mark.parametrize(
-    "rule", [{"minimum_frequency": 200}, {"dominance": {"n": 2, "k": 4.0}}], ids=["count", "share"]
+    ("rule", "value"),
+    [
+        pytest.param({"minimum_frequency": 200}, "savings", id="count-savings"),
+        pytest.param({"minimum_frequency": 200}, "high_income", id="count-high_income"),
+        pytest.param({"dominance": {"n": 2, "k": 4.0}}, "high_income", id="share-high_income"),
+        # 40,000 linear programs, and neither another rule nor another variable than above
+        pytest.param(
+            {"dominance": {"n": 2, "k": 4.0}}, "savings", id="share-savings", marks=pytest.mark.long
+        ),
+    ],
 )
-def test_microdata_of_tau_argus_are_published_if_protection_levels_exceed_values(tmp_path, value, rule):
+def test_microdata_of_tau_argus_are_published_if_protection_levels_exceed_values(tmp_path, rule, value):
     names = ["sex", "age", "high_income", "savings", "weight", "key"]
     path = reference_file("tauargus/cellkey/Magnitude/microdata.csv")
     records = pd.read_csv(path, sep=";", names=names, dtype={"sex": str, "age": str})

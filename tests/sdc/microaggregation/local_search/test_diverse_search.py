@@ -99,7 +99,9 @@ def partitions(records, k):
                 yield from ([(first, *rest), *more] for more in partitions(left, k))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.long) for n in range(4, 12))]
+)
 def test_search_reaches_the_diverse_optimum_of_small_files(seed):
     points, codes = file(9, 3, seed)
     diversity, best = Diversity.of(codes, 2, known=True), np.inf
