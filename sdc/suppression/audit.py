@@ -17,12 +17,19 @@ from microguard.sdc.errors import ShapeMismatch
 from microguard.sdc.suppression.attackers import (
     WATCHED,
     Attacker,
+    Bounds,
     attackers_of,
     bounds_of,
     bounds_of_contributed,
 )
 from microguard.sdc.suppression.chunks import Mapper, chunks_of, in_turn
-from microguard.sdc.suppression.intervals import WITNESS_TOLERANCE, Levels, Places, all_together
+from microguard.sdc.suppression.intervals import (
+    WITNESS_TOLERANCE,
+    Intervals,
+    Levels,
+    Places,
+    all_together,
+)
 from microguard.sdc.suppression.neighbourhoods import gather
 from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_attackers
 
@@ -46,9 +53,9 @@ class Audit:
     cells : (k,) positions of the primary cells
     lowest, highest : (k, kinds) float arrays
         For the outsider, his interval. For a kind of contributors, the worst interval (least excess over the
-        levels) among the attackers who can exclude a table of deviations that reaches the levels; if no
-        attacker can exclude it, an interval that none of them can narrow. If the outsider's interval is too
-        narrow, it is reported for all kinds.
+        levels) among the attackers who can exclude all tables of deviations that reach the outsider's levels;
+        if there is none, an interval that no attacker can narrow. If the outsider's interval is too narrow,
+        it is reported for all kinds.
     too_narrow : (k, kinds) boolean array
         Whether an attacker's interval does not contain the levels. A contributor's levels are limited to the
         deviations that he would consider possible if no cell was published. An attacker who knows the cell
@@ -85,8 +92,9 @@ def audit(
     """Compute the feasibility interval of every primary, for the worst attacker of each kind.
 
     The outsider's interval is exact. For contributors, two tables of deviations that reach the outsider's
-    levels are computed. If an attacker cannot exclude these tables, his interval contains the levels. For all
-    other attackers, separate linear programs are solved.
+    levels are computed. If an attacker cannot exclude these tables, his interval contains the levels. For one
+    of the others after the other, two such tables are computed that he cannot exclude; they serve whoever
+    cannot exclude them either. If there are none, two linear programs compute his interval.
 
     Parameters
     ----------
@@ -173,15 +181,20 @@ class _Attack:
             if len(kinds) == 1 or narrow[row, 0]:
                 continue
             down, up = levels.reached(fall, rise)
-            found = [ranges.witness(cell, outsider, d, self.suspicions.weights) for d in (-down, up)]
+            left = self.suspicions.excluding(ranges.columns, self._tables(ranges, cell, outsider, down, up))
             lowest[row, 1:], highest[row, 1:] = problem.values[cell] - down, problem.values[cell] + up
             worst, of_units = np.full(len(kinds), np.inf), dict[tuple[int, ...], tuple[float, float, float]]()
-            for number in self.suspicions.excluding(ranges.columns, found):
-                one = self.coalitions[number]
+            while len(left):
+                one, left = self.coalitions[left[0]], left[1:]
                 if cell in one.cells[one.known]:
                     continue
+                bounds = bounds_of(problem, one)
+                tables = self._tables(ranges, cell, bounds, down, up)
+                if all(table is not None for table in tables):
+                    left = np.intersect1d(left, self.suspicions.excluding(ranges.columns, tables))
+                    continue
                 if one.units not in of_units:  # a unit can be of two kinds
-                    of_units[one.units] = places.of_attacker(cell, bounds_of(problem, one), levels, ranges)
+                    of_units[one.units] = places.of_attacker(cell, bounds, levels, ranges)
                 (fall, rise, margin), kind = of_units[one.units], kinds.index(one.kind)
                 narrow[row, kind] |= margin < 0
                 if margin < worst[kind]:
@@ -192,6 +205,21 @@ class _Attack:
                     )
                     who[row, kind, : len(one.units)] = one.units
         return lowest, highest, narrow, who
+
+    def _tables(
+        self, ranges: Intervals, cell: int, bounds: Bounds, down: float, up: float
+    ) -> list[np.ndarray | None]:
+        """Return two tables of deviations that an attacker cannot exclude, in which a cell decreases and
+        increases by given amounts; None for a table that does not exist.
+        """
+        if bounds.fall[cell] < down or bounds.rise[cell] < up:
+            return [None, None]
+        weights, room, most = self.suspicions.weights, np.minimum(bounds.fall, bounds.rise), max(down, up)
+        if 0 < most <= room[cell]:
+            table = ranges.witness(cell, Bounds(room, room), most, weights)
+            if table is not None:  # its negative is possible, too
+                return [table * (-down / most), table * (up / most)]
+        return [ranges.witness(cell, bounds, deviation, weights) for deviation in (-down, up)]
 
 
 class _Suspicions:

@@ -23,6 +23,10 @@ _REST = 0.5
 _SWEEPS = 0.5
 #: Minimum relative increase of the lower bound; after a smaller increase, sweeps are not repeated.
 _PROGRESS = 5e-4
+#: Rounds of cuts of the whole table, and the least relative increase of the lower bound after which as many
+#: follow. In the tables of the business survey they prove more than the sweeps in a fifth of the time; in
+#: dense tables of three dimensions they are slower after the first 15.
+_ROUNDS, _FAST = 5, 5e-3
 _WHOLE = 1e-6
 #: Maximum number of cells for which an integer program chooses the cells of the whole table.
 _OPENED = 10_000
@@ -60,6 +64,18 @@ def raise_bound(relaxation: Relaxation, local: LocalCuts, sweeps: int, deadline:
         before = relaxation.bound
 
 
+def converge_whole(relaxation: Relaxation, separation: Separation, deadline: Deadline) -> bool:
+    """Separate cuts of the whole table for the outsider while the lower bound rises fast; return whether no
+    cut is violated at the end.
+    """
+    before = -np.inf
+    while relaxation.bound > before * (1 + _FAST) and not deadline.passed:
+        before = relaxation.bound
+        if relaxation.converge(separation, deadline, contributors=False, rounds=_ROUNDS):
+            return True
+    return False
+
+
 class LargeTable:
     """Search for a pattern of a large table.
 
@@ -90,14 +106,16 @@ class LargeTable:
         steps : interrupt checks of an integer program of the whole table
         """
         relaxation, deadline = self._relaxation, self._deadline
-        raise_bound(relaxation, self._local, sweeps, deadline)
+        if not (self._whole and converge_whole(relaxation, self._separation, deadline)):
+            raise_bound(relaxation, self._local, sweeps, deadline)
         search = LocalSearch(
             self._witnesses, self._local, relaxation, self._separation, self._seed, searches, deadline
         )
         self._start(search, steps)
         if self._knowledge.count:
             targets = self._targets(search)
-            if targets and not search.ended:
+            near = search.cost <= search.proved * (1 + gap)
+            if targets and not near and not search.ended:
                 self._local.add(targets)
                 raise_bound(relaxation, self._local, sweeps, deadline)
                 self._start(search, steps)

@@ -14,11 +14,13 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline
+from microguard.sdc.suppression.contributor_cuts import ContributorCuts
 from microguard.sdc.suppression.cover import complete, prune
 from microguard.sdc.suppression.cuts import Cut
 from microguard.sdc.suppression.local_cuts import LocalCuts
 from microguard.sdc.suppression.opening import by_level, open_near, open_witnesses
 from microguard.sdc.suppression.pattern import Pattern
+from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
@@ -29,13 +31,19 @@ _LEAST, _MOST = 50, 400
 #: Work of the integer programs of a neighbourhood, in witness searches. If they counted as no work, a search
 #: in which no neighbourhood improves the pattern would not end.
 _COUNTED = 100
-#: Work of an integer program of the whole table, in witness searches.
+#: Work of an integer program of the whole table, in witness searches, unless the first pattern needs it.
 _COUNTED_WHOLE = 2_000
+#: Simplex iterations of further integer programs of the same choice that count as a witness search: in a
+#: second, 2,300 iterations or 250 searches are finished.
+_ITERATIONS = 10
 #: Number of rounds of cuts in a neighbourhood before further cells are suppressed.
 _ROUNDS = 3
 #: Integer programs of the whole table: relative gap, and maximum number of rounds of cuts in which cells are
 #: only added.
 _WHOLE_GAP, _COMPLETED = 0.002, 40
+#: Maximum number of integer programs of the whole table in a row, as long as each one closes its gap. Tables
+#: of the business survey need up to 40.
+_REPEATED = 100
 #: Relative gap and work limit of the integer program of a neighbourhood.
 _PART = Limits(relative_gap=0.002, steps=100)
 
@@ -73,6 +81,8 @@ class LocalSearch:
         self.problem = witnesses.problem
         self._witnesses, self._local, self._relaxation = witnesses, local, relaxation
         self._separation = separation
+        self._contributors = ContributorCuts(witnesses, separation)
+        self._alone = separation.knowledge.count == 0  # the outsider is the only attacker
         self.proved = 0.0
         self.pattern = Pattern(self.problem.must.copy())
         self._rng = np.random.default_rng(seed)
@@ -84,9 +94,14 @@ class LocalSearch:
         return self._cost_of(self.pattern.suppressed)
 
     @property
+    def _searched(self) -> float:
+        """Return the part of the allowed work that is used up."""
+        return 1.0 if self._deadline.passed else self._witnesses.searches / self._most
+
+    @property
     def ended(self) -> bool:
         """Return whether the allowed work is used up or the deadline has passed."""
-        return self._witnesses.searches >= self._most or self._deadline.passed
+        return self._searched >= 1
 
     def prove(self, steps: int) -> np.ndarray | None:
         """Raise the lower bound `proved` by an integer program over the cuts, and return the pattern of the
@@ -106,11 +121,12 @@ class LocalSearch:
         """Choose the suppressed cells of the whole table by an integer program over the cuts; keep the
         pattern if it is cheaper.
 
-        Further cells are suppressed until no attack on the pattern succeeds. Each attack adds the violated
-        cuts, which improves the bound of the next program. Linear programs of the whole table that start from
-        the last basis attack all primaries in the time of a few witness searches. Cells that no current cut
-        needs are then published again, and the pattern is completed again. Return whether the program found a
-        pattern.
+        As long as each program closes its gap, its pattern is attacked by the outsider and, if that fails, by
+        contributors, and the next program knows the violated cuts. A pattern that withstands is kept.
+        Otherwise further cells are suppressed until no attack succeeds. Linear programs of the whole table
+        that start from the last basis attack all primaries in the time of a few witness searches. Cells that
+        no current cut needs are then published again, and the pattern is completed again. Return whether a
+        program found a pattern.
 
         Parameters
         ----------
@@ -121,11 +137,32 @@ class LocalSearch:
             self._witnesses.searches += _COUNTED_WHOLE
         if found is None:
             return False
-        self._attack_whole(found)
-        completed = self._completed(found)
-        pruned = prune(*self._cuts, completed, self.problem.costs, self.problem.must)
-        again = self._completed(pruned)
-        self.open(min(completed, again, key=self._cost_of), thorough=2)
+        for _ in range(_REPEATED):
+            # the other half of the work is left to publish cells again
+            if self._cost_of(found) > self.proved * (1 + _WHOLE_GAP) or self._searched >= 0.5:
+                break
+            new, _ = self._attack_whole(found)
+            if not new and not self._alone:
+                cuts, pattern = self._contributors.of(found)
+                if pattern is not None:
+                    self._replace(pattern)
+                    return True
+                new = self._relaxation.add(cuts)
+            again = self.prove(steps) if new else None
+            if again is None:
+                break
+            found = again
+            self._witnesses.searches += self._relaxation.iterations // _ITERATIONS
+        completed, protected = self._completed(found)
+        if not (protected and self._cheapest(completed)):
+            pruned = prune(*self._cuts, completed, self.problem.costs, self.problem.must)
+            cheaper, still = self._completed(pruned)
+            if self._cost_of(cheaper) < self._cost_of(completed):
+                completed, protected = cheaper, still
+        if protected and self._alone and self._cheapest(completed):
+            self.pattern = Pattern(completed)
+        else:
+            self.open(completed, thorough=2)
         return True
 
     def open(self, suppressed: np.ndarray, *, thorough: int = 1) -> None:
@@ -137,12 +174,9 @@ class LocalSearch:
         ----------
         thorough : see `open_witnesses`
         """
-        before, cost = self.pattern, self.cost
-        self.pattern = Pattern(suppressed | self.problem.must)
-        open_witnesses(self._witnesses, self.pattern, self.problem.costs, thorough=thorough)
-        self.trim()
-        if before.witnesses and self.cost >= cost:
-            self.pattern = before
+        pattern = Pattern(suppressed | self.problem.must)
+        open_witnesses(self._witnesses, pattern, self.problem.costs, thorough=thorough)
+        self._replace(pattern)
 
     def trim(self, cells: np.ndarray | None = None) -> None:
         """Publish secondary cells again, most expensive first, if all primary cells that use them have other
@@ -177,6 +211,19 @@ class LocalSearch:
                 pattern.put(primary, found)
         return True
 
+    def _replace(self, pattern: Pattern) -> None:
+        """Trim a protecting pattern, and keep it if it costs less than the one before."""
+        before, cost = self.pattern, self.cost
+        self.pattern = pattern
+        if not self._cheapest(pattern.suppressed):
+            self.trim()
+        if before.witnesses and self.cost >= cost:
+            self.pattern = before
+
+    def _cheapest(self, suppressed: np.ndarray) -> bool:
+        """Return whether a pattern is proved to be cheapest, so that no cell can be published again."""
+        return self._cost_of(suppressed) <= self.proved * (1 + PROVED)
+
     def _cost_of(self, suppressed: np.ndarray) -> float:
         return float(self.problem.costs[suppressed].sum())
 
@@ -190,18 +237,19 @@ class LocalSearch:
         bridges = self._relaxation.bridges.cuts(chosen.astype(float)) if cells is None else []
         return self._relaxation.add(cuts + bridges), failing
 
-    def _completed(self, chosen: np.ndarray) -> np.ndarray:
-        """Suppress further cells in a few rounds, until all primary cells are protected.
+    def _completed(self, chosen: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Suppress further cells in a few rounds, until all primary cells are protected from the outsider;
+        return the pattern and whether they are.
 
         A primary on which no attack succeeded is not attacked again.
         """
-        cells = None
+        cells: np.ndarray | None = None
         for _ in range(_COMPLETED):
             chosen = complete(*self._cuts, chosen, self.problem.costs, ~self.problem.keep)
             new, cells = self._attack_whole(chosen, cells)
             if not new or self._deadline.passed:
                 break
-        return chosen
+        return chosen, cells is not None and len(cells) == 0
 
     def _renewed(self, near: np.ndarray, most: float) -> bool:
         """Optimise some of the cells by an integer program and add the cuts that its pattern violates,

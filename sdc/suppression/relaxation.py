@@ -26,6 +26,8 @@ class Relaxation:
     x : (cells,) optimum of the program
     bound : lower bound on the cost of every pattern
     reduced_costs : (cells,)
+    iterations : int
+        Simplex iterations of the last integer program.
     pool : Pool
     bridges : Bridges
     """
@@ -42,7 +44,7 @@ class Relaxation:
         self._base = float(problem.costs[problem.must].sum())
         self.bridges = Bridges(problem)
         self.x, self.bound, self.reduced_costs = lower, self._base, costs
-        self._fixed = False
+        self._fixed, self.iterations = False, 0
 
     def solve(self) -> None:
         """Solve the current linear program."""
@@ -114,6 +116,7 @@ class Relaxation:
         )
         begin = None if start is None or (start & fixed).any() else start[used].astype(float)
         solution = solve(program, limits, begin)
+        self.iterations = solution.iterations
         bound = float(problem.costs[must].sum()) + self._unit * solution.bound
         if solution.values is None:
             return None, bound if solution.status is not Status.INFEASIBLE else float("inf")
@@ -154,20 +157,24 @@ class Relaxation:
 
     def converge(
         self, separation: Separation, deadline: Deadline, *, contributors: bool, rounds: int
-    ) -> None:
-        """Solve and add violated cuts until no cut is violated, or the lower bound no longer rises."""
+    ) -> bool:
+        """Solve and add violated cuts until no cut is violated, or the lower bound no longer rises.
+
+        Return whether no cut is violated.
+        """
         history = []
         for _ in range(rounds):
             self.solve()
             history.append(self.bound)
             stalled = len(history) > _ROUNDS and history[-1] <= history[-1 - _ROUNDS] * (1 + _PROGRESS)
             if stalled or deadline.passed:
-                break
+                return False
             new = self.add(self.bridges.cuts(self.x))
             for who in (False, True) if contributors else (False,):
                 new = new or self.add(separation.cuts(self.x, contributors=who, most=_MOST_CUTS)[0])
             if not new:
-                break
+                return True
+        return False
 
 
 class Bridges:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.cuts import Cut, capacity_cut, impossible
-from microguard.sdc.suppression.knowledge import Knowledge
+from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from microguard.sdc.suppression.ranges import Ranges
 from scipy import sparse
@@ -97,6 +97,13 @@ class Separation:
                 if len(found) >= most:
                     break
         return found, np.unique(np.array(attacked, dtype=np.int64))
+
+    def cuts_of(self, ranges: Ranges, cell: int, attacker: int) -> list[Cut]:
+        """Return the cuts that a pattern violates, of one primary cell for one attacker or the outsider."""
+        if attacker == OUTSIDER:
+            return self._attack(ranges, cell, self.knowledge.fall, self.knowledge.rise)
+        bounds = self.knowledge.pooled(np.array([attacker]))
+        return self._attack(ranges, cell, *bounds, attacker)
 
     def line_cuts(self) -> Iterable[Cut]:
         """Return for each primary cell the cut of each relation that contains it."""

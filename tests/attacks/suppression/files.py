@@ -23,6 +23,8 @@ Parents = Mapping[str, Mapping[str, str]]
 TOLERANCE = 1e-5
 # cost of a cell whose value an attacker may know; few such cells should be excluded from tables
 _WATCHED = 5.0
+# number of cells of the first programs of a sensitive cell
+_NEAR = 250
 
 
 @dataclass(frozen=True)
@@ -125,12 +127,15 @@ class Attack:
         self._weight = np.ones(len(given))
         self._weight[self._where] = _WATCHED
         self._programs = {True: self._over(rows.hidden), False: self._over(np.ones(len(given), bool))}
+        self._centre, self._around = -1, self._programs[True]
 
     def narrow(self, among: Collection[Cell] | None = None) -> dict[str, set[Cell]]:
         """Return the sensitive cells that each kind of attacker narrows below their levels.
 
-        A table that reaches the level of one cell, or its mirror image, is shrunk for further cells. If
-        somebody can exclude it, the cell gets a table of its own.
+        A table that reaches the level of one cell, or its mirror image, is shrunk for further cells.
+        Attackers who can exclude all of these tables get tables of their own, one after the other; a new
+        table is compared with the knowledge of the others first. Once an attacker of a kind narrows a cell,
+        others of the kind do not attack it.
 
         Parameters
         ----------
@@ -148,29 +153,34 @@ class Attack:
             if not self._rows.hidden[self._rows.place[cell]]:
                 found["outsider"].add(cell)
                 continue
-            if any(
-                len(self._able(cell, shrunk, level)) == 0
-                for shrunk in self._shrunk(tables, cell, side, level)
-            ):
-                continue
-            table = self._witness(cell, side, level)
-            if table is None:
-                found["outsider"].add(cell)
-                continue
-            tables.append(table * level)
-            for number in self._narrowing(cell, side, level, self._able(cell, table, level)):
-                found[self._attackers[number].kind].add(cell)
+            left = self._excluding_all(self._shrunk(tables, cell, side, level), level)
+            if left is None:
+                table = self._table(cell, side, level)
+                if table is None:
+                    found["outsider"].add(cell)
+                    continue
+                tables.append(table * level)
+                left = self._excluding(table, level)
+            while len(left):
+                attacker, left = self._attackers[left[0]], left[1:]
+                if cell in attacker.alone or cell in found[attacker.kind]:
+                    continue
+                table = self._table(cell, side, level, attacker)
+                if table is not None:
+                    tables.append(table * level)
+                    left = self._excluding(table, level, left)
+                elif self._narrowed(cell, side, level, attacker):
+                    found[attacker.kind].add(cell)
         return found
 
-    def _narrowing(self, cell: Cell, side: float, level: float, numbers: list[int]) -> Iterator[int]:
-        """Return which attackers narrow a cell; none if all their knowledge together does not narrow it."""
-        if len(numbers) == 1:
-            if self._narrowed(cell, side, level, numbers):
-                yield numbers[0]
-        elif numbers and self._furthest(cell, side, level, numbers, published=True) < 1 - TOLERANCE:
-            half = len(numbers) // 2
-            yield from self._narrowing(cell, side, level, numbers[:half])
-            yield from self._narrowing(cell, side, level, numbers[half:])
+    def _excluding_all(self, tables: Iterable[np.ndarray], level: float) -> np.ndarray | None:
+        """Return the attackers who know that no table is the original one; None if there are no tables."""
+        left = None
+        for table in tables:
+            left = self._excluding(table, level, left)
+            if len(left) == 0:
+                break
+        return left
 
     def _shrunk(
         self, tables: list[np.ndarray], cell: Cell, side: float, level: float
@@ -184,13 +194,6 @@ class Attack:
                 beyond = np.maximum(-shrunk - self._fall / level, shrunk - self._rise / level)
                 if max(beyond.max(), np.abs(self._rows.lines @ shrunk).max()) <= TOLERANCE / 10:
                     yield shrunk
-
-    def _able(self, cell: Cell, table: np.ndarray, level: float) -> list[int]:
-        """Return the attackers who do not already know a cell, and who know that a table is not the original
-        one.
-        """
-        numbers = self._excluding(table, level).tolist()
-        return [number for number in numbers if cell not in self._attackers[number].alone]
 
     def _known(self, attacker: Contributor, cell: Cell) -> tuple[float, float]:
         """Return the decrease and increase of an own cell that an attacker considers possible."""
@@ -208,49 +211,76 @@ class Attack:
         lines = self._rows.lines[:, cells]
         return cells, IntervalPrograms(lines[np.diff(lines.indptr) > 0], self._weight[cells])
 
-    def _witness(self, cell: Cell, side: float, level: float) -> np.ndarray | None:
-        """Return a table of deviations in levels in which the cell deviates by one level, or None."""
-        cells, programs = self._programs[True]
-        fall, rise = self._fall[cells] / level, self._rise[cells] / level
-        own = int(np.searchsorted(cells, self._rows.place[cell]))
+    def _table(
+        self, cell: Cell, side: float, level: float, attacker: Contributor | None = None
+    ) -> np.ndarray | None:
+        """Return deviations in levels that an attacker cannot exclude and in which the cell deviates by one
+        level; None if there are none.
+
+        The suppressed cells near the cell are tried before all.
+        """
+        fall, rise = (each / level for each in self._limits(attacker))
+        own = self._rows.place[cell]
         if (rise if side > 0 else fall)[own] < 1 - TOLERANCE:
             return None
         fall[own], rise[own] = (0.0, 1.0) if side > 0 else (1.0, 0.0)
-        found = programs.witness(own, side, 1.0 - TOLERANCE / 2, fall, rise)
-        if found is None:
-            return None
-        table = np.zeros(len(self._values))
-        table[cells] = found
-        return table
+        for cells, programs in (self._near(own), self._programs[True]):
+            aim = int(np.searchsorted(cells, own))
+            found = programs.witness(aim, side, 1.0 - TOLERANCE / 2, fall[cells], rise[cells])
+            if found is not None:
+                table = np.zeros(len(self._values))
+                table[cells] = found
+                return table
+        return None
 
-    def _excluding(self, table: np.ndarray, level: float) -> np.ndarray:
-        """Return the attackers who know that a table is not the original one."""
-        moved = table[self._where]
-        bad = (moved < -self._least / level - TOLERANCE / 10) | (moved > self._most / level + TOLERANCE / 10)
-        return np.unique(self._who[bad])
+    def _near(self, own: int) -> tuple[np.ndarray, IntervalPrograms]:
+        """Return the suppressed cells with the most lines that meet lines of a cell, and the linear programs
+        over them.
+        """
+        if self._centre != own:
+            cells, _ = self._programs[True]
+            lines = abs(self._rows.lines[:, cells])
+            beside = lines.T @ lines[:, [int(np.searchsorted(cells, own))]].toarray().ravel() > 0
+            met = lines @ beside > 0
+            share = (lines.T @ met) / np.maximum(lines.getnnz(axis=0), 1)
+            room = np.minimum(self._fall, self._rise)[cells]
+            nearest = np.lexsort((-room, -share, ~beside))[:_NEAR]
+            free = np.zeros(len(self._values), dtype=bool)
+            free[cells[nearest]] = True
+            self._centre, self._around = own, self._over(free)
+        return self._around
 
-    def _narrowed(self, cell: Cell, side: float, level: float, number: list[int]) -> bool:
+    def _excluding(self, table: np.ndarray, level: float, among: np.ndarray | None = None) -> np.ndarray:
+        """Return the attackers, of all or of some, who know that a table is not the original one."""
+        facts = slice(None) if among is None else np.flatnonzero(np.isin(self._who, among))
+        moved, slack = table[self._where[facts]], TOLERANCE / 10
+        bad = (moved < -self._least[facts] / level - slack) | (moved > self._most[facts] / level + slack)
+        return np.unique(self._who[facts][bad])
+
+    def _narrowed(self, cell: Cell, side: float, level: float, attacker: Contributor) -> bool:
         """Return whether a contributor's interval is narrower than the level and than the prior knowledge."""
-        reached = self._furthest(cell, side, level, number, published=True)
+        reached = self._furthest(cell, side, level, attacker, published=True)
         if reached >= 1 - TOLERANCE:
             return False
-        return reached < min(1.0, self._furthest(cell, side, level, number, published=False)) - TOLERANCE
+        return reached < min(1.0, self._furthest(cell, side, level, attacker, published=False)) - TOLERANCE
 
     def _furthest(
-        self, cell: Cell, side: float, level: float, numbers: list[int], *, published: bool
+        self, cell: Cell, side: float, level: float, attacker: Contributor, *, published: bool
     ) -> float:
-        """Return the largest deviation that some attackers together consider possible, in levels."""
+        """Return the largest deviation that an attacker considers possible, in levels."""
         cells, programs = self._programs[published]
-        fall, rise = self._fall.copy(), self._rise.copy()
-        for number in numbers:
-            attacker = self._attackers[number]
-            for own in attacker.amounts:
-                if own in self._rows.place:
-                    place = self._rows.place[own]
-                    least, most = self._known(attacker, own)
-                    fall[place], rise[place] = min(fall[place], least), min(rise[place], most)
+        fall, rise = self._limits(attacker)
         aim = int(np.searchsorted(cells, self._rows.place[cell]))
         return programs.furthest(aim, side, fall[cells] / level, rise[cells] / level)
+
+    def _limits(self, attacker: Contributor | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decrease and increase of each cell that an attacker considers possible."""
+        fall, rise = self._fall.copy(), self._rise.copy()
+        for own in () if attacker is None else attacker.amounts:
+            if own in self._rows.place:
+                place = self._rows.place[own]
+                fall[place], rise[place] = self._known(attacker, own)
+        return fall, rise
 
 
 def contributors_of_records(
