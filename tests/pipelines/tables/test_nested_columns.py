@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.tables.nested_columns import add_up, unrelated
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.nested_columns import add_up, refuse_unknown_columns, unrelated
+from microguard.pipelines.tables.published_before import new_cells
 from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.table import Table
 
+from tests.attacks.office import cells_of
+from tests.attacks.office import specification as described
 from tests.pipelines.turnover import records, specification
 from tests.schemas.specification.test_table import build
 
@@ -67,6 +76,45 @@ def test_tables_of_nested_columns_without_a_hierarchy_are_refused(adjusted, tmp_
         adjusted(specification(tmp_path, frame, unit, **table))
     if method != "cell_key":
         adjusted(specification(tmp_path, frame, unit, **{**table, "hierarchies": [["a10", "a21"]]}))
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "refused"),
+    [
+        (["section", "size"], ["section", "size"], True),
+        (["section", "size"], ["branch", "section", "size"], False),
+        (["name", "size"], ["name", "size"], False),  # each branch under another name
+        (["size"], ["size"], False),
+    ],
+)
+def test_columns_of_records_that_lack_those_of_an_earlier_table_are_refused(table, columns, refused):
+    random = np.random.default_rng(0)
+    branch = random.integers(0, 6, 80)
+    frame = pd.DataFrame(
+        {
+            "branch": branch.astype(str),
+            "name": np.array(list("abcdef"))[branch],
+            "section": (branch // 2).astype(str),
+            "size": random.choice(list("xyz"), 80),
+            "turnover": random.lognormal(6, 1, 80).round(2),
+        }
+    )
+
+    def counted(dimensions: list[str]) -> tuple[Cells, Table]:
+        chosen = described(frame, {"value": "turnover", "tables": [dimensions]})
+        assert chosen.table is not None
+        return cells_of(frame, chosen).keyed(bytes(range(32))), chosen.table
+
+    first, its_table = counted(["branch", "size"])
+    origin = {"source": "survey", "period": "", "release_id": "r1"}
+    before = new_cells(first, its_table, first.units, None, origin)
+    cells, chosen = counted(table)
+    records: Any = SimpleNamespace(columns=columns)
+    if not refused:
+        refuse_unknown_columns(records, chosen, cells, before)
+        return
+    with pytest.raises(GateRefused, match="The records lack branch"):
+        refuse_unknown_columns(records, chosen, cells, before)
 
 
 @pytest.mark.spark
