@@ -181,7 +181,8 @@ def _edges(
     columns: dict[int, list[_Columns]] = {}
     for position, each in codes:
         columns.setdefault(position, []).append(frozenset(name for name, _ in each))
-    matrix, parts_of = sparse.csr_matrix(relations), {}
+    matrix = sparse.csr_matrix(relations)
+    parts_of: dict[int, set[_Columns]] = {}
     for line in range(matrix.shape[0]):
         inside = slice(matrix.indptr[line], matrix.indptr[line + 1])
         cells, signs = matrix.indices[inside], matrix.data[inside]

@@ -128,7 +128,8 @@ def test_table_of_records_without_a_column_of_an_earlier_table_is_refused(adjust
     def by_section(lacking):
         spec = specification(tmp_path, lacking, {}, other, **{**chosen, "tables": [["a10", "region"]]})
         variables = {name: role for name, role in spec.variables.items() if name in lacking}
-        return spec.model_copy(update={"variables": variables})
+        publish = spec.publish.model_copy(update={"path": "elsewhere"})
+        return spec.model_copy(update={"variables": variables, "publish": publish})
 
     with pytest.raises(GateRefused, match="The records lack a21"):
         adjusted(by_section(frame.drop(columns="a21")))
