@@ -19,6 +19,11 @@ import pyarrow.parquet as pq
 DESCRIPTOR, PAGE = "datapackage.json", "report.html"
 #: Codes of SDMX for the status of a cell: observation, confidentiality.
 _STATUSES = {"published": ("A", "F"), "suppressed": ("Q", "C")}
+#: Columns of SDMX-CSV 2.0 before the codes and after them, and identifiers of dimensions and dataflows.
+_REFERENCE = ("STRUCTURE", "STRUCTURE_ID", "ACTION")
+_OBSERVATION = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS")
+_IDENTIFIER = re.compile("[A-Z][A-Z0-9_]*")
+_DATAFLOW = re.compile(r"MICROGUARD:[A-Z][A-Z0-9_]*\(1\.0\)")
 _STRUCTURE = "sdmx/structure.xml"
 _NAMESPACE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"
 #: Relative tolerance of sums of floats, which may be added in another order.
@@ -62,6 +67,8 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
         discrepancies.append("the cells of an SDMX-CSV file differ from those of its table")
     if _STRUCTURE in described_files and _misnamed(folder):
         discrepancies.append("the SDMX structure message names a code differently from its value")
+    if _STRUCTURE in described_files and exchanged and _has_other_codes(folder, manifest, suppressed):
+        discrepancies.append("the SDMX structure message has other codes than the tables")
     if _LOADS.search(page):
         discrepancies.append("the page loads an external resource")
     return discrepancies
@@ -102,10 +109,25 @@ def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool
         cells = [["_U" if each is None else each for each in column] for column in columns]
         cells += flags if suppressed else []
         return [line[1:] for line in lines] != [list(row) for row in zip(*cells, strict=True)]
+    if _labelled_otherwise(header, lines):
+        return True
     columns[-1] = ["NaN" if value is None else value for value in columns[-1]]
     last = len(columns) - 1
     found = [[*map(_value_of_code, line[3 : 3 + last]), *line[3 + last :]] for line in lines]
     return found != [list(row) for row in zip(*columns, *flags, strict=True)]
+
+
+def _labelled_otherwise(header: list[str], lines: list[list[str]]) -> bool:
+    """Return whether the header, or the columns before the codes, have other texts than SDMX requires."""
+    begins, ends = len(_REFERENCE), len(header) - len(_OBSERVATION)
+    fixed = (*header[:begins], *header[ends:]) == (*_REFERENCE, *_OBSERVATION)
+    flows = {line[1] for line in lines}
+    return (
+        not (fixed and all(map(_IDENTIFIER.fullmatch, header[begins:ends])))
+        or any((line[0], line[2]) != ("dataflow", "I") for line in lines)
+        or len(flows) > 1
+        or not all(map(_DATAFLOW.fullmatch, flows))
+    )
 
 
 def _value_of_code(code: str) -> str | None:
@@ -132,6 +154,24 @@ def _misnamed(folder: Path) -> bool:
             if value is not None and value.strip() and value.isprintable() and name != value:
                 return True
     return False
+
+
+def _has_other_codes(folder: Path, manifest: Mapping[str, Any], suppressed: bool) -> bool:
+    """Return whether the code lists of the structure message have other codes than the tables."""
+    known: dict[str, set[str | None]] = {}
+    for table in manifest["tables"]:
+        if (folder / _sdmx(table)).read_bytes().startswith(b"DATAFLOW"):
+            return False  # SDMX-CSV 1.0, written by earlier versions of microguard
+        content = pq.read_table(folder / table["file"])
+        for name in content.column_names[: -2 if suppressed else -1]:
+            known.setdefault(name, set()).update(map(_text, content[name].unique().to_pylist()))
+    message = ElementTree.parse(folder / _STRUCTURE)
+    listed = [
+        {_value_of_code(code.get("id", "")) for code in codelist.iter(f"{_NAMESPACE}Code")}
+        for codelist in message.iter(f"{_NAMESPACE}Codelist")
+        if codelist.get("id") not in ("CL_OBS_STATUS", "CL_CONF_STATUS")
+    ]
+    return listed != list(known.values())
 
 
 def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: Mapping[str, str]) -> int:

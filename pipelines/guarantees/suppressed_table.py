@@ -52,6 +52,11 @@ FOR_EVER = (
     "A suppressed cell is also suppressed in every other table of the same amounts, and a published cell "
     "is also published there. Microdata made from the same records may disclose more."
 )
+COMBINATIONS = (
+    "Not counted is that everybody knows that cells of combinations of columns that no table has are not "
+    "negative (activity by region by size, if there are tables of each two of them). Intervals may be "
+    "narrower for readers who use this."
+)
 #: Name of the count of constraints whose published cells do not add up.
 _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"
 
@@ -66,11 +71,14 @@ class SuppressedTable(TableGuarantee):
         Attackers against whom sensitive cells are protected: readers ("outsider") and contributors.
     by_number : bool
         Whether only the number of contributors in each cell was known.
+    combinations : bool
+        Whether cells of combinations that no table has were counted as cells that are not negative.
     """
 
     name = "suppressed table"
     attackers: tuple[str, ...] = ("outsider",)
     by_number: bool = False
+    combinations: bool = True
 
     @property
     def statement(self) -> str:
@@ -86,6 +94,7 @@ class SuppressedTable(TableGuarantee):
         sentences += [SHARE] if counted else []
         sentences += [BY_NUMBER] if counted and self.by_number else []
         sentences += [f"It was not counted for {', nor for '.join(others)}."] if others else []
+        sentences += [] if self.combinations else [COMBINATIONS]
         return (" ".join(sentences), FOR_EVER)
 
     @property
@@ -167,14 +176,16 @@ class SuppressedTable(TableGuarantee):
     def method(self) -> dict[str, Any]:
         """Return the name of the method, the attackers that are counted, and how contributors are known."""
         contributors = {"contributors": "by number"} if self.by_number else {}
-        return {"name": METHOD, "attackers": list(self.attackers), **contributors}
+        combinations = {} if self.combinations else {"combinations": "not counted"}
+        return {"name": METHOD, "attackers": list(self.attackers), **contributors, **combinations}
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> SuppressedTable:
         """Build the guarantee from the statements of a manifest."""
         method = manifest["method"]
         by_number = method.get("contributors") == "by number"
-        return cls(tuple(method.get("attackers", ("outsider",))), by_number)
+        combinations = method.get("combinations") != "not counted"
+        return cls(tuple(method.get("attackers", ("outsider",))), by_number, combinations)
 
 
 def matrix_of(files: TableFiles, cells: int) -> sparse.csr_matrix:

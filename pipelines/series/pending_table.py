@@ -9,6 +9,7 @@ amounts of one table may be sums of those of the other.
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry
 from microguard.pipelines.publication.pending_approval import PendingRelease
 from microguard.pipelines.publication.source_fingerprints.conflicts import source_of
+from microguard.pipelines.tables.cells.identity import COUNT
 from microguard.pipelines.tables.published_cells import FILE
 from microguard.pipelines.tables.rescaled_duplicates import COINCIDENCE, FEWEST, REVISED
 from microguard.schemas.errors import GateRefused
@@ -44,15 +46,36 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
     others = [
         entry.release_id
         for entry in since
-        if entry.identity.get("content") == table and _shares_cells(mine, entry, areas)
+        if entry.identity.get("content") == table
+        and (_sums_the_same(mine, entry) or _shares_cells(mine, entry, areas))
     ]
     if others:
         raise GateRefused(
-            f"After the table {mine.release_id} was verified, {len(others)} other table(s) with cells of it "
-            f"were published ({', '.join(others[:3])}), so these cells would be published with second "
-            "values. Nothing was published. Reject the table (microguard reject), and run the job again: "
-            "it then uses the published values, or states why it cannot."
+            f"After the table {mine.release_id} was verified, {len(others)} other table(s) with cells or "
+            f"sums of it were published ({', '.join(others[:3])}), so these cells would be published with "
+            "second values, or could be computed. Nothing was published. Reject the table (microguard "
+            "reject), and run the job again: it then uses the published values, or states why it cannot."
         )
+
+
+def _sums_the_same(one: Entry, other: Entry) -> bool:
+    """Return whether two tables sum the same variable of the same source and period.
+
+    They may have no cell that one of them was the first to publish, but sums of them narrow the cells of
+    earlier tables together, or are sums of each other.
+    """
+    mine, theirs = (_summed(each) for each in (one, other))
+    return source_of(one) == source_of(other) and mine[0] == theirs[0] and not mine[1].isdisjoint(theirs[1])
+
+
+def _summed(entry: Entry) -> tuple[str, set[tuple[str, bool]]]:
+    """Return the period of a table, and the variables that it sums, each with whether it is weighted."""
+    specification = entry.identity.get("specification", {})
+    table = specification.get("table") or {}
+    first = [table.get("value") or COUNT] if table else []
+    names = [*first, *chain.from_iterable((table.get("parts") or {}).values())]
+    period = str(specification.get("release", {}).get("period") or "")
+    return period, {(name, bool(table.get("weighted"))) for name in names}
 
 
 def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measured
@@ -25,10 +26,16 @@ from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.method import TableMethod
 from microguard.pipelines.tables.cells.cell_list import write_cells
 from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.identity import identical_members
 from microguard.pipelines.tables.chunks_in_tasks import mapper_of
+from microguard.pipelines.tables.contributor_map import has_contributors
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
-from microguard.pipelines.tables.nested_columns import refuse_nested_columns
+from microguard.pipelines.tables.nested_columns import (
+    refuse_nested_columns,
+    refuse_unknown_columns,
+    refuse_unrelated_columns,
+)
 from microguard.pipelines.tables.problem import few_with_nothing, rule_table
 from microguard.pipelines.tables.published_before import (
     CHANGED,
@@ -132,11 +139,16 @@ class CellTables(TableProduct[CellComparison]):
 
     def __init__(self, method: CellMethod) -> None:
         super().__init__(method.specification, method.guarantee())
-        self.method, self.limits = method, (*method.guarantee().limits, *method.limits)
+        self.method = method
+        self._promise(self.guarantee)
         self.suppression = isinstance(self.guarantee, SuppressedTable)
         self.measures = measures_of(
             "table", ("table", "suppression", "intervals") if self.suppression else ()
         )
+
+    def _promise(self, guarantee: TableGuarantee) -> None:
+        self.guarantee, self.guarantees = guarantee, (guarantee,)
+        self.limits = (*guarantee.limits, *self.method.limits)
 
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
@@ -163,6 +175,12 @@ class CellTables(TableProduct[CellComparison]):
             decided = self._decided(
                 CellProblem(by_rule, None if whole is None else whole.problem, mapper), key, standing
             )
+            if whole is not None and not whole.counts_all and isinstance(self.guarantee, SuppressedTable):
+                self._promise(replace(self.guarantee, combinations=False))
+            if whole is not None and whole.with_combinations is not None:
+                whole = whole.with_combinations
+                again = self._audited_again(decided, whole, len(cells), mapper)
+                decided = again or self._decided(CellProblem(by_rule, whole.problem, mapper), key, standing)
         proof = None if isinstance(decided, np.ndarray) else decided
         hidden = proof is not None and proof.suppressed[: len(cells)]
         values = decided if isinstance(decided, np.ndarray) else np.where(hidden, np.nan, cells.units)
@@ -195,7 +213,11 @@ class CellTables(TableProduct[CellComparison]):
             )
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())
+            tied = bool((identical_members(cells, self.table) >= 0).any())
+            refuse_unrelated_columns(screened.raw, self.table, tied=tied)
             refuse_nested_columns(screened.raw, self.table, before, known=known)
+            if not has_contributors(self.specification):
+                refuse_unknown_columns(screened.raw, self.table, cells, before)
         try:
             return standing_cells(cells, self.table, before if self.suppression else [])
         except StandingValueFails as error:
@@ -291,6 +313,16 @@ class CellTables(TableProduct[CellComparison]):
                 f"No pattern that protects the table was found: {error}. Nothing was published. Choose "
                 "another table.effort, or use fewer or coarser tables."
             ) from error
+
+    def _audited_again(
+        self, decided: np.ndarray | Suppression, whole: Joined, own: int, mapper: Mapper
+    ) -> Suppression | None:
+        """Return a pattern with its audit if it also protects from attackers who use combinations."""
+        if isinstance(decided, np.ndarray):
+            return None
+        hidden = whole.suppressed(decided.suppressed[:own])
+        found = audit(whole.problem, hidden, attackers=self._attackers, mapper=mapper)
+        return replace(decided, suppressed=hidden, audit=found) if found.protected else None
 
     def _audited(
         self, whole: Joined | None, proof: Suppression | None, values: np.ndarray, mapper: Mapper

@@ -7,12 +7,20 @@ from microguard.pipelines.intake.unit_key import UNIT, with_unit_key
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.tables.cells.contributions import label
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import table_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 #: Folder of the contributor map in the evidence of a release, and the subfolder of its records (Parquet
 #: files).
 CONTRIBUTORS, UNITS = "contributors", "units.parquet"
+
+
+def has_contributors(specification: Specification) -> bool:
+    """Return whether a table has a map of its contributors, so that the joint audit sees sets of them."""
+    table = table_of(specification)
+    known = specification.unit is not None and table.source == "microdata"
+    return known and not (table.counts or table.weighted or table.expanded)
 
 
 def write_contributors(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
@@ -29,11 +37,10 @@ def write_contributors(frame: DataFrame, specification: Specification, release_i
     specification : Specification
         As written by the user.
     """
-    table, unit = specification.table, specification.unit
-    if table is None or unit is None or table.source == "cells":
+    unit = specification.unit
+    if unit is None or not has_contributors(specification):
         return
-    if table.counts or table.weighted or table.expanded:
-        return
+    table = table_of(specification)
     target = private_folder(private_folder(areas.record(release_id)) / CONTRIBUTORS)
     place = areas.staging_area(release_id, CONTRIBUTORS, target)
     keyed = with_unit_key(frame, unit, [unit], areas.key())

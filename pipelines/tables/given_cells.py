@@ -4,10 +4,16 @@ margins.
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from microguard.pipelines.tables.hierarchy import families
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
+
+#: Rounding error of floating-point sums, relative to their size.
+_FLOAT_TOLERANCE = 1e-9
+#: Number of different sums that are not equal to a code by chance.
+_SUMS = 3
 
 
 def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -67,6 +73,9 @@ def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> p
         )
     if rows[keys].duplicated().any():
         raise InputRejected("The input contains a cell twice. Keep one row for each combination of codes.")
+    value = f"n{table.numbers.index(str(table.value))}"
+    for name, label in labels.items():
+        _refuse_hidden_total(rows, name, label, [each for each in keys if each != label], value)
     whole = rows
     for columns in families(table):
         parents = table.parents.get(columns[-1])
@@ -84,6 +93,26 @@ def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> p
     if "status" in rows:
         cells = cells.merge(rows[[*keys, "status"]], on=keys, how="left")
     return cells
+
+
+def _refuse_hidden_total(rows: pd.DataFrame, name: str, label: str, others: list[str], value: str) -> None:
+    """Refuse a code whose cells are the sums of the cells of all other codes: a total under another mark.
+
+    Its cells would count as internal ones, and margins would be twice the sums. Everybody could compute a
+    suppressed or changed cell from this code. Fewer than three sums may be equal by chance.
+    """
+    if not others:
+        return
+    cells = rows.pivot_table(index=others, columns=label, values=value, aggfunc="sum")
+    amounts = cells.fillna(0.0).to_numpy()
+    twice = amounts.sum(axis=1)
+    near = np.abs(2 * amounts - twice[:, None]) <= _FLOAT_TOLERANCE * np.abs(amounts).sum(axis=1)[:, None]
+    if len(np.unique(amounts[twice != 0], axis=0)) >= _SUMS and near.all(axis=0).any():
+        raise InputRejected(
+            f"In each of the {len(cells)} rows of the table, one code of {name} has the sum of all other "
+            'codes: expected internal cells only (table.margins = "computed"), found a total. Remove its '
+            'cells, or name its code in table.totals and set table.margins to "given".'
+        )
 
 
 def _with_ancestors(

@@ -1,20 +1,27 @@
-"""Refusal of columns whose codes are unions or parts of codes of an earlier table.
+"""Refusal of columns whose codes are unions or parts of codes of another column, of an earlier table or of
+another table of the same release.
 
 Example: the branches of a section, published before, add up to the section. A later table that publishes the
 section changes its value independently. The difference between the section and the sum of its branches then
 discloses by how much a branch was changed. A table with both columns keeps its cells consistent. Combinations
 of several columns are not compared.
+
+Within one release, two such columns are safe in one table, whose cells have both codes, or with a hierarchy
+that has both. In two tables without a hierarchy nothing keeps their cells consistent: a suppressed branch
+follows from the section and the other branches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.contributions import label
 from microguard.pipelines.tables.hierarchy import families
-from microguard.pipelines.tables.published_before import PublishedCell
+from microguard.pipelines.tables.published_before import Places, PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 from pyspark.sql import DataFrame
@@ -62,6 +69,88 @@ def refuse_nested_columns(
                         )
 
 
+def refuse_unknown_columns(
+    records: DataFrame, table: Table, cells: Cells, before: Iterable[PublishedCell]
+) -> None:
+    """Refuse a table if it has other columns than an earlier table whose columns the records lack: their
+    codes may add up to each other, and this cannot be compared.
+
+    A column is no other one if each of its codes is a code of the earlier table under another name.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Records with every column of the input.
+    before : cells of the same records, of every table that is or was published
+
+    Raises
+    ------
+    GateRefused
+    """
+    places = Places(cells, table)
+    columns: dict[str, set[str]] = {}
+    found: dict[str, set[int]] = {}
+    for cell in before:
+        columns.setdefault(cell.release_id, set()).update(name for name, _ in cell.codes)
+        found.setdefault(cell.release_id, set()).update(places.of(cell))
+    for release_id, theirs in columns.items():
+        missing = theirs - set(table.columns) - set(records.columns)
+        for row, (_, codes) in enumerate(places.identities):
+            if missing and len(codes) == 1 and codes[0][0] not in theirs and row not in found[release_id]:
+                raise GateRefused(
+                    f"The records lack {', '.join(sorted(missing))}, column(s) of the published table "
+                    f"{release_id} of the same amounts, so it is not known whether codes of {codes[0][0]} "
+                    "add up to theirs. Their sums would disclose cells. Add the column(s) to the input, or a "
+                    "variable of role unit, or set publish.successive to "
+                    '"accept" if a steward has decided that both tables may be published.'
+                )
+
+
+def refuse_unrelated_columns(records: DataFrame, table: Table, *, tied: bool) -> None:
+    """Refuse tables of one release if codes of a column add up to codes of a column of another table, and
+    neither a hierarchy nor a table has both.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Records with the columns of the tables.
+    tied : bool
+        Whether cells of the same records are published as one cell under any codes.
+
+    Raises
+    ------
+    GateRefused
+    """
+    for one, other in unrelated(table):
+        untied = int(np.sum(_sizes(_pairs(records, table, one, other)) > (2 if tied else 1)))
+        if untied > 1:  # a single one follows from the total and the tied ones
+            raise GateRefused(
+                f"Codes of {one} add up to the same records as codes of {other}, and they are columns of two "
+                "tables (table.tables) without a hierarchy: sums of the one would disclose cells of the "
+                f'other. State how they nest (table.hierarchies with "{one}" and "{other}", the coarser one '
+                "first), put both into one table, or set publish.successive to "
+                '"accept" if a steward has decided that nobody knows how they are related.'
+            )
+
+
+def unrelated(table: Table) -> list[tuple[str, str]]:
+    """Return the pairs of columns that are in two tables, but neither in one hierarchy nor with all common
+    columns of the two tables in one table.
+    """
+    placed = [set(dimensions) for dimensions in table.tables]
+    hierarchies = [set(each) for each in table.hierarchies]
+    found: dict[tuple[str, str], None] = {}
+    for first, second in combinations(placed, 2):
+        for one, other in product(sorted(first - second), sorted(second - first)):
+            beside = {one, other} | (first & second)
+            together = any(beside <= each for each in placed)
+            nested = any({one, other} <= each for each in hierarchies)
+            if not (together or nested or {one, other} & set(table.parts)):
+                for pair in product(table.levels_of(one), table.levels_of(other)):
+                    found[min(pair), max(pair)] = None
+    return [pair for pair in found if pair[0] != pair[1]]
+
+
 def add_up(pairs: pd.DataFrame, *, known: bool) -> bool:
     """Return whether some codes of one column have the same records as several codes of the other.
 
@@ -73,12 +162,17 @@ def add_up(pairs: pd.DataFrame, *, known: bool) -> bool:
         Whether tables are compared by contributors, too. That comparison finds pairs of single codes with the
         same records, so they do not count here.
     """
+    sizes = _sizes(pairs)
+    return bool(len(sizes) > 1 and sizes.max() > (2 if known else 1))
+
+
+def _sizes(pairs: pd.DataFrame) -> np.ndarray:
+    """Return the numbers of codes in the smallest sets of codes of both columns with the same records."""
     left, right = (pd.factorize(pairs[name])[0] for name in pairs)
     count = int(left.max(initial=-1)) + 1
     codes = count + int(right.max(initial=-1)) + 1
     links = sparse.csr_matrix((np.ones(len(pairs)), (left, count + right)), shape=(codes, codes))
-    number, of_code = connected_components(links, directed=False)
-    return bool(number > 1 and np.bincount(of_code).max() > (2 if known else 1))
+    return np.bincount(connected_components(links, directed=False)[1])
 
 
 def _determines(pairs: pd.DataFrame) -> bool:

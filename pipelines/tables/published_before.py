@@ -25,7 +25,12 @@ from decimal import Decimal
 
 import numpy as np
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.cells.identity import CellCodes, cell_codes, cell_measures
+from microguard.pipelines.tables.cells.identity import (
+    CellCodes,
+    cell_codes,
+    cell_measures,
+    written_alike,
+)
 from microguard.pipelines.tables.files import decimals
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import CellTable
@@ -149,6 +154,9 @@ class Places:
         self._cells, self._table = cells, table
         self.identities = list(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True))
         self._by_codes = {identity: row for row, identity in enumerate(self.identities)}
+        self._by_number = {
+            (measure, written_alike(codes)): row for row, (measure, codes) in enumerate(self.identities)
+        }
         self._by_members: dict[tuple[str, str], list[int]] = {}
         if cells.members is not None:
             for row, members in enumerate(cells.members):
@@ -160,6 +168,8 @@ class Places:
         value.
         """
         row = self._by_codes.get((cell.measure, cell.codes))
+        if row is None:
+            row = self._by_number.get((cell.measure, written_alike(cell.codes)))
         if row is not None:
             return [row]
         rows = self._by_members.get((cell.measure, cell.members), []) if cell.members else []

@@ -11,7 +11,12 @@ from decimal import Decimal
 
 import numpy as np
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.cells.identity import cell_codes, cell_measures, measures_of
+from microguard.pipelines.tables.cells.identity import (
+    cell_codes,
+    cell_measures,
+    measures_of,
+    written_alike,
+)
 from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
@@ -25,6 +30,8 @@ REVISED = 0.05
 #: Maximum probability that fewer cells have equal ratios by chance. It equals that of `FEWEST` cells of size
 #: `TELLING`, of which one determines the ratio.
 COINCIDENCE = TELLING ** (1 - FEWEST)
+#: Relative error up to which two sums are equal.
+EXACT = 1e-9
 
 
 def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> None:
@@ -43,7 +50,7 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
     for cell in before:
         if cell.measure in measures_of(table) or cell.original is None:
             continue
-        found = rows.get(cell.codes) or rows.get(cell.members or "", [])
+        found = rows.get(written_alike(cell.codes)) or rows.get(cell.members or "", [])
         for measure, row in found:
             pairs.setdefault((cell.release_id, cell.measure, measure), []).append((row, cell.original))
     for (release_id, theirs, ours), cells_of_both in pairs.items():
@@ -62,7 +69,7 @@ def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
     members = [""] * len(cells) if cells.members is None else cells.members
     measures, codes = cell_measures(cells, table), cell_codes(cells, table)
     for row, (measure, code, known) in enumerate(zip(measures, codes, members, strict=True)):
-        rows.setdefault(code, []).append((measure, row))
+        rows.setdefault(written_alike(code), []).append((measure, row))
         if known:
             rows.setdefault(str(known), []).append((measure, row))
     return rows
@@ -90,6 +97,11 @@ def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]
     apart = np.abs(here - ratio * there) > rounding
     if telling.sum() >= FEWEST:
         return bool((apart & telling).sum() <= REVISED * telling.sum())
+    # Counts and sums of a column of ones have so few digits that no single cell is telling, but no rounded
+    # records either: if each of several cells has exactly the same ratio, they are the same amounts.
+    equal, amounts = np.abs(here - ratio * there) <= EXACT * sizes, here[sizes > 0]
+    if equal.all() and len(amounts) >= FEWEST and len(np.unique(amounts)) > 2:
+        return True
     # If there are few cells, all must have the same ratio. Two cells are not enough: one determines the
     # ratio, and another may be the total of the rest. Cells with equal amounts count once.
     few, first = np.unique(np.column_stack([here, there])[telling], axis=0, return_index=True)

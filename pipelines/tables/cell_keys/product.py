@@ -25,6 +25,7 @@ from microguard.pipelines.tables.cell_keys.noise import (
 from microguard.pipelines.tables.cell_keys.record_keys import keys_of_cells
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.nested_columns import refuse_unrelated_columns
 from microguard.pipelines.tables.product import contradicts, examined_at_most
 from microguard.pipelines.tables.published_before import StandingValueFails, new_cells
 from microguard.pipelines.tables.published_cells import write_published_cells
@@ -53,6 +54,8 @@ class NoisyTables(TableProduct[NoiseComparison]):
         with job.progress.stage("tabulate"):
             cells = cells_of(screened, self.specification, key)
             keys = keys_of_cells(screened.frame, self.specification, cells, key)
+            if self.specification.publish.successive != "accept":
+                refuse_unrelated_columns(screened.frame, self.table, tied=True)
         noise = noise_table(self.specification)
         with job.progress.stage("adjust"):
             try:

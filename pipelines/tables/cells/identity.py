@@ -9,6 +9,7 @@ another.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +22,7 @@ from microguard.schemas.specification.table import Table
 
 COUNT = "(count)"
 """Measure of a frequency table."""
+_WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 CellCodes = tuple[tuple[str, str], ...]
 """Column and code of each dimension that is not summed over (the finest code only), sorted by column."""
 
@@ -41,9 +43,14 @@ def _measure(column: str, table: Table) -> str:
     return column + (" (weighted)" if table.weighted else "")
 
 
+def total_measure(table: Table) -> str:
+    """Return the measure that is summed in the cells of a table, apart from its parts (`table.parts`)."""
+    return _measure(table.value or COUNT, table)
+
+
 def cell_measures(cells: Cells, table: Table) -> list[str]:
     """Return the measure that is summed in each cell."""
-    total = _measure(table.value or COUNT, table)
+    total = total_measure(table)
     if not table.parts:
         return [total] * len(cells)
     (dimension,) = table.parts
@@ -62,6 +69,13 @@ def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
             if finest:
                 codes.append((finest[-1], str(texts[finest[-1]][row])))
     return [tuple(sorted(codes)) for codes in labels]
+
+
+def written_alike(codes: CellCodes) -> CellCodes:
+    """Return codes as whole numbers if they are such numbers with decimals: 1.0 in a column in which a value
+    is missing is the 1 of the same column without missing values.
+    """
+    return tuple((name, _WHOLE.sub(r"\1", code)) for name, code in codes)
 
 
 def identical_members(cells: Cells, table: Table) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,22 @@ from microguard.pipelines.guarantees.original_cells import Contributed, EarlierC
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.tables.cells.cell_list import CELLS as LIST
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.cells.identity import cell_codes, cell_measures
+from microguard.pipelines.tables.cells.identity import (
+    cell_codes,
+    cell_measures,
+    identical_members,
+    total_measure,
+)
 from microguard.pipelines.tables.files import decimals
 from microguard.pipelines.tables.published_before import Places, PublishedCell
+from microguard.pipelines.tables.suppression.combinations import (
+    NotCounted,
+    combinations_of,
+    may_form_cycle,
+    nested_codes,
+    same_cells,
+)
+from microguard.pipelines.tables.suppression.jj import FURTHER
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 from microguard.sdc.suppression import Contributions, SuppressionProblem
@@ -64,10 +77,22 @@ class EarlierTable:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Problem followed by the cells of earlier tables, and these cells as the guarantee needs them."""
+    """Problem followed by the cells of earlier tables, and these cells as the guarantee needs them.
+
+    Attributes
+    ----------
+    problem : SuppressionProblem
+    earlier : EarlierCells or None
+    with_combinations : Joined or None
+        The same, followed by cells of combinations that no table has, if they may narrow intervals.
+    counts_all : bool
+        Whether no such cells were left out because they cannot be counted.
+    """
 
     problem: SuppressionProblem
     earlier: EarlierCells | None
+    with_combinations: Joined | None = None
+    counts_all: bool = True
 
     def suppressed(self, own: np.ndarray) -> np.ndarray:
         """Return the suppressed cells of the joint problem, (cells,), given those of this table."""
@@ -95,7 +120,7 @@ def write_suppressed(
     """
     own, problem = len(cells), joined.problem
     arrays, none = amounts_of(problem), [None] * (problem.cells - own)
-    members = [None if cells.members is None else str(each) or None for each in _members(cells)]
+    members = [None] * own if cells.members is None else [str(each) or None for each in cells.members]
     columns: dict[str, Any] = {
         "own": np.arange(problem.cells) < own,
         "measure": cell_measures(cells, table) + none,
@@ -104,9 +129,11 @@ def write_suppressed(
         "sensitive": problem.primary,
         "suppressed": joined.suppressed(suppressed),
     }
-    columns |= {
-        name: [str(each) for each in decimals(np.rint(arrays[name]), table.digits)] for name in _AMOUNTS
-    }
+    for name in _AMOUNTS:
+        whole = decimals(np.rint(arrays[name][:own]), table.digits)
+        # cells that no table has are no whole numbers of units
+        exact = decimals(np.rint(arrays[name][own:] * 10.0**FURTHER), table.digits + FURTHER)
+        columns[name] = [str(each) for each in (*whole, *exact)]
     promised = {"attackers": json.dumps(attackers)}
     pq.write_table(pa.table(columns).replace_schema_metadata(promised), folder / CELLS)
     entries = problem.relations.tocoo()
@@ -169,17 +196,17 @@ def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | 
     kind = str(manifest["value"]["type"])
     digits = int(kind.removesuffix(")").rpartition(",")[2]) if kind.startswith("decimal") else 0
     arrays: dict[str, Any] = {
-        name: np.array([float(int(Decimal(each).scaleb(digits))) for each in kept[name].to_pylist()])
+        name: np.array([float(Decimal(each).scaleb(digits)) for each in kept[name].to_pylist()])
         for name in _AMOUNTS
     }
     flags = {name: kept[name].to_numpy() for name in ("sensitive", "suppressed")}
     given = pq.read_table(folder / CONTRIBUTIONS)
     amounts = np.array([float(Decimal(each).scaleb(digits)) for each in given["amount"].to_pylist()])
     contributed = Contributed(given["cell"].to_numpy(), given["unit"].to_numpy(), amounts)
-    earlier = None
-    if own < len(kept):
+    earlier, lines = None, _read_lines(folder, own=False, width=len(kept))
+    if own < len(kept) or lines.shape[0]:
         rest = {name: array[own:] for name, array in {**arrays, **flags}.items()}
-        earlier = EarlierCells(**rest, relations=_read_lines(folder, own=False, width=len(kept)))
+        earlier = EarlierCells(**rest, relations=lines)
     listed = pq.read_table(folder / LIST)
     codes = {
         name.removeprefix("code_"): listed[name] for name in listed.column_names if name.startswith("code_")
@@ -214,18 +241,24 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
     """Join the cells and constraints of earlier tables to a problem.
 
     A cell of an earlier table equals a cell of this table with the same codes, or with the same contributors
-    and value.
+    and value. If the columns of the tables form a cycle, the result has a second problem with the cells of
+    their combinations (`combinations`).
     """
-    places, own = Places(cells, table), len(cells)
+    places = Places(cells, table)
     arrays = {name: list(array) for name, array in amounts_of(problem).items()}
     flags = {name: list(getattr(problem, name)) for name in ("primary", "keep", "force")}
     seen: dict[Any, int] = {}
     lines: list[sparse.csr_matrix] = []
+    measure = total_measure(table)
+    named = zip(cell_measures(cells, table), cell_codes(cells, table), strict=True)
+    codes = [(row, each) for row, (summed, each) in enumerate(named) if summed == measure]
+    own = len(codes)
     contributed = [] if problem.contributions is None else [problem.contributions]
     for earlier in before:
         position = np.empty(len(earlier.cells), np.int64)
         added = np.zeros(len(earlier.cells), bool)
         for row, cell in enumerate(earlier.cells):
+            then = {name: float(earlier.amounts[name][row].scaleb(table.digits)) for name in _AMOUNTS}
             found = places.of(cell)
             identity = (
                 (cell.measure, cell.members, cell.original) if cell.members else (cell.measure, cell.codes)
@@ -238,25 +271,57 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
                 position[row] = seen[identity] = len(arrays["units"])
                 added[row] = True
                 for name in _AMOUNTS:
-                    arrays[name].append(float(earlier.amounts[name][row].scaleb(table.digits)))
+                    arrays[name].append(then[name])
                 hidden, sensitive = bool(earlier.suppressed[row]), bool(earlier.sensitive[row])
                 flags["primary"].append(sensitive)
                 flags["keep"].append(not hidden)
                 flags["force"].append(hidden and not sensitive)
-            if not added[row] and earlier.sensitive[row]:
-                _stay_sensitive(arrays, flags, int(position[row]), earlier, row, table.digits)
+            if cell.measure == measure:
+                codes.append((int(position[row]), cell.codes))
+            if not added[row]:
+                _stay_protected(arrays, flags, int(position[row]), then, earlier.sensitive[row])
         width = len(arrays["units"])
         to_joint = sparse.csr_matrix(
             (np.ones(len(position)), (np.arange(len(position)), position)), shape=(len(position), width)
         )
         lines.append(sparse.csr_matrix(earlier.relations @ to_joint))
         contributed += _of_added(earlier, position, added, table.digits)
-    width = len(arrays["units"])
+    if len(table.tables) > 1:
+        same = same_cells(identical_members(cells, table), cell_codes(cells, table), problem.relations)
+        lines += [same] if same.shape[0] else []
+    given = problem, arrays, flags, lines, _together(contributed)
+    without = _joined(*given)
+    if not may_form_cycle(table, [dict(each) for _, each in codes[own:]]):
+        return without
+    try:
+        extra = combinations_of(codes, without.problem, nested_codes(cells.codes, table))
+    except NotCounted:
+        return replace(without, counts_all=False)
+    if extra is None:
+        return without
+    count = len(extra.values)
+    amounts = {"units": extra.values, "fall": extra.values, "rise": extra.most - extra.values}
+    for name in _AMOUNTS:
+        arrays[name].extend(amounts.get(name, np.zeros(count)))
+    for name in ("primary", "keep", "force"):
+        flags[name].extend([name == "force"] * count)
+    lines.append(extra.lines)
+    return replace(without, with_combinations=_joined(*given))
+
+
+def _joined(
+    problem: SuppressionProblem,
+    arrays: Mapping[str, list[Any]],
+    flags: Mapping[str, list[Any]],
+    lines: list[sparse.csr_matrix],
+    contributions: Contributions | None,
+) -> Joined:
+    """Return a problem with further cells, which follow its own in all arrays, and with further lines."""
     if not lines:
         return Joined(problem, None)
+    own, width = problem.cells, len(arrays["units"])
     relations = sparse.vstack([_padded(each, width) for each in lines], format="csr")
-    whole = {name: np.array(values) for name, values in arrays.items()}
-    extra = np.zeros(width - own)
+    whole = {name: np.array(values, float) for name, values in arrays.items()}
     joint = SuppressionProblem(
         values=whole["units"],
         relations=sparse.vstack([_padded(problem.relations, width), relations], format="csr"),
@@ -266,10 +331,10 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
         sliding_level=whole["sliding"],
         lower_bound=whole["units"] - whole["fall"],
         upper_bound=whole["units"] + whole["rise"],
-        costs=np.concatenate([problem.costs, extra]),
+        costs=np.concatenate([problem.costs, np.zeros(width - own)]),
         keep=np.array(flags["keep"]),
         force=np.array(flags["force"]),
-        contributions=_together(contributed),
+        contributions=contributions,
         unit=problem.unit,
     )
     rest = {name: array[own:] for name, array in whole.items()}
@@ -293,20 +358,20 @@ def amounts_of(problem: SuppressionProblem) -> dict[str, np.ndarray]:
     }
 
 
-def _stay_sensitive(
+def _stay_protected(
     arrays: dict[str, list[Any]],
     flags: dict[str, list[Any]],
     place: int,
-    earlier: EarlierTable,
-    row: int,
-    digits: int,
+    then: Mapping[str, float],
+    sensitive: bool,
 ) -> None:
-    """Keep the levels that a cell had in an earlier table, even if the rule now requires lower ones."""
-    flags["primary"][place], flags["force"][place] = True, False
-    for name in ("lower", "upper", "sliding"):
-        arrays[name][place] = max(arrays[name][place], float(earlier.amounts[name][row].scaleb(digits)))
-    arrays["fall"][place] = max(arrays["fall"][place], arrays["lower"][place])
-    arrays["rise"][place] = max(arrays["rise"][place], arrays["upper"][place])
+    """Keep the levels of a cell in an earlier table, and what readers know there, if they are stricter."""
+    if sensitive:
+        flags["primary"][place], flags["force"][place] = True, False
+        for name in ("lower", "upper", "sliding"):
+            arrays[name][place] = max(arrays[name][place], then[name])
+    for name, level in (("fall", "lower"), ("rise", "upper")):
+        arrays[name][place] = max(min(arrays[name][place], then[name]), arrays[level][place])
 
 
 def _of_added(
@@ -333,7 +398,3 @@ def _together(contributed: list[Contributions]) -> Contributions | None:
 
 def _padded(matrix: sparse.csr_matrix, width: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
-
-
-def _members(cells: Cells) -> list[Any]:
-    return [""] * len(cells) if cells.members is None else list(cells.members)

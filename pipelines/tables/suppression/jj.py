@@ -17,6 +17,8 @@ import numpy as np
 from microguard.sdc.suppression import SuppressionProblem
 
 NAME = "suppression.jj"
+#: Number of further digits of a cell that no table has, which is no whole number of units.
+FURTHER = 6
 
 
 def write_jj(path: Path, problem: SuppressionProblem, suppressed: np.ndarray, digits: int) -> None:
@@ -44,8 +46,9 @@ def write_jj(path: Path, problem: SuppressionProblem, suppressed: np.ndarray, di
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"0\n{problem.cells}\n")
         for cell, (value, cost) in enumerate(zip(problem.values, problem.costs, strict=True)):
-            further = " ".join(f"{amount * scale:.{digits}f}" for amount in amounts[cell])
-            file.write(f"{cell} {value * scale:.{digits}f} {cost:.12g} {status[cell]} {further}\n")
+            places = digits if value == np.rint(value) else digits + FURTHER
+            further = " ".join(f"{amount * scale:.{places}f}" for amount in amounts[cell])
+            file.write(f"{cell} {value * scale:.{places}f} {cost:.12g} {status[cell]} {further}\n")
         file.write(f"{relations.shape[0]}\n")
         for start, stop in zip(relations.indptr[:-1], relations.indptr[1:], strict=True):
             parts = zip(relations.indices[start:stop], relations.data[start:stop], strict=True)

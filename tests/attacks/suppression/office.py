@@ -6,6 +6,7 @@ the files, the count of the guarantee, and the evidence that later tables are jo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,6 +57,8 @@ class Published:
         The count of the guarantee.
     broken : list of str
         Requirements that the files do not meet.
+    manifest : mapping
+        What the guarantee states.
     """
 
     files: Path
@@ -65,6 +68,7 @@ class Published:
     protected: Any
     written: WrittenTable
     broken: list[str]
+    manifest: Mapping[str, Any]
 
     @property
     def suppressed(self) -> np.ndarray:
@@ -97,6 +101,8 @@ class SuppressingOffice:
         keyed = cells.keyed(self.key)
         with (
             mock.patch.object(cell_method, "refuse_nested_columns"),
+            mock.patch.object(cell_method, "refuse_unrelated_columns"),
+            mock.patch.object(cell_method, "refuse_unknown_columns"),
             mock.patch.object(cell_method, "mapper_of", return_value=in_turn),
             mock.patch.object(CellTables, "_tabulated", return_value=keyed),
             mock.patch.object(table_product, "published_cells", return_value=self.ledger()),
@@ -117,7 +123,8 @@ class SuppressingOffice:
         broken = [each.key.column for each in unmet(requirements, written.count)]
         product.write_annex(self.evidence(release_id), protected)
         self.releases.append(release_id)
-        return Published(files, self.evidence(release_id), layout, keyed, protected, written, broken)
+        return Published(files, self.evidence(release_id), layout, keyed, protected, written, broken,
+                         product.guarantee.manifest(written.count))  # fmt: skip
 
     def evidence(self, release_id: str) -> Path:
         """Return the folder of the evidence of a release."""

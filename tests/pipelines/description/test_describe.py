@@ -176,16 +176,33 @@ def test_describe_writes_identical_bytes_for_the_same_release(release):
     assert [(release / name).read_bytes() for name in names] == before
 
 
-def test_audit_detects_a_changed_cell_in_the_sdmx_csv(release):
-    path = release / "sdmx" / "001_income.csv"
-    path.write_text(path.read_text().replace(",3,A,F", ",4,A,F", 1))
+@pytest.mark.parametrize(
+    ("name", "text", "forged", "found"),
+    [
+        ("001_income.csv", ",3,A,F", ",4,A,F", "cells of an SDMX-CSV file differ"),
+        ("001_income.csv", "dataflow", "its mean is 6.1", "cells of an SDMX-CSV file differ"),
+        ("001_income.csv", "ACTION", "mean 6.1", "cells of an SDMX-CSV file differ"),
+        ("001_income.csv", "(1.0)", "(6.1)", "cells of an SDMX-CSV file differ"),
+        ("structure.xml", '<str:Code id="7', '<str:Code id="9', "names a code differently"),
+        (
+            "structure.xml",
+            "</str:Codelist>",
+            '<str:Code id="9"><com:Name>9</com:Name></str:Code></str:Codelist>',
+            "other codes than the tables",
+        ),
+    ],
+)
+def test_audit_detects_a_changed_sdmx_file(release, name, text, forged, found):
+    path = release / "sdmx" / name
+    assert text in path.read_text()
+    path.write_text(path.read_text().replace(text, forged, 1))
     package = package_of(release)
-    (resource,) = [each for each in package["resources"] if each["format"] == "csv"]
+    (resource,) = [each for each in package["resources"] if each["path"] == f"sdmx/{name}"]
     resource |= {"hash": f"sha256:{checksum(path)}", "bytes": path.stat().st_size}
     (release / "datapackage.json").write_text(json.dumps(package))
     seal(release, manifest_of(release))
     (failure,) = audit(release).failures()
-    assert "cells of an SDMX-CSV file differ" in failure
+    assert found in failure
 
 
 def test_audit_accepts_a_correct_description_and_detects_every_fault(release):

@@ -62,6 +62,37 @@ def test_approve_refuses_a_pending_table_if_the_same_amounts_were_published_in_a
         refuse_second_values(waiting, [second], areas)
 
 
+@pytest.mark.parametrize(
+    ("differs", "refused"),
+    [
+        ({}, True),
+        ({"release": {"name": "sections", "source": "turnover"}}, True),
+        ({"table": {"value": "turnover", "weighted": True}}, False),
+        ({"table": {"value": "sales"}}, False),
+        ({"table": {"value": "sales", "parts": {"market": ["turnover", "abroad"]}}}, True),
+        ({"release": {"name": "turnover", "period": "2025"}}, False),
+    ],
+    ids=["same", "other name", "weighted", "other variable", "part of it", "other period"],
+)
+def test_approve_refuses_a_pending_table_if_other_sums_of_its_variable_were_published(
+    areas, differs, refused
+):
+    """All common cells were published before both: neither table was the first to publish one."""
+    made_from = {"release": {"name": "turnover", "source": "turnover"}, "table": {"value": "turnover"}}
+    first, second = (
+        replace(entry(release_id), identity={"content": "table", "specification": {**made_from, **changed}})
+        for release_id, changed in ((ID, {}), ("f" * 32, differs))
+    )
+    for each in (first, second):
+        write_published_cells(areas.record(each.release_id), [])
+    waiting = PendingRelease(StagedFiles(ID, areas.evidence, {}), {}, first, False)
+    if not refused:
+        refuse_second_values(waiting, [second], areas)
+        return
+    with pytest.raises(GateRefused, match="sums of it"):
+        refuse_second_values(waiting, [second], areas)
+
+
 @pytest.mark.spark
 def test_approve_refuses_a_pending_table_if_its_cells_were_published_meanwhile(adjusted, tmp_path):
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")

@@ -49,6 +49,17 @@ def test_prepared_names_the_column_without_a_total():
         prepared(rows([("all", "Total"), ("x", "Total")], v=[1.0, 1.0]), table)
 
 
+@pytest.mark.parametrize("column", ["c0", "c1"])
+def test_prepared_refuses_to_compute_margins_of_cells_that_have_them_under_another_mark(column):
+    table = Table(source="cells", value="v", tables=[["a", "b"]], margins="computed")
+    given = inner()[["c0", "c1", "n0"]]
+    other = next(each for each in ("c0", "c1") if each != column)
+    totals = given.groupby(other, as_index=False)["n0"].sum().assign(**{column: "TOTAL"})
+    prepared(given, table)
+    with pytest.raises(InputRejected, match=f"one code of {'ab'[int(column[1])]} has the sum of all other"):
+        prepared(pd.concat([given, totals], ignore_index=True), table)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_prepared_computes_margins_as_the_sums_of_internal_cells(seed):
     table = Table(

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.tables.nested_columns import add_up
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.nested_columns import add_up, refuse_unknown_columns, unrelated
+from microguard.pipelines.tables.published_before import new_cells
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.table import Table
+
+from tests.attacks.office import cells_of
+from tests.attacks.office import specification as described
+from tests.pipelines.turnover import records, specification
+from tests.schemas.specification.test_table import build
 
 
 @pytest.mark.parametrize(
@@ -22,3 +35,103 @@ from microguard.pipelines.tables.nested_columns import add_up
 )
 def test_add_up_finds_codes_of_the_same_records(pairs, known, found):
     assert add_up(pd.DataFrame([list(each) for each in pairs.split()]), known=known) is found
+
+
+@pytest.mark.parametrize(
+    ("table", "found"),
+    [
+        ({"tables": [["a21", "size"], ["a10", "size"]]}, [("a10", "a21")]),
+        ({"tables": [["a21", "size"], ["a10", "size"]], "hierarchies": [["a10", "a21"]]}, []),
+        ({"tables": [["a21", "size"], ["a10"]]}, [("a10", "a21"), ("a10", "size")]),
+        ({"tables": [["a21", "a10", "size"], ["a10", "size"]]}, []),
+        # the table with both columns does not have the size
+        (
+            {"tables": [["a21", "size"], ["a10", "size"], ["a21", "a10"]]},
+            [("a10", "a21"), ("a10", "size"), ("a21", "size")],
+        ),
+        ({"tables": [["a21", "size"], ["a21", "region"]]}, [("region", "size")]),
+        (
+            {"tables": [["a88", "size"], ["branch", "size"]], "hierarchies": [["a21", "a88"]]},
+            [("a21", "branch"), ("a88", "branch")],
+        ),
+    ],
+)
+def test_unrelated_columns_are_in_two_tables_and_in_no_hierarchy(table, found):
+    variables = {name: {"role": "other"} for name in ("a10", "a21", "a88", "branch", "size", "region")}
+    variables["turnover"] = {"role": "sensitive", "kind": "numeric"}
+    chosen = build({"value": "turnover", **table}, variables=variables).table
+    assert chosen is not None
+    assert sorted(unrelated(chosen)) == found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("method", ["adjustment", "suppression", "cell_key"])
+def test_tables_of_nested_columns_without_a_hierarchy_are_refused(adjusted, tmp_path, method):
+    counts = {"kind": "frequency", "value": None, "dominance": None, "decimals": None, "effort": None}
+    table = {"tables": [["a21", "region"], ["a10", "region"]], "hierarchies": None, "method": method}
+    table |= {**counts, "quality": {"max_posterior": 0.95}} if method == "cell_key" else {}
+    unit = {"firm": {"role": "unit"}}
+    frame = records().assign(firm=[str(number) for number in range(400)])
+    with pytest.raises(GateRefused, match="Codes of a10 add up to the same records as codes of a21"):
+        adjusted(specification(tmp_path, frame, unit, **table))
+    if method != "cell_key":
+        adjusted(specification(tmp_path, frame, unit, **{**table, "hierarchies": [["a10", "a21"]]}))
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "refused"),
+    [
+        (["section", "size"], ["section", "size"], True),
+        (["section", "size"], ["branch", "section", "size"], False),
+        (["name", "size"], ["name", "size"], False),  # each branch under another name
+        (["size"], ["size"], False),
+    ],
+)
+def test_columns_of_records_that_lack_those_of_an_earlier_table_are_refused(table, columns, refused):
+    random = np.random.default_rng(0)
+    branch = random.integers(0, 6, 80)
+    frame = pd.DataFrame(
+        {
+            "branch": branch.astype(str),
+            "name": np.array(list("abcdef"))[branch],
+            "section": (branch // 2).astype(str),
+            "size": random.choice(list("xyz"), 80),
+            "turnover": random.lognormal(6, 1, 80).round(2),
+        }
+    )
+
+    def counted(dimensions: list[str]) -> tuple[Cells, Table]:
+        chosen = described(frame, {"value": "turnover", "tables": [dimensions]})
+        assert chosen.table is not None
+        return cells_of(frame, chosen).keyed(bytes(range(32))), chosen.table
+
+    first, its_table = counted(["branch", "size"])
+    origin = {"source": "survey", "period": "", "release_id": "r1"}
+    before = new_cells(first, its_table, first.units, None, origin)
+    cells, chosen = counted(table)
+    records: Any = SimpleNamespace(columns=columns)
+    if not refused:
+        refuse_unknown_columns(records, chosen, cells, before)
+        return
+    with pytest.raises(GateRefused, match="The records lack branch"):
+        refuse_unknown_columns(records, chosen, cells, before)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("method", ["adjustment", "suppression"])
+def test_table_of_records_without_a_column_of_an_earlier_table_is_refused(adjusted, tmp_path, method):
+    chosen = {"tables": [["a21", "region"]], "hierarchies": None, "method": method}
+    frame = records()
+    adjusted(specification(tmp_path, frame, **chosen))
+    other = {"name": "sections", "source": "turnover"}
+
+    def by_section(lacking):
+        spec = specification(tmp_path, lacking, {}, other, **{**chosen, "tables": [["a10", "region"]]})
+        variables = {name: role for name, role in spec.variables.items() if name in lacking}
+        publish = spec.publish.model_copy(update={"path": "elsewhere"})
+        return spec.model_copy(update={"variables": variables, "publish": publish})
+
+    with pytest.raises(GateRefused, match="The records lack a21"):
+        adjusted(by_section(frame.drop(columns="a21")))
+    renamed = frame.drop(columns=["a10"]).rename(columns={"a21": "a10"})
+    adjusted(by_section(renamed))

@@ -184,3 +184,22 @@ def test_original_value_is_recognised_if_records_were_rounded_to_fewer_digits() 
     rounded = tabulated(codes, coarser, units=np.array([11.0, 20.0, 31.0]), contributors=firms)
     listed = new_cells(exact, finer, exact.units, None, ORIGIN)
     assert of_the_same_records(rounded, coarser, listed, {"source": "firms", "period": ""}) == listed
+
+
+@pytest.mark.parametrize(("first", "later"), [("{}", "{}.0"), ("{}.0", "{}"), ("{}.00", "{}.0")])
+def test_count_of_a_code_with_and_without_decimals_is_one_cell(first, later) -> None:
+    """A column of whole numbers becomes one of floating-point numbers if a value of it is missing."""
+    specification = build({"kind": "frequency", "tables": [["a21"]]})
+    table = specification.table
+    assert table is not None
+
+    def counts(code: str) -> Cells:
+        codes = pd.DataFrame({"a21": [*(code.format(number) for number in range(1, 8)), "Total"]})
+        values = np.array([1, 2, 4, 7, 9, 13, 22, 58.0])
+        return tabulated(codes, table, units=values, contributors=values)
+
+    cells = counts(first)
+    before = new_cells(cells, table, cells.units + 3, None, ORIGIN)
+    standing = standing_cells(counts(later), table, before)
+    assert standing.published.all()
+    assert (standing.units == counts(later).units + 3).all()

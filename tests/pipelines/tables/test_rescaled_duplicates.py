@@ -54,6 +54,24 @@ def test_few_cells_with_one_ratio_are_the_same_amounts_if_they_have_many_digits(
     assert in_one_ratio(here, there) is found
 
 
+#: Numbers of records of seven regions and their total.
+COUNTS = (1, 2, 4, 7, 13, 22, 31, 80)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "found"),
+    [
+        (COUNTS, COUNTS, True),
+        ([2 * count for count in COUNTS], COUNTS, True),
+        ([1, 2, 4, 7, 13, 22, 30, 79], COUNTS, False),
+        ([1, 2, 3, 6], [1, 2, 3, 6], False),  # as few small numbers may be equal by chance
+        ([1] * 8, [1] * 8, False),
+    ],
+)
+def test_sums_of_ones_are_the_counts_of_the_same_records(here, there, found):
+    assert in_one_ratio(here, there, records=COUNTS[: len(here)]) is found
+
+
 def test_few_amounts_of_unrelated_variables_have_no_common_ratio():
     rng = np.random.default_rng(1)
     for _ in range(1000):
