@@ -117,6 +117,11 @@ class Facts:
         return not self.numeric
 
     @property
+    def mixed(self) -> bool:
+        """Return whether most values of a CSV column are numbers, and some are other texts ("85+")."""
+        return self.csv and NEARLY_ALL * self.column.present <= self.column.numbers < self.column.present
+
+    @property
     def unique(self) -> bool:
         """Return whether all values are distinct, except for a few duplicates."""
         return self.column.distinct >= NEARLY_UNIQUE * self.records
@@ -240,6 +245,10 @@ RULES = (
          "a date by name"),
     Rule("text", 9, lambda f: f.label and not f.categories, "free text or a name"),
     Rule("text", 8, lambda f: f.text and f.label and not f.few, "free text"),
+    Rule("text", 12, lambda f: f.mixed and not f.categories,
+         "numbers and texts: to protect it as a number, replace the texts by numbers or the missing mark"),
+    Rule("text", 14, lambda f: f.named("coordinate") and f.numeric and not f.few,
+         "a coordinate by name, which locates a unit"),
     Rule("text", 9, lambda f: f.named("name") and f.label and not f.few, "a name"),
 )  # fmt: skip
 

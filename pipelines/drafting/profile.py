@@ -66,8 +66,8 @@ class Profile:
         Whether the file has more records.
     number_format : NumberFormat
         How the numbers of a CSV are written.
-    missing : str or None
-        The text that marks missing values.
+    missing, marked : str or None, tuple of str
+        The text that marks missing values, and the columns with this text.
     columns : tuple of Column
         Columns with a name and scalar values; nested and binary columns are omitted.
     """
@@ -89,7 +89,7 @@ class Profile:
         self.records = self._one("count(*)")
         if self.records < SINGLE_THREAD_RECORDS:
             self._engine.execute("SET threads = 1")
-        self.missing = self._missing_mark(positions)
+        self.missing, self.marked = self._missing_mark(positions)
         self.number_format = self._detect_number_format(positions)
         meant = recognise(source.schema.names)
         self.columns = tuple(
@@ -276,20 +276,22 @@ class Profile:
         assert row is not None
         return int(row[0] or 0)
 
-    def _missing_mark(self, positions: list[int]) -> str | None:
+    def _missing_mark(self, positions: list[int]) -> tuple[str | None, tuple[str, ...]]:
+        """Replace the most frequent mark by NULL; return it and the names of the columns that have it."""
         texts = [f"c{position}" for position in positions if is_text(self.source.schema.field(position).type)]
-        occurrences_of_mark = dict.fromkeys(MISSING_MARKS, 0)
+        found: dict[str, dict[str, int]] = {mark: {} for mark in MISSING_MARKS}
         for label in texts:
             counts = ", ".join(f"count(*) FILTER ({label} = '{mark}')" for mark in MISSING_MARKS)
             occurrences = self._engine.execute(f"SELECT {counts} FROM file").fetchone() or ()
+            name = self.source.schema.field(int(label[1:])).name
             for mark, count in zip(MISSING_MARKS, occurrences, strict=True):
-                occurrences_of_mark[mark] += int(count)
-        mark = max(MISSING_MARKS, key=lambda each: occurrences_of_mark[each])
-        if not occurrences_of_mark[mark]:
-            return None
+                found[mark] |= {name: int(count)} if count else {}
+        mark = max(MISSING_MARKS, key=lambda each: sum(found[each].values()))
+        if not found[mark]:
+            return None, ()
         for label in texts:
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {label} = '{mark}'")
-        return mark
+        return mark, tuple(found[mark])
 
     def _detect_number_format(self, positions: list[int]) -> NumberFormat:
         texts = [f"c{i}" for i in positions if is_text(self.source.schema.field(i).type)]

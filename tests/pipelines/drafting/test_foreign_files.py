@@ -132,3 +132,52 @@ def test_draft_writes_a_normalised_relative_path(tmp_path, monkeypatch):
     assert drafted(tmp_path / "notes" / ".." / "data" / "d.csv")["input"]["path"] == str(
         tmp_path / "data" / "d.csv"
     )
+
+
+PERSONS = pd.DataFrame(
+    {
+        "id": [f"p{i}" for i in range(120)],
+        "sex": ["m", "f"] * 60,
+        "age": [str(20 + i) if i % 80 < 65 else "85+" for i in range(120)],
+        "latitude": [round(52 + i * i % 97 / 977, 5) for i in range(120)],
+        "remarks": [["", "no", "too long and too dear"][i % 3] + f" {i // 4 * 7919}" for i in range(120)],
+        "schooling": [["None", "Primary", "Tertiary"][i % 3] for i in range(120)],
+    }
+)
+
+
+def test_draft_gives_coordinates_comments_and_mixed_texts_the_role_identifier(tmp_path):
+    PERSONS.to_csv(tmp_path / "d.csv", index=False)
+    text = draft(str(tmp_path / "d.csv")).summary()
+    variables = tomllib.loads(text)["variables"]
+    assert [variables[name]["role"] for name in ("latitude", "remarks", "age")] == ["identifier"] * 3
+    assert "a coordinate by name" in text
+    assert "numbers and texts: to protect it as a number" in text
+
+
+def test_draft_names_the_columns_with_the_missing_mark(tmp_path):
+    PERSONS.to_csv(tmp_path / "d.csv", index=False)
+    text = draft(str(tmp_path / "d.csv")).summary()
+    assert (
+        'missing = "None"    # a missing value in "schooling"; if it is a category, delete this line' in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "refused"),
+    [
+        ("id,sex,age\nid,sex,What is your age?\n", "found names of the header again"),
+        ("id,sex,sex\n", "found equal ones in the columns 2, 3"),
+        ("p0,m,m\n", "found a line that may be a record"),
+    ],
+)
+def test_draft_of_repeated_names_says_what_to_remove(head, refused, tmp_path):
+    rows = "".join(f"p{i},{'mf'[i % 2]},{'fm'[i % 3 % 2]}\n" for i in range(60))
+    (tmp_path / "d.csv").write_text(head + rows)
+    with pytest.raises(InputRejected, match=refused):
+        draft(str(tmp_path / "d.csv"))
+
+
+def test_draft_leaves_out_columns_of_bytes(tmp_path):
+    PERSONS.assign(photo=[bytes([255, i]) for i in range(120)]).to_parquet(tmp_path / "d.parquet")
+    assert drafted(tmp_path / "d.parquet")["variables"]["photo"] == {"role": "identifier"}
