@@ -30,6 +30,8 @@ MIN_RECORDS_PER_CODE = 3
 identify units."""
 MOST_CODES = 20
 """Maximum number of distinct values of an integer variable that is classified as a code."""
+RECORDS_PER_PERIOD = 20
+"""Minimum number of records per value of a period (2024Q1); with fewer, it is the date of an event."""
 LONG_TEXT = 60
 MANY_WORDS = 4.0
 NEARLY_ALL = 0.8
@@ -207,6 +209,9 @@ RULES = (
     Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
          and is_numbering(f.column, f.numbers), "a numbering without gaps, each number as frequent"),
     Rule("category", 6, lambda f: f.named("period") and f.whole and f.categories, "a period by name"),
+    Rule("category", 20, lambda f: f.named("period") and f.few and f.label
+         and f.column.dates >= NEARLY_ALL * f.column.present >= RECORDS_PER_PERIOD * f.column.distinct,
+         "a period by name, with few values"),
     Rule("place", 8, lambda f: f.named("place") and f.listed and (f.whole or f.label)
          and not f.named("amount"), "a region by name"),
     Rule("amount", 4, lambda f: f.numeric and not f.few, "numbers"),

@@ -333,8 +333,8 @@ class Profile:
         near = (place < ENDS) | (place >= len(values) - ENDS) | np.isin(values, list(CODES))
         codes, doubtful = sentinels(values[near], times[near])
         if codes:
-            condition = f"{number} IN ({', '.join(map(str, codes))})"
-            self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {condition}")
+            listed = ", ".join(map(str, codes))
+            self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {number} IN ({listed})")
         return codes, doubtful
 
     def _column(self, position: int, meant: frozenset[str]) -> Column:
@@ -360,7 +360,8 @@ class Profile:
             count(x) FILTER ({dates}), count(*) FILTER (regexp_full_match(s, '^0[0-9]+([.,][0-9]*)?$')),
             count(*) FILTER (v > 0), count(*) FILTER ({_finite("v")}),
             count(*) FILTER (fmod(v, 10) = 0 AND {whole}),
-            min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v)
+            min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v),
+            count(*) FILTER (regexp_matches(s, '(1[6-9]|2[01])[0-9]{{2}}'))
             FROM (SELECT {label} AS x, {number} AS v, {text} AS s FROM file)"""
         ).fetchone()
         assert row is not None
@@ -374,6 +375,7 @@ class Profile:
             numbers=counts[2],
             whole=counts[3],
             dates=counts[4],
+            years=int(row[14] or 0),
             zero_led=counts[5],
             positive=counts[6],
             finite=counts[7],
@@ -388,9 +390,7 @@ class Profile:
 
 
 def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
-    """Return the concepts of a name according to its codebook (which may omit that a variable is an age) or
-    to its words.
-    """
+    """Return the concepts of a name by its codebook, which may omit that it is an age, or by its words."""
     said = concepts_of(name)
     return meant | (said & {"age"}) if meant else said
 

@@ -5,6 +5,8 @@ import tomllib
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.draft import draft
 from microguard.pipelines.intake.input_file import require_input
@@ -181,3 +183,24 @@ def test_draft_of_repeated_names_says_what_to_remove(head, refused, tmp_path):
 def test_draft_leaves_out_columns_of_bytes(tmp_path):
     PERSONS.assign(photo=[bytes([255, i]) for i in range(120)]).to_parquet(tmp_path / "d.parquet")
     assert drafted(tmp_path / "d.parquet")["variables"]["photo"] == {"role": "identifier"}
+
+
+def test_draft_protects_the_period_of_a_panel(tmp_path):
+    quarters = pd.concat([PERSONS.assign(quarter=f"2024Q{number}") for number in (1, 2, 3)])
+    quarters.to_csv(tmp_path / "d.csv", index=False)
+    expected = {"role": "quasi_identifier", "kind": "nominal"}
+    assert drafted(tmp_path / "d.csv")["variables"]["quarter"] == expected
+
+
+def test_draft_offers_the_year_only_of_dates_that_have_one(tmp_path):
+    times = [f"{i % 24:02d}:{i % 60:02d}" for i in range(120)]
+    PERSONS.assign(start=times, born=pd.date_range("1950-01-01", periods=120)).to_csv(tmp_path / "d.csv")
+    text = draft(str(tmp_path / "d.csv")).summary()
+    assert '# born = { role = "quasi_identifier", kind = "numeric", date = "year" }' in text
+    assert "# start = " not in text
+
+
+def test_draft_leaves_out_numbers_of_16_bits(tmp_path):
+    half = np.arange(120).astype(np.float16)
+    pq.write_table(pa.Table.from_pandas(PERSONS).append_column("half", [half]), tmp_path / "d.parquet")
+    assert drafted(tmp_path / "d.parquet")["variables"]["half"] == {"role": "identifier"}
