@@ -24,6 +24,8 @@ class Column:
     numbers, whole, dates, years, zero_led : int
         Number of values that are, or can be parsed as, a number, a whole number, a date or time, that contain
         a year of four digits, and numbers with leading zeros ("007").
+    with_unit : int
+        Number of texts that are a number with a sign of currency or a unit.
     positive, finite, round : int
         Number of positive numbers, of numbers up to `LARGEST_NUMBER`, and of multiples of ten.
     range : tuple of float
@@ -47,6 +49,7 @@ class Column:
     whole: int
     dates: int
     years: int
+    with_unit: int
     zero_led: int
     positive: int
     finite: int

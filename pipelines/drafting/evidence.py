@@ -252,6 +252,8 @@ RULES = (
     Rule("text", 8, lambda f: f.text and f.label and not f.few, "free text"),
     Rule("text", 12, lambda f: f.mixed and not f.categories,
          "numbers and texts: to protect it as a number, replace the texts by numbers or the missing mark"),
+    Rule("text", 13, lambda f: f.column.with_unit >= NEARLY_ALL * f.column.present and not f.categories,
+         "numbers with a unit: to protect it as a number, write the values without it"),
     Rule("text", 14, lambda f: f.named("coordinate") and f.numeric and not f.few,
          "a coordinate by name, which locates a unit"),
     Rule("text", 9, lambda f: f.named("name") and f.label and not f.few, "a name"),

@@ -18,7 +18,7 @@ _WORDS = {
     "hushall familia famille famiglia huishouden",
     "weight": "weight weights wgt wgts wt wts pweight perwt hhwt fnlwgt afnlwgt poids gewicht ponderation "
     "ponderacion expansion factor expfac fexp hochrechnung hochrechnungsfaktor hrf phrf hhrf finalwt wtfinl "
-    "calweight vekt vikt peso pond",
+    "calweight vekt vikt peso",
     "place": "region regio geo nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
     "department departement departamento dipartimento dep land municipality commune comune kommune kommun "
     "kom gemeinde gemeente kreis landkreis bezirk bundesland municipio concelho parish lau fips provincia "

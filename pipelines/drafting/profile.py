@@ -20,6 +20,7 @@ from microguard.pipelines.drafting.names import concepts_of
 from microguard.pipelines.drafting.number_format import NumberFormat, detect_number_format
 from microguard.pipelines.drafting.sentinels import CODES, sentinels
 from microguard.pipelines.drafting.sniff import Source
+from microguard.pipelines.drafting.text_forms import DATE, WITH_UNIT, YEAR
 from microguard.pipelines.engine.sql_text import quoted_text
 from microguard.schemas.errors import InputRejected
 
@@ -42,16 +43,6 @@ SINGLE_THREAD_RECORDS = 100_000
 """Minimum number of records for several threads; with fewer, one thread is faster."""
 ENDS = 60
 """Number of distinct values at each end of a column among which codes of missing values are searched."""
-
-_DATE = (
-    r"^((1[6-9]|20|21)[0-9]{2}[-/.](0[1-9]|1[0-2])([-/.][0-9]{1,2})?([ T].*)?"  # 2026-11-21, 2026-11, a time
-    r"|[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}([ T].*)?"  # 2026-1-2
-    r"|[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{4}|[0-9]{2})([ T].*)?"  # 21.11.2026
-    r"|(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"  # 20261121
-    r"|(19|20)[0-9]{2}[- ]?[QqWw][0-9]{1,2}"  # 2026Q4
-    r"|[0-9]{1,2} ?[A-Za-z]{3,9}\.? ?[0-9]{2,4}"  # 21 Nov 2026
-    r"|[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9].*)?)$"  # a time, such as 12:30
-)
 
 
 class Profile:
@@ -344,7 +335,7 @@ class Profile:
         numeric = is_number(entry.type) or self.source.format == "csv"
         reads = numeric and self._one(f"count({number})") == self._one(f"count({label})") > 0
         codes, doubtful = self._missing_codes(label, number) if reads else ((), ())
-        text, dates = f"CAST({label} AS VARCHAR)", f"regexp_full_match(s, '{_DATE}')"
+        text, dates = f"CAST({label} AS VARCHAR)", f"regexp_full_match(s, '{DATE}')"
         if pa.types.is_floating(entry.type) or pa.types.is_decimal(entry.type):
             whole = "v = round(v) AND abs(v) < 1e15"
             integer = f"{number} = round({number}) AND abs({number}) < 1e15"
@@ -361,7 +352,8 @@ class Profile:
             count(*) FILTER (v > 0), count(*) FILTER ({_finite("v")}),
             count(*) FILTER (fmod(v, 10) = 0 AND {whole}),
             min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v),
-            count(*) FILTER (regexp_matches(s, '(1[6-9]|2[01])[0-9]{{2}}'))
+            count(*) FILTER (regexp_matches(s, '{YEAR}')),
+            count(*) FILTER (v IS NULL AND regexp_full_match(s, '{WITH_UNIT}'))
             FROM (SELECT {label} AS x, {number} AS v, {text} AS s FROM file)"""
         ).fetchone()
         assert row is not None
@@ -376,6 +368,7 @@ class Profile:
             whole=counts[3],
             dates=counts[4],
             years=int(row[14] or 0),
+            with_unit=int(row[15] or 0),
             zero_led=counts[5],
             positive=counts[6],
             finite=counts[7],

@@ -142,6 +142,7 @@ PERSONS = pd.DataFrame(
         "sex": ["m", "f"] * 60,
         "age": [str(20 + i) if i % 80 < 65 else "85+" for i in range(120)],
         "latitude": [round(52 + i * i % 97 / 977, 5) for i in range(120)],
+        "pay": [f"{1 + i % 7}.{i:03d},50 €" for i in range(120)],
         "remarks": [["", "no", "too long and too dear"][i % 3] + f" {i // 4 * 7919}" for i in range(120)],
         "schooling": [["None", "Primary", "Tertiary"][i % 3] for i in range(120)],
     }
@@ -152,7 +153,8 @@ def test_draft_gives_coordinates_comments_and_mixed_texts_the_role_identifier(tm
     PERSONS.to_csv(tmp_path / "d.csv", index=False)
     text = draft(str(tmp_path / "d.csv")).summary()
     variables = tomllib.loads(text)["variables"]
-    assert [variables[name]["role"] for name in ("latitude", "remarks", "age")] == ["identifier"] * 3
+    assert [variables[name]["role"] for name in ("latitude", "remarks", "age", "pay")] == ["identifier"] * 4
+    assert "numbers with a unit: to protect it as a number" in text
     assert "a coordinate by name" in text
     assert "numbers and texts: to protect it as a number" in text
 
