@@ -315,7 +315,7 @@ def _is_number(text: str) -> bool:
         float(text.replace(",", "."))
     except ValueError:
         return False
-    return True
+    return any(map(str.isdigit, text))  # "inf" and "nan" are names
 
 
 def _csv_batches(file: Path, source: Source) -> Iterator[pa.RecordBatch]:

@@ -206,3 +206,8 @@ def test_draft_leaves_out_numbers_of_16_bits(tmp_path):
     half = np.arange(120).astype(np.float16)
     pq.write_table(pa.Table.from_pandas(PERSONS).append_column("half", [half]), tmp_path / "d.parquet")
     assert drafted(tmp_path / "d.parquet")["variables"]["half"] == {"role": "identifier"}
+
+
+def test_draft_reads_a_header_with_the_name_inf(tmp_path):
+    PERSONS.assign(INF=["a", "b"] * 60).to_csv(tmp_path / "d.csv", index=False)
+    assert "INF" in drafted(tmp_path / "d.csv")["variables"]
