@@ -19,7 +19,7 @@ from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.names import concepts_of
 from microguard.pipelines.drafting.number_format import NumberFormat, detect_number_format
 from microguard.pipelines.drafting.sentinels import CODES, sentinels
-from microguard.pipelines.drafting.sniff import Source
+from microguard.pipelines.drafting.sniff import Source, with_line_breaks
 from microguard.pipelines.drafting.text_forms import DATE, WITH_UNIT, YEAR
 from microguard.pipelines.engine.sql_text import quoted_text
 from microguard.schemas.errors import InputRejected
@@ -75,6 +75,9 @@ class Profile:
                 f"{source.path.name} cannot be read to its end: a line has another number of fields than the "
                 "header, the files differ, or one is truncated. Correct the file and draft again."
             ) from None
+        broken = [f"regexp_matches(c{position}, '[\\n\\r]')" for position in positions]
+        if source.format == "csv" and broken and self._one(f"count(*) FILTER ({' OR '.join(broken)})"):
+            raise with_line_breaks(source.path)
         self.cut = self._one("count(*)") > MOST_RECORDS
         self._engine.execute(f"DELETE FROM file WHERE rowid >= {MOST_RECORDS}")
         self.records = self._one("count(*)")

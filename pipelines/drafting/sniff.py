@@ -264,6 +264,8 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
     unnamed = sum(not name.strip() for name in header)
     repeated = _repeated(header, rows)
     numbers = any(map(_is_number, header))
+    if any(mark in name for name in header for mark in "\r\n"):
+        raise with_line_breaks(path)
     if len(header) == 1 and (len(header[0].split()) > 2 or re.search(r"[0-9] +\S", header[0])):
         raise InputRejected(
             f"{path.name}: expected fields with one of the delimiters , ; | or a tab, found one column, as "
@@ -303,6 +305,14 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
             f"The first line of {path.name}: expected a header of distinct column names that are not "
             "numbers, found a line that may be a record. Add a header to the file."
         )
+
+
+def with_line_breaks(path: Path) -> InputRejected:
+    """Return the refusal of a CSV whose fields or names have line breaks, which a run refuses, too."""
+    return InputRejected(
+        f"{path.name}: expected fields and column names without line breaks, found some. Remove the line "
+        "breaks, or write the file as Parquet."
+    )
 
 
 def _repeated(header: list[str], rows: list[list[str]]) -> int:

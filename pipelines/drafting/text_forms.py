@@ -11,5 +11,5 @@ DATE = (
 )
 YEAR = "(1[6-9]|2[01])[0-9]{2}"
 """A year of four digits, anywhere in the text."""
-WITH_UNIT = r"\s*[€$£¥]?\s*[+-]?[0-9][0-9., \x{A0}\x{202F}]*(\s*[€$£¥%‰]|\s+[A-Za-z]{2,4}\.?)?\s*"
+WITH_UNIT = r"\s*[€$£¥]?\s*[+-]?[0-9][0-9., \x{A0}\x{202F}]*(\s*[€$£¥%‰]|\s+[A-Za-z]{2,7}\.?)?\s*"
 """A number with the sign of a currency or a unit, such as 1.234,50 €, 12 % or 30 km."""

@@ -211,3 +211,14 @@ def test_draft_leaves_out_numbers_of_16_bits(tmp_path):
 def test_draft_reads_a_header_with_the_name_inf(tmp_path):
     PERSONS.assign(INF=["a", "b"] * 60).to_csv(tmp_path / "d.csv", index=False)
     assert "INF" in drafted(tmp_path / "d.csv")["variables"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("where", ["header", "field"])
+def test_draft_refuses_line_breaks_as_a_run_does(where, end, tmp_path):
+    broken = PERSONS.rename(columns={"sex": f"sex{end}(coded)"} if where == "header" else {})
+    if where == "field":
+        broken["remarks"] += f"{end}and dear"
+    broken.to_csv(tmp_path / "d.csv", index=False, lineterminator=end)
+    with pytest.raises(InputRejected, match="without line breaks"):
+        draft(str(tmp_path / "d.csv"))
