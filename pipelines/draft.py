@@ -313,7 +313,9 @@ def _input(profile: Profile) -> list[str]:
         if profile.number_format.thousands is not None:
             lines.append(f'thousands = "{profile.number_format.thousands}"')
     if profile.missing is not None:
-        lines.append(f"missing = {quoted(profile.missing)}")
+        named = ", ".join(map(quoted, profile.marked[:3])) + ", ..." * (len(profile.marked) > 3)
+        why = f"a missing value in {named}; if it is a category, delete this line"
+        lines.append(f"missing = {quoted(profile.missing)}    # {why}")
     names = source.schema.names
     lines += [
         f"# {name}: the index of pandas, left out" for name in names if name and is_ignored(name, names)

@@ -16,7 +16,11 @@ def is_number(type: pa.DataType) -> bool:
 
 
 def is_flat(type: pa.DataType) -> bool:
-    """Return whether a draft can profile a column of this type; nested and binary columns are omitted."""
+    """Return whether a draft can profile a column of this type; nested and binary columns are omitted, and so
+    are numbers of 16 bits, which DuckDB does not load.
+    """
+    if pa.types.is_float16(type):
+        return False
     if pa.types.is_dictionary(type):
         return is_text(type.value_type)
     time = pa.types.is_date(type) or pa.types.is_timestamp(type)

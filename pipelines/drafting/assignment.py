@@ -50,7 +50,8 @@ def assigned(facts: Facts, reading: Reading) -> Guess:
         why += f", 0 in {zeros:,} records" if zeros else ", positive in every record"
     elif reading.name == "date":
         why += ": left out"
-        alternative = Alternative("quasi_identifier", "numeric", "to publish its year", ', date = "year"')
+        year = Alternative("quasi_identifier", "numeric", "to publish its year", ', date = "year"')
+        alternative = year if column.years >= column.dates else None  # a time of day or 21.11.26 has no year
     if confidence == UNSURE and alternative is None and reading.second is None:
         confidence = LIKELY
     return Guess(column.name, role, kind, why, column, reading.name, confidence, alternative)

@@ -21,9 +21,11 @@ class Column:
         Number of values that are not missing.
     distinct : int
         Number of distinct values that are not missing.
-    numbers, whole, dates, zero_led : int
-        Number of values that are, or can be parsed as, a number, a whole number, a date or time, and a number
-        with leading zeros ("007").
+    numbers, whole, dates, years, zero_led : int
+        Number of values that are, or can be parsed as, a number, a whole number, a date or time, that contain
+        a year of four digits, and numbers with leading zeros ("007").
+    with_unit : int
+        Number of texts that are a number with a sign of currency or a unit.
     positive, finite, round : int
         Number of positive numbers, of numbers up to `LARGEST_NUMBER`, and of multiples of ten.
     range : tuple of float
@@ -46,6 +48,8 @@ class Column:
     numbers: int
     whole: int
     dates: int
+    years: int
+    with_unit: int
     zero_led: int
     positive: int
     finite: int

@@ -23,6 +23,8 @@ MAX_HOUSEHOLD = 10.0
 """Maximum mean number of persons in a household; employers and schools have more members."""
 MOST_ZEROS = 0.1
 """Maximum share of records in which a key is 0; amounts, which some units do not have, are 0 more often."""
+MOST_WORDS = 2.0
+"""Maximum mean number of words of a key that its name does not show; comments have more."""
 MIN_PERIODS = 1.3
 """Minimum mean number of periods per unit of a panel."""
 
@@ -112,6 +114,8 @@ def _may_repeat(column: Column, records: int, most_categories: int) -> bool:
         return False
     if not MIN_ENTITIES <= column.distinct < records or column.ties < 1:
         return False
+    if column.words > MOST_WORDS and not column.named("household", "key", "entity"):
+        return False  # comments, some of which are equal
     zeros = column.present - column.positive
     if column.numbers == column.present and column.range[0] == 0 and zeros > MOST_ZEROS * column.present:
         return False

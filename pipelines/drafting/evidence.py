@@ -30,6 +30,8 @@ MIN_RECORDS_PER_CODE = 3
 identify units."""
 MOST_CODES = 20
 """Maximum number of distinct values of an integer variable that is classified as a code."""
+RECORDS_PER_PERIOD = 20
+"""Minimum number of records per value of a period (2024Q1); with fewer, it is the date of an event."""
 LONG_TEXT = 60
 MANY_WORDS = 4.0
 NEARLY_ALL = 0.8
@@ -117,6 +119,11 @@ class Facts:
         return not self.numeric
 
     @property
+    def mixed(self) -> bool:
+        """Return whether most values of a CSV column are numbers, and some are other texts ("85+")."""
+        return self.csv and NEARLY_ALL * self.column.present <= self.column.numbers < self.column.present
+
+    @property
     def unique(self) -> bool:
         """Return whether all values are distinct, except for a few duplicates."""
         return self.column.distinct >= NEARLY_UNIQUE * self.records
@@ -202,6 +209,9 @@ RULES = (
     Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
          and is_numbering(f.column, f.numbers), "a numbering without gaps, each number as frequent"),
     Rule("category", 6, lambda f: f.named("period") and f.whole and f.categories, "a period by name"),
+    Rule("category", 20, lambda f: f.named("period") and f.few and f.label
+         and f.column.dates >= NEARLY_ALL * f.column.present >= RECORDS_PER_PERIOD * f.column.distinct,
+         "a period by name, with few values"),
     Rule("place", 8, lambda f: f.named("place") and f.listed and (f.whole or f.label)
          and not f.named("amount"), "a region by name"),
     Rule("amount", 4, lambda f: f.numeric and not f.few, "numbers"),
@@ -240,6 +250,12 @@ RULES = (
          "a date by name"),
     Rule("text", 9, lambda f: f.label and not f.categories, "free text or a name"),
     Rule("text", 8, lambda f: f.text and f.label and not f.few, "free text"),
+    Rule("text", 12, lambda f: f.mixed and not f.categories,
+         "numbers and texts: to protect it as a number, replace the texts by numbers or the missing mark"),
+    Rule("text", 13, lambda f: f.column.with_unit >= NEARLY_ALL * f.column.present and not f.categories,
+         "numbers with a unit: to protect it as a number, write the values without it"),
+    Rule("text", 14, lambda f: f.named("coordinate") and f.numeric and not f.few,
+         "a coordinate by name, which locates a unit"),
     Rule("text", 9, lambda f: f.named("name") and f.label and not f.few, "a name"),
 )  # fmt: skip
 

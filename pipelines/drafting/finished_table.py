@@ -19,6 +19,8 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
+from microguard.pipelines.drafting.arrow_types import is_flat
 from microguard.pipelines.drafting.cell_status import OBSERVATION, SDMX, cell_status
 from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.sniff import Source
@@ -307,8 +309,11 @@ def _frame(source: Source) -> pd.DataFrame | None:
         return None
     path = source.files[0]
     if source.format == "parquet":
-        frame = pd.read_parquet(path)
-        return frame.astype("string").astype(object) if len(frame) <= MOST_ROWS else None
+        if not all(is_flat(each.type) for each in source.schema):
+            return None  # cells have no nested or binary values, whose bytes may be no text
+        if pq.read_metadata(path).num_rows > MOST_ROWS:
+            return None
+        return pd.read_parquet(path).astype("string").astype(object)
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding=source.encoding, newline="") as file:

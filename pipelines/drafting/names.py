@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _WORDS = {
     "date": "date datetime timestamp dob birthday birthdate datum geburtsdatum dato fecha naissance",
@@ -14,7 +15,7 @@ _WORDS = {
     "entity": "psu cluster site school plant enterprise firm employer establishment kommune_id",
     "name": "name names surname firstname lastname forename email mail address street url ip navn",
     "household": "household hh hhid hid hidp menage haushalt dwelling family foyer hogar idhog husholdning "
-    "hushall",
+    "hushall familia famille famiglia huishouden",
     "weight": "weight weights wgt wgts wt wts pweight perwt hhwt fnlwgt afnlwgt poids gewicht ponderation "
     "ponderacion expansion factor expfac fexp hochrechnung hochrechnungsfaktor hrf phrf hhrf finalwt wtfinl "
     "calweight vekt vikt peso",
@@ -23,7 +24,7 @@ _WORDS = {
     "kom gemeinde gemeente kreis landkreis bezirk bundesland municipio concelho parish lau fips provincia "
     "ccaa comunidad regione distrito uf "
     "fylke lan wojewodztwo powiat gmina okres obec "
-    "country pays zip zipcode postcode postal plz postnummer city town village area_code ags puma",
+    "country cntry pays zip zipcode postcode postal plz postnummer city town village area_code ags puma",
     "sensitive": "diagnosis diagnose disease illness hiv icd icd10 health sante gesundheit religion "
     "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
     "abortion religious affairs victim conviction sexual addiction mental krankheit erkrankung behinderung "
@@ -36,15 +37,21 @@ _WORDS = {
     "hours area surface age size count umsatz einkommen lohn gehalt miete betrag preis wert kosten steuer "
     "stunden flaeche alter anzahl montant salaire revenu loyer ventes chiffre surface heures stock wealth "
     "savings yield livestock cattle cows pigs sheep poultry ha hectares employees benefit benefits pension "
-    "allowance score rate share percent pct index_value",
+    "allowance score rate share percent pct index_value ingresos "
+    "ingreso renta salario sueldo reddito inkomen",
     "income": "income salary wage wages pay earnings einkommen lohn gehalt revenu salaire wealth savings "
-    "pension benefit benefits netincome inc inntekt inkomst",
+    "pension benefit benefits netincome inc inntekt inkomst inkomen ingresos ingreso renta salario sueldo "
+    "reddito",
     "age": "age alter alder edad xage birthyear yob geburtsjahr",
-    "visible": "sex gender geschlecht sexe kjonn kon age alter alder edad xage marital marst civil "
-    "familienstand married nationality citizenship staatsangehoerigkeit born birthplace country occupation "
+    "visible": "sex gender geschlecht sexe sexo sesso geslacht genero gndr kjonn kon age alter alder "
+    "edad xage marital marst civil "
+    "familienstand married nationality nationalite nationalitaet nacionalidad citizenship ctzcntr "
+    "staatsangehoerigkeit born brncntr birthplace country occupation "
     "beruf profession isco education bildung isced educ children kinder household hhsize hsize language race "
     "black white ethnicity nace activity size employees tenure female male yob birthyear urban rural legal "
     "marstat hatlev relation relationship",
+    "coordinate": "latitude longitude lat lon lng easting northing coord coordinate gps breitengrad "
+    "laengengrad hochwert rechtswert",
     "body": "height stature groesse taille bmi",
 }
 _VOCABULARY = {what: frozenset(words.split()) for what, words in _WORDS.items()}
@@ -103,15 +110,31 @@ def concepts_of(name: str) -> frozenset[str]:
     ----------
     name : str
         "PersonId", "person_id", "person-id" and "PERSONID" are equivalent. Digits at the end of a word are
-        ignored ("nace2").
+        ignored ("nace2"), and so are accents ("Pondération").
 
     Returns
     -------
     frozenset of str
         Of "date", "period", "key" (of a person or firm), "line" (number within a household), "entity" (a
         cluster of units), "name", "household", "weight", "place", "sensitive", "code", "amount", "income",
-        "age", "visible" (what others see or know of a unit) and "body" (a measure of the body).
+        "age", "visible" (what others see or know of a unit), "coordinate" (of a place) and "body" (a measure
+        of the body).
     """
+    spelled = {_without_accents(name), _without_accents(name.translate(_UMLAUTS))}
+    return frozenset().union(*(_concepts_of(each) for each in sorted(spelled)))
+
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "ł": "l", "Ł": "L"})
+
+
+def _without_accents(name: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", name.translate(_LETTERS))
+    return "".join(each for each in decomposed if not unicodedata.combining(each))
+
+
+def _concepts_of(name: str) -> frozenset[str]:
+    """Return the concepts of a name without accents."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
     bare = [re.sub(r"[0-9]+$", "", word) for word in words]

@@ -19,7 +19,8 @@ from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.names import concepts_of
 from microguard.pipelines.drafting.number_format import NumberFormat, detect_number_format
 from microguard.pipelines.drafting.sentinels import CODES, sentinels
-from microguard.pipelines.drafting.sniff import Source
+from microguard.pipelines.drafting.sniff import Source, with_line_breaks
+from microguard.pipelines.drafting.text_forms import DATE, WITH_UNIT, YEAR
 from microguard.pipelines.engine.sql_text import quoted_text
 from microguard.schemas.errors import InputRejected
 
@@ -43,16 +44,6 @@ SINGLE_THREAD_RECORDS = 100_000
 ENDS = 60
 """Number of distinct values at each end of a column among which codes of missing values are searched."""
 
-_DATE = (
-    r"^((1[6-9]|20|21)[0-9]{2}[-/.](0[1-9]|1[0-2])([-/.][0-9]{1,2})?([ T].*)?"  # 2026-11-21, 2026-11, a time
-    r"|[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}([ T].*)?"  # 2026-1-2
-    r"|[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{4}|[0-9]{2})([ T].*)?"  # 21.11.2026
-    r"|(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"  # 20261121
-    r"|(19|20)[0-9]{2}[- ]?[QqWw][0-9]{1,2}"  # 2026Q4
-    r"|[0-9]{1,2} ?[A-Za-z]{3,9}\.? ?[0-9]{2,4}"  # 21 Nov 2026
-    r"|[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9].*)?)$"  # a time, such as 12:30
-)
-
 
 class Profile:
     """Counts of the values of a file; as a context manager it closes its DuckDB connection.
@@ -66,8 +57,8 @@ class Profile:
         Whether the file has more records.
     number_format : NumberFormat
         How the numbers of a CSV are written.
-    missing : str or None
-        The text that marks missing values.
+    missing, marked : str or None, tuple of str
+        The text that marks missing values, and the columns with this text.
     columns : tuple of Column
         Columns with a name and scalar values; nested and binary columns are omitted.
     """
@@ -84,12 +75,15 @@ class Profile:
                 f"{source.path.name} cannot be read to its end: a line has another number of fields than the "
                 "header, the files differ, or one is truncated. Correct the file and draft again."
             ) from None
+        broken = [f"regexp_matches(c{position}, '[\\n\\r]')" for position in positions]
+        if source.format == "csv" and broken and self._one(f"count(*) FILTER ({' OR '.join(broken)})"):
+            raise with_line_breaks(source.path)
         self.cut = self._one("count(*)") > MOST_RECORDS
         self._engine.execute(f"DELETE FROM file WHERE rowid >= {MOST_RECORDS}")
         self.records = self._one("count(*)")
         if self.records < SINGLE_THREAD_RECORDS:
             self._engine.execute("SET threads = 1")
-        self.missing = self._missing_mark(positions)
+        self.missing, self.marked = self._missing_mark(positions)
         self.number_format = self._detect_number_format(positions)
         meant = recognise(source.schema.names)
         self.columns = tuple(
@@ -276,20 +270,22 @@ class Profile:
         assert row is not None
         return int(row[0] or 0)
 
-    def _missing_mark(self, positions: list[int]) -> str | None:
+    def _missing_mark(self, positions: list[int]) -> tuple[str | None, tuple[str, ...]]:
+        """Replace the most frequent mark by NULL; return it and the names of the columns that have it."""
         texts = [f"c{position}" for position in positions if is_text(self.source.schema.field(position).type)]
-        occurrences_of_mark = dict.fromkeys(MISSING_MARKS, 0)
+        found: dict[str, dict[str, int]] = {mark: {} for mark in MISSING_MARKS}
         for label in texts:
             counts = ", ".join(f"count(*) FILTER ({label} = '{mark}')" for mark in MISSING_MARKS)
             occurrences = self._engine.execute(f"SELECT {counts} FROM file").fetchone() or ()
+            name = self.source.schema.field(int(label[1:])).name
             for mark, count in zip(MISSING_MARKS, occurrences, strict=True):
-                occurrences_of_mark[mark] += int(count)
-        mark = max(MISSING_MARKS, key=lambda each: occurrences_of_mark[each])
-        if not occurrences_of_mark[mark]:
-            return None
+                found[mark] |= {name: int(count)} if count else {}
+        mark = max(MISSING_MARKS, key=lambda each: sum(found[each].values()))
+        if not found[mark]:
+            return None, ()
         for label in texts:
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {label} = '{mark}'")
-        return mark
+        return mark, tuple(found[mark])
 
     def _detect_number_format(self, positions: list[int]) -> NumberFormat:
         texts = [f"c{i}" for i in positions if is_text(self.source.schema.field(i).type)]
@@ -331,8 +327,8 @@ class Profile:
         near = (place < ENDS) | (place >= len(values) - ENDS) | np.isin(values, list(CODES))
         codes, doubtful = sentinels(values[near], times[near])
         if codes:
-            condition = f"{number} IN ({', '.join(map(str, codes))})"
-            self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {condition}")
+            listed = ", ".join(map(str, codes))
+            self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {number} IN ({listed})")
         return codes, doubtful
 
     def _column(self, position: int, meant: frozenset[str]) -> Column:
@@ -342,7 +338,7 @@ class Profile:
         numeric = is_number(entry.type) or self.source.format == "csv"
         reads = numeric and self._one(f"count({number})") == self._one(f"count({label})") > 0
         codes, doubtful = self._missing_codes(label, number) if reads else ((), ())
-        text, dates = f"CAST({label} AS VARCHAR)", f"regexp_full_match(s, '{_DATE}')"
+        text, dates = f"CAST({label} AS VARCHAR)", f"regexp_full_match(s, '{DATE}')"
         if pa.types.is_floating(entry.type) or pa.types.is_decimal(entry.type):
             whole = "v = round(v) AND abs(v) < 1e15"
             integer = f"{number} = round({number}) AND abs({number}) < 1e15"
@@ -358,7 +354,9 @@ class Profile:
             count(x) FILTER ({dates}), count(*) FILTER (regexp_full_match(s, '^0[0-9]+([.,][0-9]*)?$')),
             count(*) FILTER (v > 0), count(*) FILTER ({_finite("v")}),
             count(*) FILTER (fmod(v, 10) = 0 AND {whole}),
-            min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v)
+            min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v),
+            count(*) FILTER (regexp_matches(s, '{YEAR}')),
+            count(*) FILTER (v IS NULL AND regexp_full_match(s, '{WITH_UNIT}'))
             FROM (SELECT {label} AS x, {number} AS v, {text} AS s FROM file)"""
         ).fetchone()
         assert row is not None
@@ -372,6 +370,8 @@ class Profile:
             numbers=counts[2],
             whole=counts[3],
             dates=counts[4],
+            years=int(row[14] or 0),
+            with_unit=int(row[15] or 0),
             zero_led=counts[5],
             positive=counts[6],
             finite=counts[7],
@@ -386,9 +386,7 @@ class Profile:
 
 
 def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
-    """Return the concepts of a name according to its codebook (which may omit that a variable is an age) or
-    to its words.
-    """
+    """Return the concepts of a name by its codebook, which may omit that it is an age, or by its words."""
     said = concepts_of(name)
     return meant | (said & {"age"}) if meant else said
 

@@ -45,7 +45,7 @@ def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
     guesses = [
         _guess(known[name], facts[name])
         if name in known
-        else Guess(name, "identifier", None, "nested or binary values", confidence=SURE)
+        else Guess(name, "identifier", None, "values of a type that a draft does not read", confidence=SURE)
         for name in names
     ]
     guesses = with_numeric_codes(with_units(guesses, entities, profile.records), profile)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_POSITIVE = [97, 98, 99, 88, 996, 997, 998, 999, 888, 995]
+_POSITIVE = [77, 88, 97, 98, 99, 777, 888, 995, 996, 997, 998, 999, 6666, 7777, 8888]
 _LONG = [10**digits - below for digits in (4, 5, 6, 7, 8, 9) for below in (4, 3, 2, 1)]
 _NEGATIVE = [-1, -2, -3, -4, -5, -6, -7, -8, -9, -77, -88, -97, -98, -99, -777, -888, -997, -998, -999, -9999]
 CODES = frozenset([*_POSITIVE, *_LONG, *_NEGATIVE])

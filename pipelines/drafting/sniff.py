@@ -37,6 +37,8 @@ SAMPLE_LINES = 200
 #: Minimum number of header names that are also values of their columns, for which the first line counts as a
 #: record. A single name may be both a column name and a category, such as "other".
 MIN_REPEATED_NAMES = 2
+#: Number of lines below a header in which survey software repeats the names with their texts.
+MOST_LABEL_LINES = 2
 BLOCK_BYTES = 1 << 24
 
 
@@ -260,8 +262,10 @@ def _delimiter(sample: str, quote: str) -> str:
 def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
     """Refuse a first line that is a record; otherwise its values would be shown as column names."""
     unnamed = sum(not name.strip() for name in header)
-    repeated = sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
+    repeated = _repeated(header, rows)
     numbers = any(map(_is_number, header))
+    if any(mark in name for name in header for mark in "\r\n"):
+        raise with_line_breaks(path)
     if len(header) == 1 and (len(header[0].split()) > 2 or re.search(r"[0-9] +\S", header[0])):
         raise InputRejected(
             f"{path.name}: expected fields with one of the delimiters , ; | or a tab, found one column, as "
@@ -284,7 +288,18 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
             f"{unnamed} unnamed ones. Name the columns, remove delimiters at the ends of lines, or remove "
             "lines above the header."
         )
+    if not numbers and repeated >= MIN_REPEATED_NAMES and not _repeated(header, rows[MOST_LABEL_LINES:]):
+        raise InputRejected(
+            f"{path.name}: expected records below the header, found names of the header again in the first "
+            f"{MOST_LABEL_LINES} lines below it, such as the question texts of Qualtrics. Remove these lines."
+        )
     duplicates = len(set(header)) < len(header)
+    if duplicates and not numbers and unnamed <= 1 and not repeated:
+        places = [str(i + 1) for i, name in enumerate(header) if header.count(name) > 1]
+        raise InputRejected(
+            f"The first line of {path.name}: expected distinct column names, found equal ones in the columns "
+            f"{', '.join(places)}. Rename them; if the line is a record, add a header."
+        )
     if not header or duplicates or unnamed > 1 or numbers or repeated >= MIN_REPEATED_NAMES:
         raise InputRejected(
             f"The first line of {path.name}: expected a header of distinct column names that are not "
@@ -292,12 +307,25 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
         )
 
 
+def with_line_breaks(path: Path) -> InputRejected:
+    """Return the refusal of a CSV whose fields or names have line breaks, which a run refuses, too."""
+    return InputRejected(
+        f"{path.name}: expected fields and column names without line breaks, found some. Remove the line "
+        "breaks, or write the file as Parquet."
+    )
+
+
+def _repeated(header: list[str], rows: list[list[str]]) -> int:
+    """Count the names of a header that are also values of their columns."""
+    return sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text.replace(",", "."))
     except ValueError:
         return False
-    return True
+    return any(map(str.isdigit, text))  # "inf" and "nan" are names
 
 
 def _csv_batches(file: Path, source: Source) -> Iterator[pa.RecordBatch]:

@@ -103,8 +103,8 @@ class Plan:
             raise InputRejected(
                 "method.min_diversity: expected this number of distinct, non-missing values of each "
                 "sensitive variable in every region (and missing pattern of the numbers), found fewer in "
-                f"{len(uniform)} of {len(tree)}. Nothing was published. Lower it, or merge regions before "
-                "the run."
+                f"{len(uniform)} of {len(tree)}. Nothing was published. Lower it ([method] min_diversity = 1 "
+                "requires no second value), merge regions, or leave out the variable with too few values."
             )
         if (tree[spoilt] < 0).any():
             raise ProtectionFailed(

@@ -5,6 +5,8 @@ import tomllib
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.draft import draft
 from microguard.pipelines.intake.input_file import require_input
@@ -132,3 +134,91 @@ def test_draft_writes_a_normalised_relative_path(tmp_path, monkeypatch):
     assert drafted(tmp_path / "notes" / ".." / "data" / "d.csv")["input"]["path"] == str(
         tmp_path / "data" / "d.csv"
     )
+
+
+PERSONS = pd.DataFrame(
+    {
+        "id": [f"p{i}" for i in range(120)],
+        "sex": ["m", "f"] * 60,
+        "age": [str(20 + i) if i % 80 < 65 else "85+" for i in range(120)],
+        "latitude": [round(52 + i * i % 97 / 977, 5) for i in range(120)],
+        "pay": [f"{1 + i % 7}.{i:03d},50 €" for i in range(120)],
+        "remarks": [["", "no", "too long and too dear"][i % 3] + f" {i // 4 * 7919}" for i in range(120)],
+        "schooling": [["None", "Primary", "Tertiary"][i % 3] for i in range(120)],
+    }
+)
+
+
+def test_draft_gives_coordinates_comments_and_mixed_texts_the_role_identifier(tmp_path):
+    PERSONS.to_csv(tmp_path / "d.csv", index=False)
+    text = draft(str(tmp_path / "d.csv")).summary()
+    variables = tomllib.loads(text)["variables"]
+    assert [variables[name]["role"] for name in ("latitude", "remarks", "age", "pay")] == ["identifier"] * 4
+    assert "numbers with a unit: to protect it as a number" in text
+    assert "a coordinate by name" in text
+    assert "numbers and texts: to protect it as a number" in text
+
+
+def test_draft_names_the_columns_with_the_missing_mark(tmp_path):
+    PERSONS.to_csv(tmp_path / "d.csv", index=False)
+    text = draft(str(tmp_path / "d.csv")).summary()
+    assert (
+        'missing = "None"    # a missing value in "schooling"; if it is a category, delete this line' in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "refused"),
+    [
+        ("id,sex,age\nid,sex,What is your age?\n", "found names of the header again"),
+        ("id,sex,sex\n", "found equal ones in the columns 2, 3"),
+        ("p0,m,m\n", "found a line that may be a record"),
+    ],
+)
+def test_draft_of_repeated_names_says_what_to_remove(head, refused, tmp_path):
+    rows = "".join(f"p{i},{'mf'[i % 2]},{'fm'[i % 3 % 2]}\n" for i in range(60))
+    (tmp_path / "d.csv").write_text(head + rows)
+    with pytest.raises(InputRejected, match=refused):
+        draft(str(tmp_path / "d.csv"))
+
+
+def test_draft_leaves_out_columns_of_bytes(tmp_path):
+    PERSONS.assign(photo=[bytes([255, i]) for i in range(120)]).to_parquet(tmp_path / "d.parquet")
+    assert drafted(tmp_path / "d.parquet")["variables"]["photo"] == {"role": "identifier"}
+
+
+def test_draft_protects_the_period_of_a_panel(tmp_path):
+    quarters = pd.concat([PERSONS.assign(quarter=f"2024Q{number}") for number in (1, 2, 3)])
+    quarters.to_csv(tmp_path / "d.csv", index=False)
+    expected = {"role": "quasi_identifier", "kind": "nominal"}
+    assert drafted(tmp_path / "d.csv")["variables"]["quarter"] == expected
+
+
+def test_draft_offers_the_year_only_of_dates_that_have_one(tmp_path):
+    times = [f"{i % 24:02d}:{i % 60:02d}" for i in range(120)]
+    PERSONS.assign(start=times, born=pd.date_range("1950-01-01", periods=120)).to_csv(tmp_path / "d.csv")
+    text = draft(str(tmp_path / "d.csv")).summary()
+    assert '# born = { role = "quasi_identifier", kind = "numeric", date = "year" }' in text
+    assert "# start = " not in text
+
+
+def test_draft_leaves_out_numbers_of_16_bits(tmp_path):
+    half = np.arange(120).astype(np.float16)
+    pq.write_table(pa.Table.from_pandas(PERSONS).append_column("half", [half]), tmp_path / "d.parquet")
+    assert drafted(tmp_path / "d.parquet")["variables"]["half"] == {"role": "identifier"}
+
+
+def test_draft_reads_a_header_with_the_name_inf(tmp_path):
+    PERSONS.assign(INF=["a", "b"] * 60).to_csv(tmp_path / "d.csv", index=False)
+    assert "INF" in drafted(tmp_path / "d.csv")["variables"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("where", ["header", "field"])
+def test_draft_refuses_line_breaks_as_a_run_does(where, end, tmp_path):
+    broken = PERSONS.rename(columns={"sex": f"sex{end}(coded)"} if where == "header" else {})
+    if where == "field":
+        broken["remarks"] += f"{end}and dear"
+    broken.to_csv(tmp_path / "d.csv", index=False, lineterminator=end)
+    with pytest.raises(InputRejected, match="without line breaks"):
+        draft(str(tmp_path / "d.csv"))

@@ -1,4 +1,4 @@
-"""Tests of concepts of column names: quantities are no codes, and kilograms are no sampling weight."""
+"""Tests of concepts of column names: quantities are no codes, kilograms no weight, accents are ignored."""
 
 import pytest
 from microguard.pipelines.drafting.names import concepts_of
@@ -27,3 +27,25 @@ from microguard.pipelines.drafting.names import concepts_of
 )
 def test_concepts_of_reads_the_words_of_a_name_together(name, concept, says):
     assert (concept in concepts_of(name)) == says
+
+
+@pytest.mark.parametrize(
+    ("name", "concept"),
+    [
+        ("Pondération", "weight"),
+        ("Région", "place"),
+        ("Département", "place"),
+        ("Ménage", "household"),
+        ("Größe", "body"),  # groesse
+        ("Staatsangehörigkeit", "visible"),
+        ("Kön", "visible"),
+        ("Län", "place"),
+        ("FAMILIA_NUM", "household"),
+        ("Ingresos", "income"),
+        ("gndr", "visible"),
+        ("cntry", "place"),
+        ("Location Latitude", "coordinate"),
+    ],
+)
+def test_concepts_of_ignores_accents_and_knows_words_of_common_surveys(name, concept):
+    assert concept in concepts_of(name)
