@@ -12,6 +12,8 @@ from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.faults import shown_value
 
 SUFFIX = ".toml"
+_HEADER = re.compile(r"\s*\[([^\[\]]+)\]")
+_SECTION = "The section [{name}] is in the file once, on a line of its own; its keys are on the next lines."
 DEEPEST = 20
 """Maximum depth of nested tables and lists; no specification has more than five levels."""
 
@@ -43,9 +45,9 @@ def parsed(path: Path) -> dict[str, Any]:
             raise _no_specification(path) from None
         line = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{line[1]}" if line else str(path)
-        raise SpecificationError(
-            f"The specification {place} is not valid TOML: {error}. Correct this line."
-        ) from None
+        section = line and _HEADER.match(text.splitlines()[int(line[1]) - 1])
+        correct = _SECTION.format(name=section[1]) if section else "Correct this line."
+        raise SpecificationError(f"The specification {place} is not valid TOML: {error}. {correct}") from None
 
 
 def _no_specification(path: Path) -> SpecificationError:

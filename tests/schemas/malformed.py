@@ -34,6 +34,13 @@ PUBLISH = 'evidence = "evidence"'
 
 MALFORMED = (
     Malformed("not TOML", "[release]", "[release", ("not valid TOML", "line 1")),
+    Malformed(
+        "key beside its section",
+        "[input]",
+        "[quality] max_t = 0.3\n[input]",
+        ("not valid TOML", "next lines"),
+    ),
+    Malformed("section twice", "[input]", "[release]\n[input]", ("not valid TOML", "in the file once")),
     Malformed("key twice", "k = 3", "k = 3\nk = 4", ("not valid TOML", "line 4")),
     Malformed("no section release", "[release]", "[releases]", ("[release]", "[releases]", "did you mean")),
     Malformed("unknown section", "[method]", "[methods]", ("[methods]", "unknown key", '"method"')),
