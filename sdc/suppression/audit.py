@@ -33,6 +33,9 @@ from microguard.sdc.suppression.intervals import (
 from microguard.sdc.suppression.neighbourhoods import gather
 from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_attackers
 
+#: Maximum product of contributors and primaries for which the interval of each contributor is computed: about
+#: a second.
+_EACH = 100_000
 #: Number of primaries in a chunk if contributors attack. The outsider's intervals are computed in one chunk,
 #: in which primaries share tables of deviations: 38,061 primaries take 3 CPU s.
 _CHUNK = 100
@@ -94,7 +97,8 @@ def audit(
     The outsider's interval is exact. For contributors, two tables of deviations that reach the outsider's
     levels are computed. If an attacker cannot exclude these tables, his interval contains the levels. For one
     of the others after the other, two such tables are computed that he cannot exclude; they serve whoever
-    cannot exclude them either. If there are none, two linear programs compute his interval.
+    cannot exclude them either. If there are none, or in small tables, two linear programs compute his
+    interval.
 
     Parameters
     ----------
@@ -161,6 +165,11 @@ class _Attack:
         """What they know of the cells."""
         return _Suspicions(self.problem, self.coalitions)
 
+    @cached_property
+    def each(self) -> bool:
+        """Whether each contributor's interval is computed, and not only that it is wide enough."""
+        return len(self.coalitions) * int(self.problem.primary.sum()) <= _EACH
+
     def __call__(self, cells: np.ndarray) -> _Intervals:
         """Return the intervals of some primaries."""
         problem, kinds = self.problem, self.kinds
@@ -189,7 +198,7 @@ class _Attack:
                 if cell in one.cells[one.known]:
                     continue
                 bounds = bounds_of(problem, one)
-                tables = self._tables(ranges, cell, bounds, down, up)
+                tables = [None] if self.each else self._tables(ranges, cell, bounds, down, up)
                 if all(table is not None for table in tables):
                     left = np.intersect1d(left, self.suspicions.excluding(ranges.columns, tables))
                     continue

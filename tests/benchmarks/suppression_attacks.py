@@ -45,7 +45,7 @@ SHARE, LEAST, PERCENT = 0.85, 3, 20
 #: Rows that take minutes are measured last.
 LONG = ("activity x region x size, outsider", "activity x region x size, all attackers")
 #: Secondary cells that are published again, one at a time.
-OPENED = 12
+OPENED = 50
 _SEED = 1
 
 

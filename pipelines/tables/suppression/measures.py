@@ -13,7 +13,7 @@ intervals
     the levels require), too_narrow (sensitive cells), known (sensitive cells with an interval of width 0),
     narrower (sensitive cells about which an attacker of this kind knows more than an ordinary reader),
     best_known (numbers of the sensitive cells with the narrowest intervals), exact (if false, intervals that
-    contain the levels may be wider than stated: large tables).
+    contain the levels may be wider than stated: those of contributors, and large tables).
 
 ``cells.parquet`` has the status of every cell. For a sensitive cell it also has the interval for each kind of
 attacker: that of the best-informed attacker of the kind.
@@ -113,7 +113,8 @@ def intervals_by_attacker(audited: Audit, problem: SuppressionProblem) -> dict[s
         some = len(of_kind) > 0
         section[kind] = {
             "attackers": int(audited.attackers[column]),
-            "exact": audited.exact,
+            # of a contributor, the least interval that all others are proved to exceed
+            "exact": audited.exact and kind == "outsider",
             "cells": len(of_kind),
             "narrowest": float(of_kind.min()) if some else None,
             "median": float(np.median(of_kind)) if some else None,
