@@ -103,15 +103,15 @@ def _of_its_manifest(release: FoundRelease) -> list[Finding]:
     return [Finding("manifest", same, detail)]
 
 
-def _ledger(release: FoundRelease) -> set[str] | None:
-    """Return the releases that the ledger has not as withdrawn; None unless the area is the ledger's own."""
+def _ledger(release: FoundRelease) -> dict[str, bool] | None:
+    """Return which releases of the ledger stand and were not withdrawn; None unless the area is its own."""
     if release.evidence is None:
         return None
     latest = Ledger(release.areas()).latest()
     entry = latest.get(release.release_id)
     if entry is None or not is_in(entry, release.public):
         return None
-    return {each.release_id for each in latest.values() if each.event not in GONE}
+    return {each.release_id: each.event not in GONE for each in latest.values()}
 
 
 def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
@@ -126,11 +126,12 @@ def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
 
 
 def _audited(folder: Path, release: FoundRelease) -> Audit:
+    ledger = _ledger(release)
     try:
         return audit(
             folder,
             _original(release, folder),
-            ledger=_ledger(release),
+            ledger=ledger,
             with_table=release.public.folder is not None,
         )
     except Exception as error:  # any damage: a release that cannot be audited does not pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,13 +35,18 @@ FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 _MAPPED, _LISTED = 2, 3
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _MILLISECOND = 10**6
+_COMMIT = re.compile("[0-9]{20}[.]json")
 _REMOVED = "another writer removed the commits before version {} of the Delta table, which were not compared"
 _UNREADABLE = (DeltaError, OSError)
 _MISSTATED = "the log of the Delta table states numbers or ends of files that are not those of their values"
 
 
 def audit(
-    public: Path, manifest: dict[str, Any], ledger: Collection[str] | None = None, *, of_releases: bool = True
+    public: Path,
+    manifest: dict[str, Any],
+    ledger: Mapping[str, bool] | None = None,
+    *,
+    of_releases: bool = True,
 ) -> TableAudit:
     """Return the faults of a release's Delta commit, and what could not be compared.
 
@@ -49,8 +56,8 @@ def audit(
         The public area, with the table at ``delta`` and the release in the folder of its id.
     manifest : dict
         Manifest of the release.
-    ledger : collection of str, optional
-        Releases that the ledger knows, if it is near; a commit must name one of them.
+    ledger : mapping of str to bool, optional
+        Releases of the ledger, and whether they stand, if it is near.
     of_releases : bool
         Whether the commits of all other releases are compared with their files, too.
     """
@@ -59,10 +66,9 @@ def audit(
         if not DeltaTable.is_deltatable(str(path)):
             return TableAudit(["the folder of the release has no Delta table next to it"])
         newest = DeltaTable(str(path))
-        history = newest.history()
-    except _UNREADABLE:  # the text of the error may quote the log, which may have values
+        releases = _commits(path)
+    except (*_UNREADABLE, ValueError):  # the text of the error may quote the log, which may have values
         return TableAudit(["the log of the Delta table cannot be read: commits are missing or damaged"])
-    releases = {line["version"]: str(line.get(PROPERTY, "")) for line in history}
     versions = [version for version, name in releases.items() if name == release_id]
     removed = [_REMOVED.format(min(releases))] if min(releases, default=0) else []
     if len(versions) != 1:
@@ -92,9 +98,37 @@ def audit(
     if not of_releases and all(releases[version] for version in others):
         return TableAudit()
     states = [_state(path, version, releases[version]) for version in others]
+    if any(
+        each.files is None and _is_complete(path, version, releases)
+        for each, version in zip(states, others, strict=True)
+    ):
+        return TableAudit(["a version of the Delta table cannot be read, although its commits are there"])
     names = set(releases.values()) - {""}
     earlier = audit_states(public, names, compared, states, "Delta", ledger=ledger, of_releases=of_releases)
     return TableAudit(earlier.faults, [*earlier.unchecked, *removed])
+
+
+def _commits(path: Path) -> dict[int, str]:
+    """Return the release that each commit of the log names; "" if it names none.
+
+    Raises
+    ------
+    OSError, ValueError
+    """
+    releases = {}
+    for file in (path / "_delta_log").glob("*.json"):
+        if _COMMIT.fullmatch(file.name):
+            actions = map(json.loads, filter(None, file.read_text(encoding="utf-8").splitlines()))
+            about = [action["commitInfo"] for action in actions if "commitInfo" in action]
+            releases[int(file.stem)] = str(about[0].get(PROPERTY, "")) if about else ""
+    return dict(sorted(releases.items()))
+
+
+def _is_complete(path: Path, version: int, commits: Collection[int]) -> bool:
+    """Return whether all commits of a version are there, from the checkpoint before them."""
+    checkpoints = [int(each.name[:20]) for each in (path / "_delta_log").glob("*.checkpoint*")]
+    begins = max((each for each in checkpoints if each <= version), default=-1)
+    return all(each in commits for each in range(begins + 1, version + 1))
 
 
 def _faults_of_version(public: Path, manifest: dict[str, Any], table: DeltaTable) -> list[str]:

@@ -4,7 +4,7 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,11 @@ PROPERTY = "release_id"
 
 
 def audit(
-    public: Path, manifest: dict[str, Any], ledger: Collection[str] | None = None, *, of_releases: bool = True
+    public: Path,
+    manifest: dict[str, Any],
+    ledger: Mapping[str, bool] | None = None,
+    *,
+    of_releases: bool = True,
 ) -> TableAudit:
     """Return the faults of a release's Iceberg snapshot, and what could not be compared.
 
@@ -41,8 +45,8 @@ def audit(
         The public area, with the table at ``iceberg`` and the release in the folder of its id.
     manifest : dict
         Manifest of the release.
-    ledger : collection of str, optional
-        Releases that the ledger knows, if it is near; a snapshot must name one of them.
+    ledger : mapping of str to bool, optional
+        Releases of the ledger, and whether they stand, if it is near.
     of_releases : bool
         Whether the snapshots of all other releases are compared with their files, too.
     """
@@ -53,6 +57,8 @@ def audit(
         table = StaticTable.from_metadata(str(path))
     except (OSError, ValueError):
         return TableAudit(["the metadata of the Iceberg table cannot be read: they are missing or damaged"])
+    if any("://" in each.manifest_list.removeprefix("file://") for each in table.snapshots()):
+        return TableAudit(["a snapshot of the Iceberg table has its manifests in another place"])
     snapshots = [each for each in table.snapshots() if _release(each) == release_id]
     if not snapshots:
         return TableAudit(["the Iceberg table has no snapshot of this release"])
@@ -146,7 +152,7 @@ def _files(table: StaticTable, snapshot_id: int | None = None) -> list[str] | No
     try:
         tasks = table.scan(snapshot_id=snapshot_id).plan_files()
         return [task.file.file_path.removeprefix("file://") for task in tasks]
-    except OSError:
+    except FileNotFoundError:
         return None
 
 

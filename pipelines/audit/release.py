@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ def audit(
     folder: Path,
     original: OriginalCells | None = None,
     *,
-    ledger: Collection[str] | None = None,
+    ledger: Mapping[str, bool] | None = None,
     with_table: bool = True,
 ) -> Audit:
     """Audit the release in a public folder.
@@ -89,8 +89,9 @@ def audit(
     original : OriginalCells, optional
         Cells of a table before protection, if the agency audits. The guarantees about these cells are then
         counted too.
-    ledger : collection of str, optional
-        Releases that the ledger knows, if the agency audits: the table of a format must name no other one.
+    ledger : mapping of str to bool, optional
+        Releases of the ledger, and whether they stand, if the agency audits: the table of a format must
+        name none that was withdrawn.
     with_table : bool
         Whether the table of the format is next to the folder.
     """
@@ -132,7 +133,7 @@ def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
     return [Finding("description", not faults, "; ".join(faults) or "it describes the files of the release")]
 
 
-def _in_format(folder: Path, manifest: dict[str, Any], ledger: Collection[str] | None) -> Finding:
+def _in_format(folder: Path, manifest: dict[str, Any], ledger: Mapping[str, bool] | None) -> Finding:
     """Check the Delta or Iceberg table that contains the release."""
     title = manifest["format"].capitalize()
     module = importlib.import_module(_TABLE_FORMATS[manifest["format"]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def audit_states(
     states: Sequence[State],
     title: str,
     *,
-    ledger: Collection[str] | None = None,
+    ledger: Mapping[str, bool] | None = None,
     of_releases: bool = True,
 ) -> TableAudit:
     """Compare the states of a table that readers can load with the releases of the public area.
@@ -114,18 +114,19 @@ def audit_states(
         The other states.
     title : str
         ``Delta`` or ``Iceberg``.
-    ledger : collection of str, optional
-        Releases that the ledger knows, if it is near.
+    ledger : mapping of str to bool, optional
+        Releases of the ledger, and whether they stand, if it is near.
     of_releases : bool
         Whether the states that name a release are compared too. Each was compared when it was committed.
     """
     absent = [name for name in names if not _is_release(public, name)]
-    unknown = [] if ledger is None else [name for name in names if name not in ledger]
-    for commits, place in ((absent, "public area"), (unknown, "ledger")):
+    ledger = dict.fromkeys(names, True) if ledger is None else ledger
+    gone = [name for name in names if not ledger.get(name, True)]
+    for commits, what in ((absent, "is not in the public area"), (gone, "was withdrawn")):
         if commits:
-            return TableAudit(
-                [f"{len(commits)} commits of the {title} table name a release that is not in the {place}"]
-            )
+            return TableAudit([f"{len(commits)} commits of the {title} table name a release that {what}"])
+    unknown = [name for name in names if name not in ledger]
+    notes = [f"{len(unknown)} commits name a release of another ledger"] if unknown else []
     released = {name: record_files_of_table(public, _manifest(public, name)) for name in names}
     known = {_place(file) for files in [compared, *released.values()] for file in files}
     hashes: set[tuple[int, ...] | None] = set()  # computed only if another writer made files
@@ -151,9 +152,8 @@ def audit_states(
         known |= places
     if not {_place(file) for files in incomplete for file in files} <= {None, *known}:
         return TableAudit([_OTHER_RECORDS.format(title)])
-    if not incomplete:
-        return TableAudit()
-    return TableAudit([], [_NOT_COMPARED.format(len(incomplete), title)])
+    notes += [_NOT_COMPARED.format(len(incomplete), title)] if incomplete else []
+    return TableAudit([], notes)
 
 
 _OTHER_RECORDS = "another writer committed other records to the {} table, which an earlier state has"

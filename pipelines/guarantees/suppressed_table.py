@@ -52,11 +52,23 @@ FOR_EVER = (
     "A suppressed cell is also suppressed in every other table of the same amounts, and a published cell "
     "is also published there. Microdata made from the same records may disclose more."
 )
-COMBINATIONS = (
-    "Not counted is that everybody knows that cells of combinations of columns that no table has are not "
-    "negative (activity by region by size, if there are tables of each two of them). Intervals may be "
-    "narrower for readers who use this."
+COUNTED, NOT_COUNTED, FOR_READERS = "counted", "not counted", "counted for readers"
+_READERS_KNOW = (
+    "that cells of combinations of columns that no table has are not negative (activity by region by size, "
+    "if there are tables of each two of them)"
 )
+#: What was counted of such combinations, and the limit of the guarantee.
+COMBINATIONS = {
+    COUNTED: "",
+    NOT_COUNTED: (
+        f"Not counted is that everybody knows {_READERS_KNOW}. Intervals may be narrower for readers who use "
+        "this."
+    ),
+    FOR_READERS: (
+        f"It was counted that everybody knows {_READERS_KNOW}, but not that a contributor knows own amounts "
+        "in these cells."
+    ),
+}
 #: Name of the count of constraints whose published cells do not add up.
 _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"
 
@@ -71,14 +83,15 @@ class SuppressedTable(TableGuarantee):
         Attackers against whom sensitive cells are protected: readers ("outsider") and contributors.
     by_number : bool
         Whether only the number of contributors in each cell was known.
-    combinations : bool
-        Whether cells of combinations that no table has were counted as cells that are not negative.
+    combinations : str
+        Whether cells of combinations that no table has were counted as cells that are not negative: a key of
+        `COMBINATIONS`.
     """
 
     name = "suppressed table"
     attackers: tuple[str, ...] = ("outsider",)
     by_number: bool = False
-    combinations: bool = True
+    combinations: str = COUNTED
 
     @property
     def statement(self) -> str:
@@ -94,7 +107,7 @@ class SuppressedTable(TableGuarantee):
         sentences += [SHARE] if counted else []
         sentences += [BY_NUMBER] if counted and self.by_number else []
         sentences += [f"It was not counted for {', nor for '.join(others)}."] if others else []
-        sentences += [] if self.combinations else [COMBINATIONS]
+        sentences += filter(None, [COMBINATIONS[self.combinations]])
         return (" ".join(sentences), FOR_EVER)
 
     @property
@@ -176,7 +189,7 @@ class SuppressedTable(TableGuarantee):
     def method(self) -> dict[str, Any]:
         """Return the name of the method, the attackers that are counted, and how contributors are known."""
         contributors = {"contributors": "by number"} if self.by_number else {}
-        combinations = {} if self.combinations else {"combinations": "not counted"}
+        combinations = {} if self.combinations == COUNTED else {"combinations": self.combinations}
         return {"name": METHOD, "attackers": list(self.attackers), **contributors, **combinations}
 
     @classmethod
@@ -184,7 +197,7 @@ class SuppressedTable(TableGuarantee):
         """Build the guarantee from the statements of a manifest."""
         method = manifest["method"]
         by_number = method.get("contributors") == "by number"
-        combinations = method.get("combinations") != "not counted"
+        combinations = str(method.get("combinations", COUNTED))
         return cls(tuple(method.get("attackers", ("outsider",))), by_number, combinations)
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 #: Share of the known texts that belong to one unit only, and least number of distinct texts, from which on a
 #: sensitive text counts as a name or note of each unit and not as a category. A file of 200 records has 0.67
 #: of its values once if 500 categories are equally frequent, and 0.90 if 2,000 are.
-OWN_TEXTS, MANY_TEXTS = 0.9, 20
+OWN_TEXTS, MANY_TEXTS = 0.9, 19
 #: Least number of distinct texts if no two units share one. Of 1,000 drawn files of 10 records, at most 5 %
 #: had no category twice, for each column of the reference data with up to 43 categories (19 % of files of 8).
 FEWEST_TEXTS = 10

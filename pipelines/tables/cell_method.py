@@ -17,7 +17,12 @@ from typing import Any
 
 import numpy as np
 from microguard.pipelines.guarantees.original_cells import OriginalCells
-from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.pipelines.guarantees.suppressed_table import (
+    COUNTED,
+    FOR_READERS,
+    NOT_COUNTED,
+    SuppressedTable,
+)
 from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
@@ -175,8 +180,8 @@ class CellTables(TableProduct[CellComparison]):
             decided = self._decided(
                 CellProblem(by_rule, None if whole is None else whole.problem, mapper), key, standing
             )
-            if whole is not None and not whole.counts_all and isinstance(self.guarantee, SuppressedTable):
-                self._promise(replace(self.guarantee, combinations=False))
+            if whole is not None and isinstance(self.guarantee, SuppressedTable):
+                self._promise(replace(self.guarantee, combinations=self._of_combinations(whole)))
             if whole is not None and whole.with_combinations is not None:
                 whole = whole.with_combinations
                 again = self._audited_again(decided, whole, len(cells), mapper)
@@ -217,7 +222,7 @@ class CellTables(TableProduct[CellComparison]):
             refuse_unrelated_columns(screened.raw, self.table, tied=tied)
             refuse_nested_columns(screened.raw, self.table, before, known=known)
             if not has_contributors(self.specification):
-                refuse_unknown_columns(screened.raw, self.table, cells, before)
+                refuse_unknown_columns(screened.raw, self.table, cells, before, self._origin)
         try:
             return standing_cells(cells, self.table, before if self.suppression else [])
         except StandingValueFails as error:
@@ -313,6 +318,13 @@ class CellTables(TableProduct[CellComparison]):
                 f"No pattern that protects the table was found: {error}. Nothing was published. Choose "
                 "another table.effort, or use fewer or coarser tables."
             ) from error
+
+    def _of_combinations(self, whole: Joined) -> str:
+        """Return what is counted of the cells of combinations that no table has."""
+        if not whole.counts_all:
+            return NOT_COUNTED
+        alone = whole.with_combinations is None or set(self._attackers) == {"outsider"}
+        return COUNTED if alone else FOR_READERS
 
     def _audited_again(
         self, decided: np.ndarray | Suppression, whole: Joined, own: int, mapper: Mapper

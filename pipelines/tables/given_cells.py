@@ -4,7 +4,6 @@ margins.
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from microguard.pipelines.tables.hierarchy import families
 from microguard.schemas.errors import InputRejected
@@ -14,6 +13,8 @@ from microguard.schemas.specification.table import Table
 _FLOAT_TOLERANCE = 1e-9
 #: Number of different sums that are not equal to a code by chance.
 _SUMS = 3
+#: Number of codes of which one is the total. Of two, each has the sum of the other if they are equal.
+_CODES = 3
 
 
 def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -101,15 +102,20 @@ def _refuse_hidden_total(rows: pd.DataFrame, name: str, label: str, others: list
     Its cells would count as internal ones, and margins would be twice the sums. Everybody could compute a
     suppressed or changed cell from this code. Fewer than three sums may be equal by chance.
     """
-    if not others:
+    if not others or rows[label].nunique() < _CODES:
         return
-    cells = rows.pivot_table(index=others, columns=label, values=value, aggfunc="sum")
-    amounts = cells.fillna(0.0).to_numpy()
-    twice = amounts.sum(axis=1)
-    near = np.abs(2 * amounts - twice[:, None]) <= _FLOAT_TOLERANCE * np.abs(amounts).sum(axis=1)[:, None]
-    if len(np.unique(amounts[twice != 0], axis=0)) >= _SUMS and near.all(axis=0).any():
+    amounts = rows[value].astype(float)
+    groups = [rows[each] for each in others]
+    sums = amounts.groupby(groups, dropna=False).transform("sum")
+    sizes = amounts.abs().groupby(groups, dropna=False).transform("sum")
+    near = (2 * amounts - sums).abs() <= _FLOAT_TOLERANCE * sizes
+    telling = sums.abs() > _FLOAT_TOLERANCE * sizes
+    everywhere = rows[telling].groupby(others, dropna=False).ngroups
+    of_code = pd.DataFrame({"near": near, "telling": telling, "amount": amounts.where(telling)})
+    of_code = of_code.groupby(rows[label]).agg({"near": "all", "telling": "sum", "amount": "nunique"})
+    if (of_code["near"] & (of_code["telling"] == everywhere) & (of_code["amount"] >= _SUMS)).any():
         raise InputRejected(
-            f"In each of the {len(cells)} rows of the table, one code of {name} has the sum of all other "
+            f"In each of the {everywhere} rows of the table, one code of {name} has the sum of all other "
             'codes: expected internal cells only (table.margins = "computed"), found a total. Remove its '
             'cells, or name its code in table.totals and set table.margins to "given".'
         )

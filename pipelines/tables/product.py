@@ -162,7 +162,7 @@ class Tables(TableProduct[TableComparison]):
             refuse_unrelated_columns(screened.raw, self.table, tied=tied)
             refuse_nested_columns(screened.raw, self.table, before, known=known)
             if not has_contributors(self.specification):
-                refuse_unknown_columns(screened.raw, self.table, cells, before)
+                refuse_unknown_columns(screened.raw, self.table, cells, before, self._origin)
         try:
             return standing_cells(cells, self.table, before)
         except StandingValueFails as error:

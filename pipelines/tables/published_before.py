@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 from microguard.pipelines.tables.cells.cells import Cells
@@ -154,14 +155,15 @@ class Places:
         self._cells, self._table = cells, table
         self.identities = list(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True))
         self._by_codes = {identity: row for row, identity in enumerate(self.identities)}
-        self._by_number = {
-            (measure, written_alike(codes)): row for row, (measure, codes) in enumerate(self.identities)
-        }
         self._by_members: dict[tuple[str, str], list[int]] = {}
         if cells.members is not None:
             for row, members in enumerate(cells.members):
                 if members:
                     self._by_members.setdefault((self.identities[row][0], str(members)), []).append(row)
+
+    @cached_property
+    def _by_number(self) -> dict[tuple[str, CellCodes], int]:
+        return {(measure, written_alike(codes)): row for row, (measure, codes) in enumerate(self.identities)}
 
     def of(self, cell: PublishedCell) -> list[int]:
         """Return the rows of a published cell: those with its codes, otherwise those with its units and

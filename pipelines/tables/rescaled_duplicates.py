@@ -45,11 +45,13 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
     ------
     GateRefused
     """
+    before = [cell for cell in before if cell.measure not in measures_of(table) and cell.original is not None]
+    if not before:
+        return
     rows = _rows(cells, table)
     pairs: dict[tuple[str, str, str], list[tuple[int, Decimal]]] = {}
     for cell in before:
-        if cell.measure in measures_of(table) or cell.original is None:
-            continue
+        assert cell.original is not None
         found = rows.get(written_alike(cell.codes)) or rows.get(cell.members or "", [])
         for measure, row in found:
             pairs.setdefault((cell.release_id, cell.measure, measure), []).append((row, cell.original))

@@ -302,7 +302,7 @@ class Quality(Acceptable):
 
     A sensitive variable is joined where most of its values are numbers, dates or times, and there is another
     sensitive variable to learn. It is also the limit of records with a text of their own in a sensitive
-    variable, if nine in ten of its texts (all, of 10 to 19) belong to one unit, as e-mail addresses do.
+    variable, if nine in ten of its texts (all, of 10 to 18) belong to one unit, as e-mail addresses do.
     """
     max_unique_jointly: Share = 0.05
     """The same share, joined with all columns published unmodified; with groups, also with the variables of

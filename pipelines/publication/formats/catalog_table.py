@@ -12,7 +12,7 @@ every file of the table that no snapshot refers to is deleted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from microguard.pipelines.publication.formats.iceberg import (
     replace_files,
     schema_of,
 )
-from microguard.pipelines.publication.formats.steps import record_files
+from microguard.pipelines.publication.formats.steps import record_files, record_files_of_all
 from microguard.pipelines.publication.public_area import PublicArea
 from microguard.schemas.errors import ProtectionFailed, SpecificationError
 from pyiceberg.catalog import Catalog
@@ -88,21 +88,26 @@ class CatalogTable:
                 with table.transaction() as transaction:
                     self._add(transaction, table, release_id, MAIN_BRANCH)
 
-    def faults(self, manifest: dict[str, Any], ledger: Collection[str] | None = None) -> list[str]:
+    def faults(self, manifest: dict[str, Any], ledger: Mapping[str, bool] | None = None) -> list[str]:
         """Read the table again from the catalogue and return its faults, one sentence each.
 
         Parameters
         ----------
-        ledger : collection of str, optional
-            Releases that the ledger knows; by default all of the public area are known.
+        ledger : mapping of str to bool, optional
+            Releases of the ledger, and whether they stand; by default all of the public area do.
         """
         with answering(KEY, self.catalog):
             table = self._table(open_catalog(self.catalog))
             if table is None:
                 return ["the catalogue has no such table"]
-            known = {each for each in self.public.releases() if ledger is None or each in ledger}
-            known.add(str(manifest["release_id"]))
-            return audit.faults(table, manifest, {each: self._files(each) for each in known})
+            files = {
+                each: list(map(self._address, names))
+                for each, names in record_files_of_all(self.public).items()
+                if ledger is None or ledger.get(each, True)
+            }
+            release_id = str(manifest["release_id"])
+            files.setdefault(release_id, self._files(release_id))
+            return audit.faults(table, manifest, files)
 
     def forget(self, release_id: str) -> None:
         """Remove a release, so that no snapshot and no file of the table refers to it any more.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ from microguard.pipelines.publication.formats.delta import (
     sizes_of,
     write,
 )
-from microguard.pipelines.publication.formats.steps import record_files
+from microguard.pipelines.publication.formats.steps import record_files, record_files_of_all
 from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.storage.faults import StoreFailed
 from microguard.pipelines.publication.storage.object_store import connected
@@ -83,14 +83,14 @@ class StoredDeltaTable:
         return commits
 
     def faults(
-        self, manifest: dict[str, Any], ledger: Collection[str] | None = None, *, whole: bool = False
+        self, manifest: dict[str, Any], ledger: Mapping[str, bool] | None = None, *, whole: bool = False
     ) -> list[str]:
         """Read the version of a release again and return its faults, one sentence each.
 
         Parameters
         ----------
-        ledger : collection of str, optional
-            Releases that the ledger knows; by default all of the public area are known.
+        ledger : mapping of str to bool, optional
+            Releases of the ledger, and whether they stand; by default all of the public area do.
         whole : bool
             Whether every other version that readers can load is compared, too.
         """
@@ -128,7 +128,7 @@ class StoredDeltaTable:
             return ["a file of the Delta table differs from the file of the release"]
         return self._earlier_faults(dict(commits), ledger) if whole else []
 
-    def _earlier_faults(self, names: Mapping[int, str], ledger: Collection[str] | None) -> list[str]:
+    def _earlier_faults(self, names: Mapping[int, str], ledger: Mapping[str, bool] | None) -> list[str]:
         """Return the fault if readers can load a version that does not have the files of releases.
 
         Parameters
@@ -136,10 +136,13 @@ class StoredDeltaTable:
         names : mapping of version to release
             The commits that name a release. All other ones are those of other writers.
         """
-        known = [each for each in self.public.releases() if ledger is None or each in ledger]
-        if not set(names.values()) <= set(known):
+        files = {
+            each: set(map(_copy_of, listed))
+            for each, listed in record_files_of_all(self.public).items()
+            if ledger is None or ledger.get(each, True)
+        }
+        if not set(names.values()) <= files.keys():
             return ["a commit of the Delta table names a release that is not published"]
-        files = {each: {_copy_of(name) for name in record_files(self.public, each)} for each in known}
         of_releases = set().union(*files.values())
         with self._answering():
             logged = [_VERSION.match(name) for name in self.public.storage.list_files(_LOG)]

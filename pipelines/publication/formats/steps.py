@@ -59,21 +59,33 @@ def record_files(public: PublicArea, release_id: str, without: str = "") -> list
     without : str
         Id of a release that is being removed.
     """
+    earlier = [each for each in _extended(public, release_id) if each != without and public.exists(each)]
+    return [name for each in (*earlier, release_id) for name in _own_files(public, each)]
+
+
+def record_files_of_all(public: PublicArea) -> dict[str, list[str]]:
+    """Return the same for every release of the area; each folder is listed once."""
+    own = {release_id: _own_files(public, release_id) for release_id in public.releases()}
+    return {
+        release_id: [
+            name for each in (*_extended(public, release_id), release_id) for name in own.get(each, ())
+        ]
+        for release_id in own
+    }
+
+
+def _extended(public: PublicArea, release_id: str) -> list[str]:
+    """Return the earlier releases that a release extends."""
     content = public.storage.get(f"{release_id}/{MANIFEST}")
     assert content is not None
     remedy = "Withdraw the release, and run its job again."
     manifest = parse_json(content.content, f"{MANIFEST} of release {release_id}", remedy)
-    earlier = [
-        each
-        for each in manifest.get("series", {}).get("releases", ())
-        if each not in (without, release_id) and public.exists(each)
-    ]
-    return [
-        name
-        for each in (*earlier, release_id)
-        for name in public.storage.list_files(f"{each}/microdata")
-        if name.endswith(".parquet")
-    ]
+    return [each for each in manifest.get("series", {}).get("releases", ()) if each != release_id]
+
+
+def _own_files(public: PublicArea, release_id: str) -> list[str]:
+    files = public.storage.list_files(f"{release_id}/microdata")
+    return [name for name in files if name.endswith(".parquet")]
 
 
 def not_yet_committed(public: Path, release_id: str, committed: Sequence[str]) -> list[str]:

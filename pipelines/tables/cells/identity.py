@@ -75,7 +75,7 @@ def written_alike(codes: CellCodes) -> CellCodes:
     """Return codes as whole numbers if they are such numbers with decimals: 1.0 in a column in which a value
     is missing is the 1 of the same column without missing values.
     """
-    return tuple((name, _WHOLE.sub(r"\1", code)) for name, code in codes)
+    return tuple((name, _WHOLE.sub(r"\1", code) if "." in code else code) for name, code in codes)
 
 
 def identical_members(cells: Cells, table: Table) -> np.ndarray:

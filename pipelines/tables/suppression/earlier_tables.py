@@ -41,6 +41,7 @@ from microguard.pipelines.tables.suppression.combinations import (
 from microguard.pipelines.tables.suppression.jj import FURTHER
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
+from microguard.sdc.errors import NotAdditive
 from microguard.sdc.suppression import Contributions, SuppressionProblem
 from scipy import sparse
 
@@ -86,7 +87,8 @@ class Joined:
     with_combinations : Joined or None
         The same, followed by cells of combinations that no table has, if they may narrow intervals.
     counts_all : bool
-        Whether no such cells were left out because they cannot be counted.
+        Whether no such cells were left out because they cannot be counted: they are too many, or a value has
+        parts.
     """
 
     problem: SuppressionProblem
@@ -293,8 +295,11 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
     without = _joined(*given)
     if not may_form_cycle(table, [dict(each) for _, each in codes[own:]]):
         return without
+    if table.parts:
+        return replace(without, counts_all=False)
+    nested = [*nested_codes(cells.codes, table), *(each.codes for each in cells.groupings)]
     try:
-        extra = combinations_of(codes, without.problem, nested_codes(cells.codes, table))
+        extra = combinations_of(codes, without.problem, nested)
     except NotCounted:
         return replace(without, counts_all=False)
     if extra is None:
@@ -306,7 +311,10 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
     for name in ("primary", "keep", "force"):
         flags[name].extend([name == "force"] * count)
     lines.append(extra.lines)
-    return replace(without, with_combinations=_joined(*given))
+    try:
+        return replace(without, with_combinations=_joined(*given))
+    except NotAdditive:  # amounts so different that no solver finds a table exactly
+        return replace(without, counts_all=False)
 
 
 def _joined(

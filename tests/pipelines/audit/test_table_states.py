@@ -255,13 +255,58 @@ def test_records_of_releases_are_read_once_for_all_states_of_other_writers(
 
 
 @pytest.mark.parametrize(("form", "unknown"), [("delta", SECOND), ("iceberg", SECOND), ("delta", THIRD)])
-def test_verify_finds_a_commit_that_names_a_release_which_the_ledger_does_not_know(
+def test_verify_states_commits_of_another_ledger_and_refuses_those_of_withdrawn_releases(
     areas, published, form, unknown
 ):
     published(form)
     (areas.record(ID) / "quality.json").write_text("{}")
-    verify(str(areas.public.release(ID)))
-    lines = areas.ledger.read_text().splitlines()
+    text = areas.ledger.read_text()
+    lines = text.splitlines()
     areas.ledger.write_text("".join(f"{line}\n" for line in lines if f'"{unknown}"' not in line))
-    with pytest.raises(GateRefused, match="table name a release that is not in the ledger"):
+    assert "1 commits name a release of another ledger" in verify(str(areas.public.release(ID))).text
+    (last,) = [line for line in lines if f'"{unknown}"' in line][-1:]
+    gone = json.dumps(json.loads(last) | {"event": "withdrawn"})
+    areas.ledger.write_text(f"{text}{gone}\n")
+    with pytest.raises(GateRefused, match="table name a release that was withdrawn"):
+        verify(str(areas.public.release(ID)))
+
+
+def test_version_that_only_other_readers_can_load_is_a_fault_and_not_a_note(areas, published):
+    published("delta")
+    log = areas.public.folder / "delta" / "_delta_log"
+    newest = max(int(each.stem) for each in log.glob("*.json"))
+    further = {
+        "protocol": {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["foo"],
+            "writerFeatures": ["foo"],
+        }
+    }
+    again = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    for number, action in enumerate((further, again), start=newest + 1):
+        (log / f"{number:020}.json").write_text(json.dumps(action))
+    with pytest.raises(GateRefused, match="Delta table"):
+        verify(str(areas.public.release(ID)))
+
+
+def test_commits_that_say_nothing_of_themselves_are_compared(areas, published):
+    published("delta")
+    log = areas.public.folder / "delta" / "_delta_log"
+    newest = max(int(each.stem) for each in log.glob("*.json"))
+    pq.write_table(pa.table({"income": [1.0]}), areas.public.folder / "delta" / "other.parquet")
+    size = (areas.public.folder / "delta" / "other.parquet").stat().st_size
+    add = {
+        "add": {
+            "path": "other.parquet",
+            "partitionValues": {},
+            "size": size,
+            "modificationTime": 0,
+            "dataChange": True,
+        }
+    }
+    remove = {"remove": {"path": "other.parquet", "deletionTimestamp": 0, "dataChange": True}}
+    for number, action in enumerate((add, remove), start=newest + 1):
+        (log / f"{number:020}.json").write_text(json.dumps(action))
+    with pytest.raises(GateRefused, match="another writer committed other records to the Delta table"):
         verify(str(areas.public.release(ID)))
