@@ -11,7 +11,7 @@ from microguard.schemas.specification.table import Table
 
 #: Rounding error of floating-point sums, relative to their size.
 _FLOAT_TOLERANCE = 1e-9
-#: Number of different sums that are not equal to a code by chance.
+#: Number of sums that are not equal to a code by chance, unless all are the same.
 _SUMS = 3
 #: Number of codes of which one is the total. Of two, each has the sum of the other if they are equal.
 _CODES = 3
@@ -113,7 +113,10 @@ def _refuse_hidden_total(rows: pd.DataFrame, name: str, label: str, others: list
     everywhere = rows[telling].groupby(others, dropna=False).ngroups
     of_code = pd.DataFrame({"near": near, "telling": telling, "amount": amounts.where(telling)})
     of_code = of_code.groupby(rows[label]).agg({"near": "all", "telling": "sum", "amount": "nunique"})
-    if (of_code["near"] & (of_code["telling"] == everywhere) & (of_code["amount"] >= _SUMS)).any():
+    if (
+        everywhere >= _SUMS
+        and (of_code["near"] & (of_code["telling"] == everywhere) & (of_code["amount"] > 1)).any()
+    ):
         raise InputRejected(
             f"In each of the {everywhere} rows of the table, one code of {name} has the sum of all other "
             'codes: expected internal cells only (table.margins = "computed"), found a total. Remove its '

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.tables import nested_columns
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.nested_columns import add_up, refuse_unknown_columns, unrelated
 from microguard.pipelines.tables.published_before import new_cells
@@ -111,10 +112,10 @@ def test_columns_of_records_that_lack_those_of_an_earlier_table_are_refused(tabl
     cells, chosen = counted(table)
     records: Any = SimpleNamespace(columns=columns)
     if not refused:
-        refuse_unknown_columns(records, chosen, cells, before)
+        refuse_unknown_columns(records, chosen, cells, before, origin)
         return
     with pytest.raises(GateRefused, match="The records lack branch"):
-        refuse_unknown_columns(records, chosen, cells, before)
+        refuse_unknown_columns(records, chosen, cells, before, origin)
 
 
 @pytest.mark.spark
@@ -135,3 +136,37 @@ def test_table_of_records_without_a_column_of_an_earlier_table_is_refused(adjust
         adjusted(by_section(frame.drop(columns="a21")))
     renamed = frame.drop(columns=["a10"]).rename(columns={"a21": "a10"})
     adjusted(by_section(renamed))
+
+
+def test_columns_that_fall_into_parts_by_chance_do_not_nest():
+    random = np.random.default_rng(0)
+    drawn = [
+        pd.DataFrame({"here": random.integers(0, 16, 60), "there": random.integers(0, 88, 60)})
+        for _ in range(20)
+    ]
+    assert sum((nested_columns._sizes(pairs.drop_duplicates()) > 2).sum() > 1 for pairs in drawn) > 10
+
+    def nest(pairs: pd.DataFrame) -> bool:
+        count: Any = SimpleNamespace(count=lambda: len(pairs))
+        return nested_columns._nest(pairs.drop_duplicates(), count)
+
+    assert not any(map(nest, drawn))
+    branch = random.integers(0, 20, 60)
+    assert nest(pd.DataFrame({"here": branch // 4, "there": branch}))
+
+
+def test_a_table_of_another_source_is_known_by_a_common_cell_that_is_no_total():
+    frame = pd.DataFrame({"region": list("abcd") * 5, "activity": list("vwxyz") * 4})
+
+    def counted(name: str) -> tuple[Cells, Table]:
+        chosen = described(frame, {"kind": "frequency", "tables": [[name]]})
+        assert chosen.table is not None
+        return cells_of(frame, chosen).keyed(bytes(range(32))), chosen.table
+
+    first, its_table = counted("region")
+    before = new_cells(first, its_table, first.units, None, {"source": "a", "period": "", "release_id": "r1"})
+    cells, table = counted("activity")
+    records: Any = SimpleNamespace(columns=["activity"])
+    refuse_unknown_columns(records, table, cells, before, {"source": "b", "period": ""})
+    with pytest.raises(GateRefused, match="The records lack region"):
+        refuse_unknown_columns(records, table, cells, before, {"source": "a", "period": ""})
