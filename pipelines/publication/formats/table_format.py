@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from microguard.pipelines.audit.table_records import TableAudit
 from microguard.pipelines.publication.public_area import PublicArea
 
 if TYPE_CHECKING:
+    from microguard.pipelines.audit.table_records import TableAudit
     from microguard.pipelines.publication.formats.catalog_table import CatalogTable
     from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
 
