@@ -198,13 +198,16 @@ class _Attack:
                 if cell in one.cells[one.known]:
                     continue
                 bounds = bounds_of(problem, one)
-                tables = [None] if self.each else self._tables(ranges, cell, bounds, down, up)
-                if all(table is not None for table in tables):
+                tables = self._tables(ranges, cell, bounds, down, up)
+                wide = all(table is not None for table in tables)
+                if wide and not self.each:
                     left = np.intersect1d(left, self.suspicions.excluding(ranges.columns, tables))
                     continue
                 if one.units not in of_units:  # a unit can be of two kinds
                     of_units[one.units] = places.of_attacker(cell, bounds, levels, ranges)
                 (fall, rise, margin), kind = of_units[one.units], kinds.index(one.kind)
+                if wide and margin < 0:  # the two tables prove more than the programs found
+                    fall, rise, margin = max(fall, down), max(rise, up), 0.0
                 narrow[row, kind] |= margin < 0
                 if margin < worst[kind]:
                     worst[kind] = margin
