@@ -21,12 +21,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.files import HashedFile, in_threads
-from microguard.pipelines.publication.record_files.moments import (
-    is_far,
-    is_moment,
-    moments_of,
-    text_of_moments,
-)
 from pyarrow import csv
 
 #: Name of the CSV file of a release.
@@ -158,6 +152,8 @@ def holds(
 def _equal_part(
     path: Path, parts: Sequence[Records], schema: pa.Schema, ends: Sequence[int], number: int
 ) -> bool:
+    from microguard.pipelines.publication.record_files.moments import is_moment
+
     start = ends[number - 1] if number else 0
     for as_text in (False, True) if any(map(is_moment, schema.types)) else (False,):
         try:
@@ -175,6 +171,8 @@ def _read(path: Path, schema: pa.Schema, start: int, end: int, as_text: bool) ->
     as_text : bool
         Whether dates and times are read as text, and then with `moments_of`.
     """
+    from microguard.pipelines.publication.record_files.moments import is_moment, moments_of
+
     if start and start == end:
         return
     with pa.OSFile(str(path)) as file, file.get_stream(start, end - start) as lines:
@@ -237,6 +235,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _as_written(column: pa.Array) -> pa.Array:
     """Return dates and times as text, unless Arrow writes them as ISO 8601 has them: dates of four digits."""
+    from microguard.pipelines.publication.record_files.moments import is_far, is_moment, text_of_moments
+
     if pa.types.is_timestamp(column.type) or (is_moment(column.type) and is_far(column)):
         return text_of_moments(column)
     return column
