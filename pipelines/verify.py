@@ -119,7 +119,7 @@ def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
     manifest = folder / "manifest.json"
     if release.evidence is None or '"suppressed"' not in manifest.read_text(encoding="utf-8"):
         return None
-    from microguard.pipelines.tables.suppression.earlier_tables import kept_original
+    from microguard.pipelines.tables.suppression.kept_tables import kept_original
 
     content = json.loads(manifest.read_text(encoding="utf-8"))
     return kept_original(release.areas().record(release.release_id), content)

@@ -51,13 +51,8 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.suppression.earlier_tables import (
-    EarlierTable,
-    Joined,
-    joined,
-    tables_before,
-    write_suppressed,
-)
+from microguard.pipelines.tables.suppression.earlier_tables import Joined, joined
+from microguard.pipelines.tables.suppression.kept_tables import EarlierTable, tables_before, write_suppressed
 from microguard.pipelines.tables.suppression.problem import original_cells, suppression_problem
 from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed

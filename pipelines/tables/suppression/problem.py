@@ -8,7 +8,8 @@ import numpy as np
 from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
 from microguard.pipelines.tables.a_priori import FIXED, a_priori_information
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.suppression.earlier_tables import Joined, amounts_of
+from microguard.pipelines.tables.suppression.earlier_tables import Joined
+from microguard.pipelines.tables.suppression.kept_tables import amounts_of
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table

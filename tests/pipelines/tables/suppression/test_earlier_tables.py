@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.guarantees.table_files import table_files
-from microguard.pipelines.tables.suppression.earlier_tables import kept_original
+from microguard.pipelines.tables.suppression.kept_tables import kept_original
 from microguard.schemas.errors import GateRefused
 
 from tests.attacks.office import specification

@@ -19,7 +19,7 @@ from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.method import table_method
 from microguard.pipelines.tables.files import FOLDER
 from microguard.pipelines.tables.files import published as published_contents
-from microguard.pipelines.tables.suppression.earlier_tables import kept_original
+from microguard.pipelines.tables.suppression.kept_tables import kept_original
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.tau_argus import parents_of
