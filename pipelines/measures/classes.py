@@ -361,7 +361,7 @@ def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> C
                 guessed=sum(line[f"guessed{i}"] for line in lines),
                 known=sum(line[f"known{i}"] for line in lines),
                 once=sum(line[f"once{i}"] for line in lines),
-                values=round(sum(line[f"values{i}"] for line in lines)),
+                values=math.floor(round(sum(line[f"values{i}"] for line in lines), DIGITS)),
             )
             for i, name in enumerate(sensitive)
         },

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.tables.suppression import combinations, earlier_tables
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.table import ATTACKERS
+from microguard.schemas.specification.table import ATTACKERS, Table
 from scipy import sparse
 from scipy.optimize import linprog
 
@@ -106,6 +107,30 @@ def test_manifest_states_that_combinations_were_not_counted_if_there_are_too_man
     monkeypatch.setattr(combinations, "MOST_WORK", 1)
     (published,) = publish(tmp_path, frame, [PAIRS])
     assert published.manifest["method"]["combinations"] == "not counted"
+
+
+def test_manifest_states_that_contributors_may_know_more_of_combinations(tmp_path):
+    frame = firms(7)
+    spec = chosen(frame, PAIRS, attackers=list(ATTACKERS))
+    published = SuppressingOffice(tmp_path).publish(cells_of_firms(frame, spec), spec)
+    assert published.broken == []
+    assert published.manifest["method"]["combinations"] == "counted for readers"
+    (limits, *_) = SuppressedTable.from_manifest(published.manifest).limits
+    assert "not that a contributor knows own amounts in these cells" in limits
+
+
+def test_columns_of_two_hierarchies_with_one_finest_column_form_a_cycle():
+    tables = [["nace", "size"], ["tech", "region"], ["region", "size"]]
+    alone = Table(value="v", tables=tables)
+    both = Table(value="v", tables=tables, hierarchies=[["section", "nace"], ["tech", "nace"]])
+    assert not combinations.may_form_cycle(alone, [])
+    assert combinations.may_form_cycle(both, [])
+
+
+def test_combinations_have_small_sums_exactly_next_to_large_ones():
+    sums = sparse.csr_matrix(np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0]]))
+    totals = np.array([3e11, 7.0, 4.0])
+    assert sums @ combinations._table_with(sums, totals) == pytest.approx(totals, rel=1e-9)
 
 
 def test_later_table_leaves_intervals_to_readers_who_know_more_by_the_earlier_one(tmp_path):
