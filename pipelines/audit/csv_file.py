@@ -1,8 +1,8 @@
 """Audit of a release's CSV file: it must have the bytes that its records have as text, in the same order.
 
-A reader takes several texts for one value: further digits of a number, another time zone, spaces. Each of them
-may say more than was published. The audit therefore writes the text of each record itself, and compares bytes.
-It shares no code with the writer.
+A reader takes several texts for one value: further digits of a number, another time zone, spaces. Each of
+them may say more than was published. The audit therefore writes the text of each record itself, and compares
+bytes. It shares no code with the writer.
 """
 
 from __future__ import annotations
@@ -129,4 +129,3 @@ def _moments(numbers: pa.Array, unit: str) -> pa.Array:
     text = pa.array(np.datetime_as_string(known), pa.string(), mask=numbers.is_null().to_numpy(False))
     # numpy counts the sign among the four digits of a year
     return pc.replace_substring_regex(text, "^-([0-9]{3})-", "-0\\1-")
-
