@@ -34,6 +34,7 @@ _MILLISECOND = 10**6
 _COMMIT = re.compile("[0-9]{20}[.]json")
 _REMOVED = "another writer removed the commits before version {} of the Delta table, which were not compared"
 _UNREADABLE = (DeltaError, OSError)
+_STATED = {"numRecords", "minValues", "maxValues", "nullCount", "tightBounds"}
 _MISSTATED = "the log of the Delta table states numbers or ends of files that are not those of their values"
 
 
@@ -136,10 +137,12 @@ def _log(path: Path) -> DeltaLog:
 
 def _placed(path: Path, files: Iterable[str] | None) -> list[str] | None:
     """Return the addresses of files of the log; those of other places have a scheme."""
-    if files is None:
-        return None
-    addresses = [each.removeprefix("file://") for each in files]
-    return [each if "://" in each else str(path / each) for each in addresses]
+    return None if files is None else [_address(path, each) for each in files]
+
+
+def _address(path: Path, file: str) -> str:
+    named = file.removeprefix("file://")
+    return named if "://" in named else str(path / named)
 
 
 def _further(path: Path, log: DeltaLog) -> list[str]:
@@ -147,6 +150,27 @@ def _further(path: Path, log: DeltaLog) -> list[str]:
     inside = [each for each in path.rglob("*") if not each.is_dir() and not _is_checksum(each)]
     found = {str(each) for each in inside if path / "_delta_log" not in each.parents}
     return sorted(found.union(_placed(path, log.added) or ()))
+
+
+def _states_otherwise(file: str, stated: Mapping[str, Any]) -> bool:
+    """Return whether statistics are not those of a file, as the log has them as text.
+
+    Libraries drop numbers that are out of the range of a type, and columns that the table does not have.
+    """
+    if not stated.keys() <= _STATED:
+        return True
+    with pq.ParquetFile(file) as opened:
+        names = set(opened.schema_arrow.names)
+        for key, end in (("minValues", "min"), ("maxValues", "max"), ("nullCount", "")):
+            values = stated.get(key) or {}
+            if not values.keys() <= names:
+                return True
+            for name, value in values.items() if end else ():
+                column = plain(opened.read(columns=[name]).select([name])).column(0)
+                exact = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
+                if exact and value is not None and not is_end(value, pc.min_max(column)[end].as_py(), end):
+                    return True
+    return False
 
 
 def _is_checksum(file: Path) -> bool:
@@ -158,10 +182,12 @@ def _faults_of_statistics(path: Path, log: DeltaLog) -> list[str]:
     """Return the fault if the log states other numbers or ends of a file than it has, in any version."""
     versions = set[int]()
     for (file, stated), version in log.stated.items():
-        (place,) = _placed(path, [file]) or ()
+        place = _address(path, file)
         content = json.loads(stated)
         if content.keys() != {"numRecords"}:
             versions.add(version)
+            if Path(place).is_file() and _states_otherwise(place, content):
+                return [_MISSTATED]
         elif Path(place).is_file() and pq.read_metadata(place).num_rows != content["numRecords"]:
             return [_MISSTATED]
     tables = [_version(path, version) for version in sorted(versions | log.checkpoints)]
@@ -206,7 +232,7 @@ def _misstated(table: DeltaTable, path: Path) -> int:
     wrong = 0
     for batch in actions:
         action = {name: batch[name][0] for name in batch.schema.names if batch[name][0].is_valid}
-        (file,) = _placed(path, [unquote(action["path"].as_py())]) or ()
+        file = _address(path, unquote(action["path"].as_py()))
         wrong += Path(file).is_file() and _differs(file, action)
     return wrong
 
