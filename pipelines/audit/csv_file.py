@@ -1,133 +1,131 @@
-"""Audit of a release's CSV file: DuckDB compares its records with the Parquet files, in the same order."""
+"""Audit of a release's CSV file: it must have the bytes that its records have as text, in the same order.
+
+A reader takes several texts for one value: further digits of a number, another time zone, spaces. Each of
+them may say more than was published. The audit therefore writes the text of each record itself, and compares
+bytes. It shares no code with the writer.
+"""
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from urllib.parse import unquote
 
-import duckdb
-from microguard.pipelines.guarantees.queries import number, quoted_text
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from microguard.pipelines.audit.partitions import partition_field, record_files
 
-#: Types for which Arrow and DuckDB may write the same value as different texts.
-_WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME", "DATE")
-#: Significant digits of a text or number, as SQL.
-_DIGITS = "rtrim(ltrim(regexp_replace(regexp_replace({0}, '[eE].*$', ''), '[^0-9]', '', 'g'), '0'), '0')"
-#: Most digits that Arrow writes for a 32-bit number, a time of day and a timestamp in nanoseconds.
-_MOST_DIGITS = {"FLOAT": 9, "TIMESTAMP": 23, "TIME": 15}
-#: Most digits after the point of a second; DuckDB rounds further ones. Some of its versions read nanoseconds
-#: with a time zone as microseconds.
-_FRACTION = {"TIMESTAMP_NS": 9, "TIMESTAMPTZ_NS": 9, "TIMESTAMP": 6}
-#: Text of a day of any year.
-_DAY = "-?[0-9]{4,7}-[0-9]{2}-[0-9]{2}"
-#: Decimals of which DuckDB casts no text with an exponent: no decimal has a further digit for `_differs`.
-_FINEST = "DECIMAL(38,38)"
-#: First and last values of types, which DuckDB shows so but reads from no text, and their texts.
-_INFINITE = ("-infinity", "infinity")
-_OF_MICROSECONDS = ("-290308-12-21T19:59:05.224193", "294247-01-10T04:00:54.775807")
-_OF_NANOSECONDS = ("1677-09-21T00:12:43.145224193", "2262-04-11T23:47:16.854775807")
-_ENDS = {
-    "DATE": {
-        "5877642-06-23 (BC)": "-5877641-06-23",
-        **dict(zip(_INFINITE, ("-5877641-06-24", "5881580-07-11"), strict=True)),
-    },
-    "TIMESTAMP": dict(zip(_INFINITE, _OF_MICROSECONDS, strict=True)),
-    "TIMESTAMP WITH TIME ZONE": dict(zip(_INFINITE, (f"{each}Z" for each in _OF_MICROSECONDS), strict=True)),
-    "TIMESTAMP_NS": dict(zip(_INFINITE, _OF_NANOSECONDS, strict=True)),
-    "TIMESTAMPTZ_NS": dict(zip(_INFINITE, (f"{each}Z" for each in _OF_NANOSECONDS), strict=True)),
-}
-#: Maximum size of a record in bytes.
-LONGEST = 2**24
+_END = b"\r\n"
+#: Records at a time. Days of a batch are quoted if one of them has no year of four digits, so that the audit
+#: reads as many at a time as the writer.
+_ROWS = 65_536
+#: The first and the last day of the years of four digits, from 1970-01-01.
+_FIRST, _LAST = -719_528, 2_932_896
 
 
-def wrong_records(
-    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: Mapping[str, Any], keys: Sequence[str]
-) -> int:
-    """Count the records of the CSV file that differ from the record of ``microdata`` at the same position.
+def wrong_records(folder: Path, manifest: Mapping[str, Any]) -> int:
+    """Count the records of the CSV file whose bytes differ from those of the record at the same position.
 
-    A quoted field is text, even if it is empty; an empty field without quotes is a missing value. If the file
-    cannot be read or has other columns, all records are counted.
-
-    Parameters
-    ----------
-    keys : sequence of str
-        Columns of the view ``microdata``, in the order of the manifest.
+    A file with another header counts as one wrong record.
     """
-    path, records = folder / manifest["csv"]["file"], int(manifest["records"])
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        header = next(csv.reader(file), [])
-    if header != [column["name"] for column in manifest["columns"]]:
-        return records
-    texts = [f"t{position}" for position in range(len(keys))]
-    columns = ", ".join(f"{name}: 'VARCHAR'" for name in texts)
-    engine.execute(
-        "CREATE OR REPLACE VIEW as_text AS SELECT * FROM read_csv("
-        f"{quoted_text(str(path))}, auto_detect = false, header = true, delim = ',', quote = '\"', "
-        f"escape = '\"', nullstr = '', allow_quoted_nulls = false, max_line_size = {LONGEST}, "
-        f"columns = {{{columns}}}, new_line = '\\r\\n')"  # the name of a column may have a line feed
-    )
-    different = " OR ".join(
-        _differs(text, key, _type(engine, key)) for text, key in zip(texts, keys, strict=True)
-    )
-    try:
-        return number(
-            engine,
-            "SELECT count(*) FROM (SELECT true AS one, * FROM microdata) POSITIONAL JOIN "
-            f"(SELECT true AS other, * FROM as_text) WHERE one IS NULL OR other IS NULL OR {different}",
-        )
-    except duckdb.Error:  # the text of the error is not shown, because it may quote a record
-        return records
+    names = [column["name"].replace('"', '""') for column in manifest["columns"]]
+    header = ",".join(f'"{name}"' for name in names).encode() + _END
+    with open(folder / manifest["csv"]["file"], "rb") as file:
+        if file.read(len(header)) == header and _equal(file, _texts(folder, manifest)):
+            return 0
+        file.seek(0)
+        found = _records(iter(lambda: file.read(2**20), b""))
+        expected = _records(chain([header], _texts(folder, manifest)))
+        return sum(one != other for one, other in zip_longest(found, expected))
 
 
-def _differs(text: str, key: str, kind: str) -> str:
-    """Return the SQL condition that a text differs from the value: further digits would be a disclosure."""
-    shown = f"CAST({key} AS VARCHAR)"
-    if kind.startswith("DECIMAL"):  # of decimals without digits before the point DuckDB writes no 0 there
-        shown = f"regexp_replace({shown}, '^(-?)[.]', '\\10.')"
-    other = f"{shown} IS DISTINCT FROM {text}"
-    if not kind.startswith(_WRITTEN_OTHERWISE):
-        return other
-    read_as = _with_a_digit_before_the_point(kind)
-    differs = f"TRY_CAST({text} AS {read_as}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
-    if kind == _FINEST:
-        apart = f"abs(TRY_CAST({text} AS DOUBLE) - CAST({key} AS DOUBLE)) > 1e-9 * abs(CAST({key} AS DOUBLE))"
-        differs = (
-            f"{_DIGITS.format(text)} IS DISTINCT FROM {_DIGITS.format(shown)} OR coalesce({apart}, true)"
-        )
-    if kind in _ENDS:
-        texts = " ".join(
-            f"WHEN {quoted_text(end)} THEN {quoted_text(each)}" for end, each in _ENDS[kind].items()
-        )
-        differs = f"({differs}) AND {text} IS DISTINCT FROM CASE {shown} {texts} END"
-    if kind == "DATE":  # DuckDB writes (BC) after a year before 1, and all others a minus sign before it
-        differs += f" OR NOT regexp_full_match({text}, {quoted_text(_DAY)})"
-        return f"{other} AND (year({key}) BETWEEN 1 AND 9999 OR {differs})"
-    digits = _DIGITS.format(text)
-    if kind == "DOUBLE":
-        differs += f" OR {digits} IS DISTINCT FROM {_DIGITS.format(f'CAST({key} AS VARCHAR)')}"
-    most = next((number for name, number in _MOST_DIGITS.items() if kind.startswith(name)), None)
-    if most is not None:
-        differs += f" OR length({digits}) > {most}"
-    if kind in _FRACTION:
-        differs += f" OR length(regexp_extract({text}, '[.]([0-9]*)', 1)) > {_FRACTION[kind]}"
-    if kind.startswith("DECIMAL"):
-        return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})"
-    return differs
+def _equal(file: BinaryIO, texts: Iterable[memoryview]) -> bool:
+    """Return whether a file has exactly these bytes from its position to its end."""
+    return all(file.read(len(text)) == text for text in texts) and not file.read(1)
 
 
-def _with_a_digit_before_the_point(kind: str) -> str:
-    """Return a decimal type that also has a digit before the point: DuckDB casts no 1E-8 to DECIMAL(8,8)."""
-    found = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", kind)
-    if found is None or found[1] != found[2] or kind == _FINEST:
-        return kind
-    return f"DECIMAL({int(found[1]) + 1},{found[2]})"
+def _records(contents: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """Split bytes into records. A line break within quotes belongs to a field."""
+    left, parts, quotes = b"", list[bytes](), 0
+    for content in contents:
+        *lines, left = (left + bytes(content)).split(_END)
+        for line in lines:
+            parts.append(line)
+            quotes += line.count(b'"')
+            if quotes % 2 == 0:
+                yield _END.join(parts)
+                parts, quotes = [], 0
+    if parts or left:
+        yield _END.join([*parts, left]) + b" without an end"
 
 
-def _type(engine: duckdb.DuckDBPyConnection, key: str) -> str:
-    """Return the DuckDB type of a column in the view."""
-    ((kind,),) = engine.execute(
-        "SELECT data_type FROM duckdb_columns() WHERE table_name = 'microdata' AND column_name = ?", [key]
-    ).fetchall()
-    return str(kind)
+def _texts(folder: Path, manifest: Mapping[str, Any]) -> Iterator[memoryview]:
+    """Write the records of a release as text, some at a time."""
+    types = {column["name"]: column["type"] for column in manifest["columns"]}
+    partition = partition_field(manifest)
+    for path in record_files(folder):
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS):
+                columns = []
+                for name, kind in types.items():
+                    if partition is not None and name == partition.name:
+                        value = unquote(path.parent.name.partition("=")[2])
+                        columns.append(pa.repeat(pa.scalar(value).cast(partition.type), len(batch)))
+                    else:
+                        columns.append(_of_seconds(batch[name], kind))
+                yield _content([*map(_text, columns)])
+
+
+def _of_seconds(column: pa.Array, kind: str) -> pa.Array:
+    """Return moments and times of whole seconds as such: Parquet files have them as milliseconds."""
+    if kind.startswith("timestamp[s"):
+        return column.cast(pa.timestamp("s", column.type.tz))
+    return column.cast(pa.time32("s")) if kind == "time32[s]" else column
+
+
+def _content(fields: list[pa.Array]) -> memoryview:
+    """Join the fields of records; return the bytes of all lines."""
+    kind = pa.large_string()
+    *first, last = fields
+    last = pc.binary_join_element_wise(last, pa.scalar(_END.decode(), kind), pa.scalar("", kind))
+    lines = pc.binary_join_element_wise(*first, last, pa.scalar(",", kind)) if first else last
+    _, offsets, content = lines.buffers()
+    ends = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    return memoryview(content)[ends[0] : ends[-1]] if content is not None else memoryview(b"")
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """Return the text of each field; a missing value has none."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    quoted = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_timestamp(kind)
+    if pa.types.is_date(kind):
+        days = column.cast(pa.date32()).cast(pa.int32())
+        ends = pc.min_max(days).as_py()
+        quoted = any(each is not None and not _FIRST <= each <= _LAST for each in ends.values())
+        text = _moments(days.cast(pa.int64()), "D")
+    elif pa.types.is_timestamp(kind):
+        text = _moments(column.cast(pa.int64()), kind.unit)
+        if kind.tz is not None:
+            text = pc.binary_join_element_wise(text, "Z", "")
+    else:
+        text = column.cast(pa.string()) if not quoted else column
+    text = text.cast(pa.large_string())
+    if quoted:
+        mark = pa.scalar('"', pa.large_string())
+        text = pc.replace_substring(text, '"', '""')
+        text = pc.binary_join_element_wise(mark, text, mark, pa.scalar("", pa.large_string()))
+    return text.fill_null("")
+
+
+def _moments(numbers: pa.Array, unit: str) -> pa.Array:
+    """Return days or moments since 1970 as ISO 8601 has them, of any year."""
+    known = numbers.fill_null(0).to_numpy(zero_copy_only=False).view(f"datetime64[{unit}]")
+    text = pa.array(np.datetime_as_string(known), pa.string(), mask=numbers.is_null().to_numpy(False))
+    # numpy counts the sign among the four digits of a year
+    return pc.replace_substring_regex(text, "^-([0-9]{3})-", "-0\\1-")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
+from microguard.pipelines.audit.delta_log import DeltaLog, read_log
 from microguard.pipelines.audit.footers import is_end, plain
 from microguard.pipelines.audit.table_records import (
     State,
@@ -28,16 +29,12 @@ from microguard.pipelines.audit.table_records import (
 
 FOLDER = "delta"
 PROPERTY = "release_id"
-#: Reader features that neither hide records (as deletion vectors do) nor rename columns.
-FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
-#: Reader protocol versions of Delta: the one that maps columns to other names, and the first one that lists
-#: its features.
-_MAPPED, _LISTED = 2, 3
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _MILLISECOND = 10**6
 _COMMIT = re.compile("[0-9]{20}[.]json")
 _REMOVED = "another writer removed the commits before version {} of the Delta table, which were not compared"
 _UNREADABLE = (DeltaError, OSError)
+_STATED = {"numRecords", "minValues", "maxValues", "nullCount", "tightBounds"}
 _MISSTATED = "the log of the Delta table states numbers or ends of files that are not those of their values"
 
 
@@ -66,8 +63,13 @@ def audit(
         if not DeltaTable.is_deltatable(str(path)):
             return TableAudit(["the folder of the release has no Delta table next to it"])
         newest = DeltaTable(str(path))
-        releases = _commits(path)
-    except (*_UNREADABLE, ValueError):  # the text of the error may quote the log, which may have values
+        releases, log = _commits(path), _log(path)
+    except (
+        *_UNREADABLE,
+        ValueError,
+        KeyError,
+        TypeError,
+    ):  # the text may quote the log, which may have values
         return TableAudit(["the log of the Delta table cannot be read: commits are missing or damaged"])
     versions = [version for version, name in releases.items() if name == release_id]
     removed = [_REMOVED.format(min(releases))] if min(releases, default=0) else []
@@ -85,7 +87,8 @@ def audit(
     found = _faults_of_version(public, manifest, table)
     if found:
         return TableAudit(found)
-    of_newest = missing_files(_files(newest), "Delta", "the newest state") or _faults_of_newest(newest)
+    of_newest = missing_files(_files(newest), "Delta", "the newest state") or log.faults[:1]
+    of_newest = of_newest or ([_MISSTATED] if _misstated(newest, path) else [])
     if of_newest:
         return TableAudit(of_newest)
     compared = [*_files(table), *_files(newest)]
@@ -97,14 +100,16 @@ def audit(
     others = [version for version in releases if version not in (versions[0], newest.version())]
     if not of_releases and all(releases[version] for version in others):
         return TableAudit()
-    states = [_state(path, version, releases[version]) for version in others]
-    if any(
-        each.files is None and _is_complete(path, version, releases)
-        for each, version in zip(states, others, strict=True)
-    ):
-        return TableAudit(["a version of the Delta table cannot be read, although its commits are there"])
+    states = [State(releases[each], _placed(path, log.versions.get(each))) for each in others]
     names = set(releases.values()) - {""}
-    earlier = audit_states(public, names, compared, states, "Delta", ledger=ledger, of_releases=of_releases)
+    further = _further(path, log) if of_releases else []
+    earlier = audit_states(
+        public, names, compared, states, "Delta", ledger=ledger, of_releases=of_releases, further=further
+    )
+    if not earlier.faults:
+        wrong_statistics = _faults_of_statistics(path, log)
+        if wrong_statistics:
+            return TableAudit(wrong_statistics)
     return TableAudit(earlier.faults, [*earlier.unchecked, *removed])
 
 
@@ -124,11 +129,69 @@ def _commits(path: Path) -> dict[int, str]:
     return dict(sorted(releases.items()))
 
 
-def _is_complete(path: Path, version: int, commits: Collection[int]) -> bool:
-    """Return whether all commits of a version are there, from the checkpoint before them."""
-    checkpoints = [int(each.name[:20]) for each in (path / "_delta_log").glob("*.checkpoint*")]
-    begins = max((each for each in checkpoints if each <= version), default=-1)
-    return all(each in commits for each in range(begins + 1, version + 1))
+def _log(path: Path) -> DeltaLog:
+    folder = path / "_delta_log"
+    names = [each.relative_to(folder).as_posix() for each in folder.rglob("*") if not each.is_dir()]
+    return read_log(names, lambda name: (folder / name).read_bytes())
+
+
+def _placed(path: Path, files: Iterable[str] | None) -> list[str] | None:
+    """Return the addresses of files of the log; those of other places have a scheme."""
+    return None if files is None else [_address(path, each) for each in files]
+
+
+def _address(path: Path, file: str) -> str:
+    named = file.removeprefix("file://")
+    return named if "://" in named else str(path / named)
+
+
+def _further(path: Path, log: DeltaLog) -> list[str]:
+    """Return all files of the folder of a table, except for its log, and all that the log ever added."""
+    inside = [each for each in path.rglob("*") if not each.is_dir() and not _is_checksum(each)]
+    found = {str(each) for each in inside if path / "_delta_log" not in each.parents}
+    return sorted(found.union(_placed(path, log.added) or ()))
+
+
+def _states_otherwise(file: str, stated: Mapping[str, Any]) -> bool:
+    """Return whether statistics are not those of a file, as the log has them as text.
+
+    Libraries drop numbers that are out of the range of a type, and columns that the table does not have.
+    """
+    if not stated.keys() <= _STATED:
+        return True
+    with pq.ParquetFile(file) as opened:
+        names = set(opened.schema_arrow.names)
+        for key, end in (("minValues", "min"), ("maxValues", "max"), ("nullCount", "")):
+            values = stated.get(key) or {}
+            if not values.keys() <= names:
+                return True
+            for name, value in values.items() if end else ():
+                column = plain(opened.read(columns=[name]).select([name])).column(0)
+                exact = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
+                if exact and value is not None and not is_end(value, pc.min_max(column)[end].as_py(), end):
+                    return True
+    return False
+
+
+def _is_checksum(file: Path) -> bool:
+    """Return whether a file has checksums of another one, which Hadoop writes next to it."""
+    return file.name.startswith(".") and file.suffix == ".crc" and file.with_name(file.stem[1:]).is_file()
+
+
+def _faults_of_statistics(path: Path, log: DeltaLog) -> list[str]:
+    """Return the fault if the log states other numbers or ends of a file than it has, in any version."""
+    versions = set[int]()
+    for (file, stated), version in log.stated.items():
+        place = _address(path, file)
+        content = json.loads(stated)
+        if content.keys() != {"numRecords"}:
+            versions.add(version)
+            if Path(place).is_file() and _states_otherwise(place, content):
+                return [_MISSTATED]
+        elif Path(place).is_file() and pq.read_metadata(place).num_rows != content["numRecords"]:
+            return [_MISSTATED]
+    tables = [_version(path, version) for version in sorted(versions | log.checkpoints)]
+    return [_MISSTATED] if any(each is not None and _misstated(each, path) for each in tables) else []
 
 
 def _faults_of_version(public: Path, manifest: dict[str, Any], table: DeltaTable) -> list[str]:
@@ -141,20 +204,9 @@ def _faults_of_version(public: Path, manifest: dict[str, Any], table: DeltaTable
         return missing
     if not files or multiset_hash(files) != multiset_hash(released):
         return ["the records of the Delta table are not those of the files"]
-    if _misstated(table):
+    if _misstated(table, public / FOLDER):
         return [_MISSTATED]
     return footer_faults(files, released, "Delta")
-
-
-def _faults_of_newest(newest: DeltaTable) -> list[str]:
-    """Return what another writer added to the newest state; `later_faults` compares its records."""
-    if _misstated(newest):
-        return [_MISSTATED]
-    protocol = newest.protocol()
-    features = set(protocol.reader_features or ()) - FEATURES
-    if features or protocol.min_reader_version == _MAPPED or protocol.min_reader_version > _LISTED:
-        return ["another writer gave the Delta table a feature that changes the records that readers see"]
-    return []
 
 
 def _version(path: Path, version: int) -> DeltaTable | None:
@@ -167,23 +219,21 @@ def _version(path: Path, version: int) -> DeltaTable | None:
         return None
 
 
-def _state(path: Path, version: int, release_id: str) -> State:
-    table = _version(path, version)
-    return State(release_id, None if table is None else _files(table))
-
-
 def _columns(table: DeltaTable) -> list[str]:
     return [field.name for field in table.schema().fields]
 
 
-def _misstated(table: DeltaTable) -> int:
-    """Count the files of which the log states another number of records, minimum or maximum."""
+def _misstated(table: DeltaTable, path: Path) -> int:
+    """Count the files of which the log states another number of records, minimum or maximum.
+
+    Files that are missing are not counted.
+    """
     actions = pa.table(table.get_add_actions(flatten=True)).to_batches(1)
-    paths = {Path(file).name: file for file in _files(table)}
     wrong = 0
     for batch in actions:
         action = {name: batch[name][0] for name in batch.schema.names if batch[name][0].is_valid}
-        wrong += _differs(paths[unquote(action["path"].as_py()).rpartition("/")[2]], action)
+        file = _address(path, unquote(action["path"].as_py()))
+        wrong += Path(file).is_file() and _differs(file, action)
     return wrong
 
 

@@ -119,7 +119,7 @@ def audit(
             findings += _recodes(engine, manifest, dict(zip(names, keys, strict=True)))
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
-            findings += _csv(engine, folder, manifest, keys)
+            findings += _csv(folder, manifest)
     if with_table and manifest.get("format") in _TABLE_FORMATS and "catalog_table" not in manifest:
         findings.append(_in_format(folder, manifest, ledger))
     return Audit(str(manifest["release_id"]), tuple(findings))
@@ -326,12 +326,10 @@ def _partitions(
     return [Finding("partitions", not faults, "; ".join(faults) or kept)]
 
 
-def _csv(
-    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], keys: list[str]
-) -> list[Finding]:
+def _csv(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
     if "csv" not in manifest:
         return []
-    wrong = csv_file.wrong_records(engine, folder, manifest, keys)
+    wrong = csv_file.wrong_records(folder, manifest)
     return [Finding("CSV", wrong == 0, f"{wrong} records differ from those of the Parquet files")]
 
 

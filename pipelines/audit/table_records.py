@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.footers import has_foreign_metadata, stale_dictionaries, wrong_footers
 from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
+
+#: Identity of a file, and the number of its records, sum and exclusive or of their hashes, and its columns.
+Place = tuple[int, int] | None
+Hash = tuple[int, int, int, frozenset[tuple[str, ...]]]
 
 
 def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
@@ -95,6 +100,7 @@ def audit_states(
     *,
     ledger: Mapping[str, bool] | None = None,
     of_releases: bool = True,
+    further: Sequence[str] = (),
 ) -> TableAudit:
     """Compare the states of a table that readers can load with the releases of the public area.
 
@@ -118,6 +124,8 @@ def audit_states(
         Releases of the ledger, and whether they stand, if it is near.
     of_releases : bool
         Whether the states that name a release are compared too. Each was compared when it was committed.
+    further : sequence of str
+        Files in the folder of the table, each of which must be one of a state or a release.
     """
     absent = [name for name in names if not _is_release(public, name)]
     ledger = dict.fromkeys(names, True) if ledger is None else ledger
@@ -129,7 +137,10 @@ def audit_states(
     notes = [f"{len(unknown)} commits name a release of another ledger"] if unknown else []
     released = {name: record_files_of_table(public, _manifest(public, name)) for name in names}
     known = {_place(file) for files in [compared, *released.values()] for file in files}
-    hashes: set[tuple[int, ...] | None] = set()  # computed only if another writer made files
+    hashes: set[Hash | None] = set()  # computed only if another writer made files
+    read: dict[Place, Hash | None] = {}
+    others: dict[Place, str] = {}  # files that other writers made
+    of_area = {_place(str(file)) for file in public.glob("*/microdata/*.parquet")}
     incomplete: list[Sequence[str]] = []
     for state in sorted(states, key=lambda each: not each.release_id):
         if any("://" in file for file in state.files or ()):  # a file of another place, which is not read
@@ -141,22 +152,29 @@ def audit_states(
         if state.release_id:
             expected = released[state.release_id]
             linked = Counter(map(_place, state.files)) == Counter(map(_place, expected))
-            if of_releases and not linked and _hash(state.files) != _hash(expected):
+            if of_releases and not linked and _hash(state.files, read) != _hash(expected, read):
                 return TableAudit(
                     [f"a commit of the {title} table names a release and has records of another one"]
                 )
         elif not places <= known:
-            hashes = hashes or set(map(_hash, released.values()))
-            if _hash(state.files) not in hashes:
+            hashes = hashes or {_hash(files, read) for files in released.values()}
+            if _hash(state.files, read) not in hashes:
                 return TableAudit([_OTHER_RECORDS.format(title)])
         known |= places
+        others |= {_place(file): file for file in state.files if _place(file) not in of_area}
     if not {_place(file) for files in incomplete for file in files} <= {None, *known}:
         return TableAudit([_OTHER_RECORDS.format(title)])
+    if not {_place(file) for file in further} <= {None, *known, *of_area}:
+        return TableAudit([_NO_STATE.format(title)])
+    wrong = footer_faults(list(others.values()), [], title)
+    if wrong:
+        return TableAudit(wrong)
     notes += [_NOT_COMPARED.format(len(incomplete), title)] if incomplete else []
     return TableAudit([], notes)
 
 
 _OTHER_RECORDS = "another writer committed other records to the {} table, which an earlier state has"
+_NO_STATE = "the folder of the {} table has files of another writer that no version of the table has"
 _NOT_COMPARED = (
     "{} earlier versions of the {} table were not compared, because another writer removed their commits or "
     "files, so that readers can no longer load them"
@@ -220,11 +238,29 @@ def count_records(files: Sequence[str]) -> int:
     return sum(pq.read_metadata(file).num_rows for file in files)
 
 
-def _hash(files: Sequence[str]) -> tuple[int, ...] | None:
-    """Return `multiset_hash`; None, which no release has, if DuckDB cannot read the files as one table."""
+def _hash(files: Sequence[str], read: dict[Place, Hash | None]) -> Hash | None:
+    """Return the sum of the hashes of files, of which each is read once.
+
+    None, which no release has, if DuckDB cannot read a file.
+    """
+    records, total, mixed, names = 0, 0, 0, set[tuple[str, ...]]()
+    for file in files:
+        place = _place(file)
+        if place not in read:
+            read[place] = _hash_of_file(file)
+        own = read[place]
+        if own is None:
+            return None
+        records, total, mixed = records + own[0], total + own[1], mixed ^ own[2]
+        names |= own[3]
+    return records, total, mixed, frozenset(names)
+
+
+def _hash_of_file(file: str) -> Hash | None:
     try:
-        return multiset_hash(files) if files else (0, 0, 0)
-    except duckdb.Error:  # the text of the error may quote a record
+        records, total, mixed = multiset_hash([file])
+        return records, total, mixed, frozenset([tuple(pq.read_schema(file).names)])
+    except (duckdb.Error, pa.ArrowException):  # the text of the error may quote a record
         return None
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import obstore
 import pyarrow as pa
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
+from microguard.pipelines.audit.delta_log import read_log
 from microguard.pipelines.publication.formats.delta import (
     FOLDER,
     PROPERTY,
@@ -102,13 +104,13 @@ class StoredDeltaTable:
                 return ["the Delta table has no commit of this release"]
             try:
                 table = DeltaTable(self._address, version=versions[release_id])
-                columns, held = [field.name for field in table.schema().fields], _named(table)
+                columns, held = [field.name for field in table.schema().fields], self._named(table)
             except DeltaError:
                 return [
                     "readers can no longer load the version of this release: commits before it are missing"
                 ]
             newest = max(versions, key=lambda each: versions[each])
-            shown = _named(DeltaTable(self._address))
+            shown = self._named(DeltaTable(self._address))
         if columns != [column["name"] for column in manifest["columns"]]:
             return ["the columns of the Delta table differ from those of the release"]
         files = record_files(self.public, release_id)
@@ -145,16 +147,37 @@ class StoredDeltaTable:
             return ["a commit of the Delta table names a release that is not published"]
         of_releases = set().union(*files.values())
         with self._answering():
-            logged = [_VERSION.match(name) for name in self.public.storage.list_files(_LOG)]
-            for version in sorted({int(each[1]) for each in logged if each}):
-                try:
-                    held = _named(DeltaTable(self._address, version=version))
-                except DeltaError:  # no reader can load it
-                    continue
-                release_id = names.get(version)
-                if held != files[release_id] if release_id else not held <= of_releases:
-                    return ["another writer committed other files to the Delta table, which a version has"]
+            storage, names_of_log = self.public.storage, list[str]()
+            for name in storage.list_files(FOLDER):
+                if name.startswith(f"{_LOG}/"):
+                    names_of_log.append(name.removeprefix(f"{_LOG}/"))
+                elif name.removeprefix(f"{FOLDER}/") not in of_releases:
+                    return ["the folder of the Delta table has files of another writer"]
+            try:
+                log = read_log(names_of_log, self._read)
+            except (KeyError, TypeError):
+                return ["the log of the Delta table cannot be read: commits are missing or damaged"]
+        if log.faults:
+            return log.faults[:1]
+        for version, held in log.versions.items():
+            release_id = names.get(version)
+            if held is None:  # no reader can load it
+                continue
+            if set(held) != files[release_id] if release_id else not set(held) <= of_releases:
+                return ["another writer committed other files to the Delta table, which a version has"]
+        if any(json.loads(stated).keys() != {"numRecords"} for _, stated in log.stated):
+            return ["the log of the Delta table states ends of columns, which no release states"]
         return []
+
+    def _read(self, name: str) -> bytes:
+        content = self.public.storage.get(f"{_LOG}/{name}")
+        if content is None:
+            raise KeyError(name)
+        return content.content
+
+    def _named(self, table: DeltaTable) -> set[str]:
+        """Return the names of the files in the current state of a table; others have whole addresses."""
+        return {unquote(each.removeprefix(f"{self._address}/")) for each in table.file_uris()}
 
     def forget(self, release_id: str) -> None:
         """Remove a release from the table, so that no version and no file contains it any more.
@@ -245,11 +268,6 @@ def _copy_of(name: str) -> str:
     """Return the name in the table of a record file ``<release id>/microdata/<file>``."""
     release_id, _, file = name.partition("/microdata/")
     return f"{release_id}-{file}"
-
-
-def _named(table: DeltaTable) -> set[str]:
-    """Return the names of the files in the current state of a table."""
-    return {address.rpartition("/")[2] for address in table.file_uris()}
 
 
 def _footer(store: ObjectStore, name: str) -> tuple[bytes, int]:

@@ -241,6 +241,32 @@ def test_verify_finds_files_that_another_writer_committed_and_removed_again(area
             verify(areas.public.place(release_id))
 
 
+@pytest.mark.parametrize("folder", ["other/", "s3://another-bucket/"])
+def test_verify_finds_a_file_of_the_same_name_in_another_folder(areas, folder):
+    put(areas)
+    put(areas, SECOND)
+    storage = areas.public.storage
+    for version, release_id in enumerate((ID, SECOND)):
+        log = f"delta/_delta_log/{version:020}.json"
+        content = storage.get(log).content
+        (copy,) = [name for name in storage.list_files("delta") if f"/{release_id}-" in name]
+        name = copy.removeprefix("delta/").encode()
+        assert b'"path":"' + name in content
+        changed = content.replace(b'"path":"' + name, b'"path":"' + folder.encode() + name)
+        storage.put(log, changed)
+        with pytest.raises(GateRefused):
+            verify(areas.public.place(SECOND))
+        storage.put(log, content)
+    assert "table: it contains the files" in verify(areas.public.place(SECOND)).text
+
+
+def test_verify_finds_objects_of_another_writer_in_the_folder_of_the_table(areas):
+    put(areas)
+    areas.public.storage.put("delta/_change_data/cdc.parquet", b"x")
+    with pytest.raises(GateRefused, match="files of another writer"):
+        verify(areas.public.place(ID))
+
+
 def test_verify_finds_a_commit_that_names_a_release_which_is_not_published(areas):
     put(areas)
     put(areas, SECOND)
