@@ -12,8 +12,10 @@ from microguard.pipelines.intake.typed import UNREADABLE
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
-from pyspark.sql import DataFrame
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 #: Column with the number of units of a combination in the population.
 HOLDERS = "__holders"
@@ -31,7 +33,8 @@ def population(frame: DataFrame, specification: Specification) -> DataFrame | No
     Raises
     ------
     InputRejected
-        If the file of counts is missing, unreadable, lacks a column, or has a line without a count.
+        If the file of counts is missing, unreadable, lacks a column, has a line without a count, or has a
+        column whose type has no value in common with that of the records.
     """
     source = specification.population
     if source is None:
@@ -53,11 +56,42 @@ def population(frame: DataFrame, specification: Specification) -> DataFrame | No
         )
     key, fits = [], f.col(UNREADABLE) == 0
     for name in specification.population_key:
-        value = column(name).try_cast(frame.schema[name].dataType)
+        value, same = _in_type_of_records(counts, name, frame.schema[name].dataType)
         # a value that the type of the records cannot represent matches no record, so its line is dropped
-        fits = fits & (value.isNotNull() | column(name).isNull())
+        fits = fits & (same | column(name).isNull())
         key.append(value.alias(name))
     return counts.where(fits).groupBy(*key).agg(f.sum(number).alias(HOLDERS))
+
+
+def _in_type_of_records(counts: DataFrame, name: str, kind: t.DataType) -> tuple[Column, Column]:
+    """Return a value of the population in the type of the records, and whether it is the same value there.
+
+    A cast may change a value: 1.6 becomes 1, the code 2 becomes true, a time becomes its day. Persons counted
+    under a value that no record has would then hide those who are rare under the value that some have.
+
+    Raises
+    ------
+    InputRejected
+        If the types have no value in common, such as dates and numbers.
+    """
+    given, written = column(name), counts.schema[name].dataType
+    value = given.try_cast(kind)
+    try:
+        counts.select(value).schema  # noqa: B018, the analysis of Spark refuses the cast here
+    except AnalysisException:
+        raise InputRejected(
+            f"[population] {name}: expected values of type {kind.simpleString()} like those of the records, "
+            f"found {written.simpleString()}. Write the counts by the same values as the records."
+        ) from None
+    if isinstance(kind, t.FloatType):  # another number with the same nearest float is the same number
+        return value, value.isNotNull()
+    if isinstance(written, t.StringType) and isinstance(kind, t.NumericType | t.DateType):
+        # texts may write the same number or day differently ("01", "2000-1-1")
+        wide = t.DoubleType() if isinstance(kind, t.NumericType) else t.TimestampType()
+        return value, f.coalesce(value.cast(wide) == given.try_cast(wide), f.lit(False))
+    if isinstance(written, t.StringType):
+        return value, value.isNotNull()
+    return value, f.coalesce(value.try_cast(written) == given, f.lit(False))
 
 
 def _as_input(specification: Specification) -> Specification:

@@ -129,11 +129,24 @@ class KMapMeasure(Measure[Comparison, KMap]):
             yield Requirement(MetricKey("below_k_in_population"), REMEDY, at_most=most, line=line)
 
     def attacks(self, section: KMap, k: int) -> Iterator[tuple[float, str]]:
-        """Return the shares of records that attackers identify or infer, with sentences."""
-        share = section.after.rare / max(section.after.records, 1)
-        yield (
-            share,
+        """Return the shares of records that attackers identify or infer, with sentences.
+
+        A register that lacks combinations of original records is written by other codes or of another day.
+        These records count as exposed, because nothing is known about their candidates. What only protected
+        records have (a suppressed value) no register can contain.
+        """
+        before, after = section.before, section.after
+        lacking = min(before.absent, after.absent)
+        share = (after.rare + lacking) / max(after.records, 1)
+        original = (before.rare + before.absent) / max(before.records, 1)
+        sentence = (
             f"An intruder with a register of the population that contains {', '.join(section.variables)} "
             f"has fewer than {k} candidates for {100 * share:.3g} % of the records; before protection, for "
-            f"{100 * section.before.rare / max(section.before.records, 1):.3g} %.",
+            f"{100 * original:.3g} %."
         )
+        if before.absent:
+            sentence += (
+                f" The combinations of {before.absent:,} original records are not in [population]: compare "
+                "its codes and its date with those of the records."
+            )
+        yield share, sentence

@@ -21,6 +21,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import parameter_faults
 from microguard.schemas.specification.recode_consistency import recode_faults, rule_faults
 from microguard.schemas.specification.series_consistency import series_faults
+from microguard.schemas.specification.unmodified_columns import unmodified_columns
 
 FREQUENCY = "frequency"
 """Column of the published tables that contains the number of records."""
@@ -377,7 +378,7 @@ def _acceptances(spec: Specification) -> Iterator[Fault]:
 
 
 def _dependencies(spec: Specification) -> Iterator[Fault]:
-    columns = spec.published_as_it_is
+    columns = unmodified_columns(spec)
     for name in spec.publish.accept_dependencies:
         if name not in columns:
             allowed = f"columns published unmodified ({', '.join(columns) or 'none'})"

@@ -8,6 +8,7 @@ from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.schemas.requirements.requirement import MetricKey, Requirement, quoted
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.unmodified_columns import unmodified_columns
 
 
 class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
@@ -20,7 +21,7 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
     def compute(self, comparison: Comparison) -> dict[str, list[str]] | None:
         """Compute the section; return None if the measure does not apply."""
         specification = comparison.specification
-        section: dict[str, list[str]] = {name: [] for name in specification.published_as_it_is}
+        section: dict[str, list[str]] = {name: [] for name in unmodified_columns(specification)}
         for each in comparison.exposure.dependencies:
             together = (each.column, *each.beside)
             if each.beside and not set(together).isdisjoint(specification.publish.accept_dependencies):
@@ -36,7 +37,7 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
         """Return the limits of `[quality]` on these numbers."""
-        for name in specification.published_as_it_is:
+        for name in unmodified_columns(specification):
             if name not in specification.publish.accept_dependencies:
                 remedy = "protect the column, omit it, or name it in publish.accept_dependencies"
                 line = f"[publish] accept_dependencies = [{quoted(name)}]"

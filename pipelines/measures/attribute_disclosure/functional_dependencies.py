@@ -21,6 +21,7 @@ from microguard.pipelines.measures.attribute_disclosure.conditional_mode import 
     guessed_right,
 )
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.unmodified_columns import modified_variables, unmodified_columns
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -43,8 +44,8 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     """
     pairs = [
         Dependency(name, protected)
-        for name in specification.published_as_it_is
-        for protected in specification.quasi_identifiers
+        for name in unmodified_columns(specification)
+        for protected in modified_variables(specification)
         if name != specification.region or protected in specification.nominal
     ]
     if not pairs:
@@ -54,7 +55,7 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     hashes = [f.xxhash64(*content_of([name])).alias(place[name]) for name in names]
     few = records <= GLANCE
     seen = frame if few else frame.where(_drawn(frame.columns, records))
-    as_they_are = [name for name in specification.published_as_it_is if name in place]
+    as_they_are = [name for name in unmodified_columns(specification) if name in place]
     readings = _readings(seen, names, as_they_are, specification)
     read = {f"n{i}": number for i, number in enumerate(chain(*[each.values() for each in readings]))}
     numbers = [number.alias(alias) for alias, number in read.items()]
@@ -69,8 +70,9 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     ]
     whole_numbers = {name for name, number in plain.items() if not np.isin(NOT_A_NUMBER, number)}
     plain = {name: _finite(number) for name, number in plain.items() if _mostly_numbers(number)}
-    protected = {name: plain[name] for name in specification.numeric if name in plain}
-    categories = {name: codes[name] for name in specification.nominal}
+    modified = modified_variables(specification)
+    protected = {name: plain[name] for name in specification.numeric if name in plain and name in modified}
+    categories = {name: codes[name] for name in specification.nominal if name in modified}
     among = {name: codes[name] for name in as_they_are}
     for reading in (plain, *of_digits):
         amounts = {

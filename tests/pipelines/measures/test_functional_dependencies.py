@@ -21,6 +21,7 @@ SPECIFICATION = SimpleNamespace(
     nominal=("section",),
     region="region",
     numeric=("age", "then"),
+    swapped=False,
     input=SimpleNamespace(thousands=None, decimal="."),
     variables=defaultdict(lambda: SimpleNamespace(kind=None)),
 )
@@ -140,6 +141,7 @@ def test_multiple_of_a_protected_amount_is_found_despite_missing_value_marks(spa
         nominal=(),
         region=None,
         numeric=("income",),
+        swapped=False,
         input=SimpleNamespace(thousands=None, decimal="."),
         variables=defaultdict(lambda: SimpleNamespace(kind=None)),
     )

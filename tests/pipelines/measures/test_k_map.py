@@ -1,16 +1,20 @@
 """Tests of k-map: population frequencies of key combinations, against counts in pandas."""
 
+from datetime import date, datetime
+from decimal import Decimal
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.check import risk_of
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.population import population
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.job import Job
-from microguard.pipelines.measures.k_map import KMapMeasure
+from microguard.pipelines.measures.k_map import Held, KMap, KMapMeasure, held
 from microguard.pipelines.publication.areas import Areas
 from microguard.schemas.errors import InputRejected, SpecificationError
 
@@ -66,10 +70,10 @@ def test_records_are_counted_by_the_population_frequency_of_their_combination(sp
     comparison = SimpleNamespace(specification=spec, screened=screened, protected=new)
     section = KMapMeasure().compute(comparison)
     assert section.variables == ("region", "sex", "age")
-    for held, frame in ((section.before, before), (section.after, after)):
+    for counted, frame in ((section.before, before), (section.after, after)):
         rare, absent, expected = held_by_hand(frame, counts, 3)
-        assert (held.records, held.rare, held.absent) == (len(frame), rare, absent)
-        assert held.expected == pytest.approx(expected, rel=1e-8)
+        assert (counted.records, counted.rare, counted.absent) == (len(frame), rare, absent)
+        assert counted.expected == pytest.approx(expected, rel=1e-8)
         assert rare > 0
         assert absent > 0
     (share,) = KMapMeasure().metrics(section, comparison).values()
@@ -118,6 +122,67 @@ def test_invalid_population_counts_reject_the_input_without_their_values(text, f
     with pytest.raises(InputRejected, match=fault) as rejected:
         population(old, specification(tmp_path, VARIABLES, population=COUNTED))
     assert "many" not in str(rejected.value)
+
+
+def typed(values, kind):
+    return pa.table({"age": pa.array(values, kind)})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("ages", "of_population", "rare"),
+    [
+        (typed([1, 2], pa.int32()), typed([1.0, 1.4, 1.6, 2.0, 2.0, 2.0], pa.float64()), 1),
+        (typed([True], pa.bool_()), typed([1, 2, 2], pa.int32()), 1),
+        (
+            typed([Decimal("1.5")], pa.decimal128(5, 1)),
+            typed([Decimal("1.50"), Decimal("1.54"), Decimal("1.46")], None),
+            1,
+        ),
+        (
+            typed([date(2000, 1, 1)], pa.date32()),
+            typed([datetime(2000, 1, 1, hour) for hour in range(3)], None),
+            1,
+        ),
+        (typed([1, 2], pa.int32()), typed(["01", "1", " 1", "2"], pa.string()), 1),
+        (typed([0.1], pa.float32()), typed([0.1, 0.1, 0.1], pa.float64()), 0),
+        (typed([1.5], pa.float64()), typed([Decimal("1.50")] * 3, None), 0),
+    ],
+    ids=["fractions", "codes", "decimals", "times", "text", "floats", "decimal"],
+)
+def test_persons_with_another_value_than_the_records_are_not_counted_for_it(
+    ages, of_population, rare, spark, tmp_path
+):
+    """The control is a cast: it merges 1.4 with 1, the code 2 with true, and times with their day."""
+    pq.write_table(ages, tmp_path / "records.parquet")
+    people = pa.array([1] * len(of_population), pa.int64())
+    pq.write_table(of_population.append_column("people", people), tmp_path / "counts.parquet")
+    people_file = {"path": "counts.parquet", "count": "people"}
+    spec = specification(tmp_path, {"age": VARIABLES["age"]}, population=people_file)
+    frame = spark.read.parquet(str(tmp_path / "records.parquet"))
+    (found,) = held([frame], population(frame, spec), spec)
+    assert (found.rare, found.absent) == (rare, 0)
+
+
+@pytest.mark.spark
+def test_population_of_a_type_that_the_records_cannot_have_is_rejected_by_name(spark, tmp_path):
+    counts = typed([date(2000, 1, 1)], pa.date32()).append_column("people", pa.array([9]))
+    pq.write_table(counts, tmp_path / "counts.parquet")
+    people_file = {"path": "counts.parquet", "count": "people"}
+    spec = specification(tmp_path, {"age": VARIABLES["age"]}, population=people_file)
+    with pytest.raises(InputRejected, match=r"age: expected values of type int .* found date"):
+        population(spark.createDataFrame([(2000,)], "age int"), spec)
+
+
+def test_register_written_by_other_codes_does_not_count_as_safe():
+    section = KMap(("sex",), Held(100, 0, 100, 0.0), Held(100, 0, 100, 0.0))
+    ((share, sentence),) = KMapMeasure().attacks(section, 3)
+    assert share == 1.0
+    assert "not in [population]" in sentence
+    suppressed = KMap(("sex",), Held(100, 10, 0, 5.0), Held(100, 0, 10, 1.0))
+    ((share, sentence),) = KMapMeasure().attacks(suppressed, 3)
+    assert share == 0.0
+    assert "not in [population]" not in sentence
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from microguard.pipelines.intake.columns import is_number
 from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
+from microguard.pipelines.measures.attribute_disclosure.determined_variables import DeterminedMeasure
+from microguard.pipelines.measures.attribute_disclosure.functional_dependencies import dependencies
 from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.areas import Areas
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
@@ -32,6 +34,7 @@ ROLES = {
     "income": {"role": "other"},
 }
 PARAMETERS = {"geography": ["region", "ward"], "rate": 0.2}
+METHOD = {"name": "swapping", "effort": "standard", "parameters": PARAMETERS}
 
 
 def census(homes=300, seed=0):
@@ -257,6 +260,25 @@ def test_swapping_refuses_a_household_in_two_areas(spark, tmp_path):
     frame.loc[frame.index[frame["home"].duplicated()][:1], "ward"] = "w99"
     with pytest.raises(InputRejected, match=r"1 household\(s\) have records in several areas"):
         swapped(spark, spec_of(tmp_path), spark.createDataFrame(frame))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("role", [{"role": "quasi_identifier", "kind": "nominal"}, {"role": "other"}])
+def test_unchanged_variable_that_determines_an_exchanged_area_is_found(role, spark, tmp_path):
+    """A reader who sees the true climate of every record undoes the exchange; the control is not related."""
+    frame = census()
+    climate = frame["region"].map({"north": "cold", "south": "hot", "west": "wet"})
+    roles = ROLES | {"climate": role}
+    spec = spec_of(tmp_path, roles)
+    told = dependencies(spark.createDataFrame(frame.assign(climate=climate)), spec, len(frame))
+    assert [(each.column, each.determines) for each in told] == [("climate", "region")]
+    limited = [each.key.variable for each in DeterminedMeasure().limits(spec)]
+    assert "climate" in limited
+    assert "ward" not in limited
+    mixed = climate.sample(frac=1, random_state=1).to_numpy()
+    assert not dependencies(spark.createDataFrame(frame.assign(climate=mixed)), spec, len(frame))
+    accepting = specification(tmp_path, roles, method=METHOD, publish={"accept_dependencies": ["climate"]})
+    assert "climate" not in [each.key.variable for each in DeterminedMeasure().limits(accepting)]
 
 
 def test_specification_refuses_a_region_next_to_an_exchanged_area(tmp_path):
