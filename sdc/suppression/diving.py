@@ -119,6 +119,8 @@ class LargeTable:
                 self._local.add(targets)
                 raise_bound(relaxation, self._local, sweeps, deadline)
                 self._start(search, steps)
+            elif self._whole and not near and not deadline.passed:
+                search.prove(steps)  # with the contributors' cuts of the first pattern
         if not self._whole and search.cost > relaxation.bound * (1 + gap) and not deadline.passed:
             search.prove(steps)
         renewed = 0

@@ -154,12 +154,18 @@ class LocalSearch:
             found = again
             self._witnesses.searches += self._relaxation.iterations // _ITERATIONS
         completed, protected = self._completed(found)
+        if not self._alone:
+            first = not self.pattern.witnesses
+            pattern = self._contributors.completed(completed, self._relaxation, self._local)
+            # a protecting pattern may need all searches of the effort; the first one is trimmed nevertheless
+            self._replace(pattern, self._witnesses.searches if first else 0)
+            return True
         if not (protected and self._cheapest(completed)):
             pruned = prune(*self._cuts, completed, self.problem.costs, self.problem.must)
             cheaper, still = self._completed(pruned)
             if self._cost_of(cheaper) < self._cost_of(completed):
                 completed, protected = cheaper, still
-        if protected and self._alone and self._cheapest(completed):
+        if protected and self._cheapest(completed):
             self.pattern = Pattern(completed)
         else:
             self.open(completed, thorough=2)
@@ -178,13 +184,17 @@ class LocalSearch:
         open_witnesses(self._witnesses, pattern, self.problem.costs, thorough=thorough)
         self._replace(pattern)
 
-    def trim(self, cells: np.ndarray | None = None) -> None:
+    def trim(self, cells: np.ndarray | None = None, more: int = 0) -> None:
         """Publish secondary cells again, most expensive first, if all primary cells that use them have other
         witnesses.
+
+        Parameters
+        ----------
+        more : number of witness searches that are allowed besides those of the search
         """
         free = self.pattern.suppressed & ~self.problem.must
         cells = np.flatnonzero(free) if cells is None else cells[free[cells]]
-        self._witnesses.trim(self.pattern, cells, self._deadline, self._most)
+        self._witnesses.trim(self.pattern, cells, self._deadline, self._most + more)
 
     def renew(self) -> bool:
         """Optimise the neighbourhood of a random secondary cell again; keep the new pattern if it is better.
@@ -211,12 +221,17 @@ class LocalSearch:
                 pattern.put(primary, found)
         return True
 
-    def _replace(self, pattern: Pattern) -> None:
-        """Trim a protecting pattern, and keep it if it costs less than the one before."""
+    def _replace(self, pattern: Pattern, more: int = 0) -> None:
+        """Trim a protecting pattern, and keep it if it costs less than the one before.
+
+        Parameters
+        ----------
+        more : see `trim`
+        """
         before, cost = self.pattern, self.cost
         self.pattern = pattern
         if not self._cheapest(pattern.suppressed):
-            self.trim()
+            self.trim(more=more)
         if before.witnesses and self.cost >= cost:
             self.pattern = before
 

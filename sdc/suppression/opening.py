@@ -17,7 +17,7 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cuts import impossible
 from microguard.sdc.suppression.knowledge import OUTSIDER
-from microguard.sdc.suppression.pattern import Pattern
+from microguard.sdc.suppression.pattern import Pattern, Witness
 from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
@@ -94,13 +94,31 @@ def open_witnesses(
         found, failed = witnesses.of(primary, pattern, thorough=thorough)
         by_program = thorough >= 0 or bool(failed)
         if failed:
-            found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
-        if failed:
-            raise impossible(primary) if _one_split(witnesses, primary) else _no_other_split(primary)
+            found = cheapest_witness(witnesses, pattern, costs, primary)
         pattern.put(primary, found)
         waiting[primary] = False
         if by_program:
             witnesses.share(pattern, found[OUTSIDER], waiting)
+
+
+def cheapest_witness(
+    witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primary: int
+) -> dict[int, tuple[Witness, ...]]:
+    """Suppress the additional cells of the cheapest witnesses of a primary cell, and return its witnesses.
+
+    Parameters
+    ----------
+    costs : (cells,) prices of the cells, infinite if a cell is published
+
+    Raises
+    ------
+    ImpossibleProtection, SolverFailed
+        See `open_witnesses`.
+    """
+    found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
+    if failed:
+        raise impossible(primary) if _one_split(witnesses, primary) else _no_other_split(primary)
+    return found
 
 
 def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primaries: Sequence[int]) -> bool:

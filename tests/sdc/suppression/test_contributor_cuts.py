@@ -5,6 +5,9 @@ import pytest
 from microguard.sdc.errors import ImpossibleProtection
 from microguard.sdc.suppression import KINDS, suppress
 from microguard.sdc.suppression.contributor_cuts import ContributorCuts
+from microguard.sdc.suppression.cuts import Pool
+from microguard.sdc.suppression.local_cuts import LocalCuts
+from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
 
@@ -41,6 +44,29 @@ def test_contributor_cuts_are_violated_by_a_failing_pattern_and_satisfied_by_the
             failed, passed = failed + (pattern is None), passed + (pattern is not None)
     assert failed >= 5
     assert passed >= 5
+
+
+def test_a_completed_pattern_protects_by_cuts_that_the_optimum_satisfies() -> None:
+    opened = 0
+    for _, _, problem in _TABLES:
+        try:
+            best = suppress(problem, algorithm="exact").suppressed
+            outsider = suppress(problem, attackers=("outsider",), algorithm="exact").suppressed
+        except ImpossibleProtection:
+            continue
+        separation, pool = Separation(problem, KINDS), Pool(problem.cells)
+        relaxation = Relaxation(problem, pool)
+        witnesses = Witnesses(problem, separation.knowledge)
+        local = LocalCuts(problem, separation.knowledge, witnesses.near, seed=1)
+        attacks = ContributorCuts(witnesses, separation)
+        pattern = attacks.completed(outsider, relaxation, local)
+        assert protects(problem, pattern.suppressed, KINDS)
+        assert pattern.suppressed[outsider].all()
+        assert set(pattern.witnesses) == set(np.flatnonzero(problem.primary))
+        assert not any(cut.violated(best.astype(float)) for cut in pool.cuts)
+        assert bool(pool.cuts) == (not protects(problem, outsider, KINDS))
+        opened += bool(pool.cuts)
+    assert opened >= 5
 
 
 @pytest.mark.parametrize("kinds", [KINDS, KINDS[:1]])
