@@ -8,5 +8,5 @@ from microguard.pipelines.publication import ledger
 
 @pytest.fixture(autouse=True)
 def _no_release_of_earlier_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the releases that earlier tests of this process published: a command reports those of its process."""
+    """Forget the releases of earlier tests, because a command reports those that its process wrote."""
     monkeypatch.setattr(ledger, "_WRITTEN", {})
