@@ -63,7 +63,9 @@ def test_containerfile_installs_only_debian_packages_and_pinned_packages():
 
 @pytest.mark.parametrize("name", ["requirements.txt", "build.txt"])
 def test_pins_have_versions_and_checksums_and_no_addresses(name):
-    for package, rest in pins(name).items():
+    pinned = pins(name)
+    assert pinned
+    for package, rest in pinned.items():
         assert re.fullmatch(r"[\w.+!-]+( --hash=sha256:[0-9a-f]{64})+", rest), package
 
 

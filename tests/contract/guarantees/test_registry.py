@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+import duckdb
 import pytest
 from microguard.pipelines.guarantees.additive_table import AdditiveTable
 from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
 from microguard.pipelines.guarantees.guarantee import Count, Guarantee, unmet
-from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
+from microguard.pipelines.guarantees.k_anonymity import SHOWN, Group, KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity
 from microguard.pipelines.guarantees.measured_only import MeasuredOnly
 from microguard.pipelines.guarantees.noisy_amounts import NoisyAmounts
@@ -72,8 +73,43 @@ def test_every_guarantee_is_registered_requires_a_metric_and_states_its_promise(
     assert {each.name for each in examples} == set(GUARANTEES)
     for each in examples:
         assert each.statement
+        assert all(limit == limit.strip() and limit.endswith(".") for limit in each.limits), each.limits
         assert all(requirement.promised for requirement in promised([each]))
         assert unmet(each.requirements(), Count({})) == list(each.requirements())
+
+
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [
+        ("category", "is shared by at least k = 3 records"),
+        ("any_value", "shown by at least k = 3 records; a missing value matches any value"),
+    ],
+)
+def test_statement_of_k_anonymity_names_how_missing_values_count(missing, sentence):
+    guarantee = KAnonymity(3, "record", GROUPS, jointly=True, missing=missing)
+    assert sentence in guarantee.statement
+    assert (SHOWN in guarantee.limits) == (missing == "any_value")
+
+
+#: Values of cells, and those that each guarantee refuses; None is a cell without a value.
+VALUES = (None, -10.0, -5.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "refused"),
+    [
+        (AdditiveTable(), {None}),
+        (RoundedTable(5), {None, -1.0, 1.0, 2.0, 3.0, 4.0, 6.0}),
+        (SmallCounts(5), {None, -10.0, -5.0, -1.0, 1.0, 2.0, 3.0, 4.0}),
+        (BoundedNoise(5, 2.0, 3), {None, -10.0, -5.0, -1.0, 1.0, 2.0}),
+        (SuppressedTable(), set()),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_table_guarantee_refuses_exactly_the_values_that_it_does_not_allow(guarantee, refused):
+    listed = ", ".join("(NULL)" if each is None else f"({each})" for each in VALUES)
+    query = f"SELECT v FROM (VALUES {listed}) AS cells(v) WHERE {guarantee.forbidden}"
+    assert {row[0] for row in duckdb.sql(query).fetchall()} == refused
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -23,6 +24,18 @@ def test_gate_names_a_metric_beyond_its_limit_with_a_remedy():
     assert len(verdicts.failures) == 1
     assert "information_loss is 0.5, expected at most 0.1: raise effort" in str(verdicts.failures[0])
     assert [row.passed for row in verdicts.rows] == [True, False]
+
+
+def test_gate_refuses_a_broken_promise_before_a_limit_that_is_exceeded():
+    promised = replace(CLASS, promised=True)
+    for loss in (0.05, 0.5):
+        verdicts = judge("release", [promised, LOSS], {CLASS.key: 2, LOSS.key: loss})
+        assert not verdicts.passed
+        with pytest.raises(ProtectionFailed, match="do not fulfil the promise"):
+            refuse(verdicts)
+    verdicts = judge("release", [promised, LOSS], {CLASS.key: 3, LOSS.key: 0.05})
+    assert verdicts.passed
+    refuse(verdicts)
 
 
 @pytest.mark.parametrize("found", [{}, {LOSS.key: float("nan")}])

@@ -48,6 +48,7 @@ def test_sensitive_cell_published_with_its_original_value_is_unprotected_with_an
     assert guarantee.compare(published(cells, NOTHING), cells)[0] == 1
     moved = np.array([5.0, 5.0, 0.0, 0.0])
     assert guarantee.compare(published(cells, moved), cells)[0] == (levels == (0.0, 0.0))
+    assert guarantee.compare(published(cells, -moved), cells)[0] == (levels == (0.0, 0.0))
 
 
 @pytest.mark.parametrize("levels", [(0.0, 0.0, 0.0), (0.3, 0.4, 0.0), (0.0, 0.0, 0.9)])

@@ -54,7 +54,9 @@ def test_plane_cut_at_the_full_costs_is_the_optimum_of_the_plane(kind, mode):
     problem = Problem.from_table(table, mode)
     costs = np.zeros(table.cells)
     costs[problem.free], costs[problem.sensitive] = problem.free_costs, problem.sensitive_costs
-    for plane in planes_of(problem):
+    planes = planes_of(problem)
+    assert planes
+    for plane in planes:
         program = PlaneProgram(problem, plane)
         cut, _ = program.cut(costs[program.cells], Deadline.after(None))
         inside = np.zeros(table.cells, dtype=bool)
