@@ -4,7 +4,8 @@ The test by conditional mode (`conditional_mode`) needs values that repeat, and 
 Three other tests are therefore made:
 
 - whether the variable is a function of the rank of a column, in the whole file (wages before and after tax)
-  or within a category (a wage in the currency of its country, a rank in its region);
+  or within a category (a wage in the currency of its country, a rank in its region), also a function of steps
+  (an age by date of birth);
 - whether a column is a constant multiple of the variable for some records (the income of a household of one,
 the
   turnover of an enterprise with one establishment);
@@ -183,7 +184,9 @@ def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) ->
 def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
     """Guess each value by interpolation between the records with the next smaller and the next larger number.
 
-    With `among`, (n,) codes, only records of the same category are used.
+    With `among`, (n,) codes, only records of the same category are used. If only one of these two records has
+    the value, it is the guess: who knows the rule (the age by date of birth) knows on which side of a step a
+    record is.
     """
     places = np.flatnonzero(np.isfinite(number) & np.isfinite(values))
     of, at, inverse = _sorted(number, among, places)
@@ -194,7 +197,11 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
     # the first and the last position have a neighbour on one side only
     between = 1 + np.flatnonzero(of[:-2] == of[2:])
     share = (at[between] - at[between - 1]) / (at[between + 1] - at[between - 1])
-    guesses[between] = mean[between - 1] + share * (mean[between + 1] - mean[between - 1])
+    before, after = mean[between - 1], mean[between + 1]
+    guesses[between] = before + share * (after - before)
+    guesses[between] = np.where(
+        (before == mean[between]) | (after == mean[between]), mean[between], guesses[between]
+    )
     inside = np.isfinite(guesses[inverse])
     return places[inside], guesses[inverse[inside]]
 

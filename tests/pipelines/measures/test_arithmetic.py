@@ -77,6 +77,26 @@ def test_amount_determines_the_band_that_contains_it(seed):
     assert computed({"income": income}, {}, {"class": classes}) == [Dependency("income", "class")]
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("reference", [0, 100, 200])
+def test_date_of_birth_determines_the_age_on_any_day(seed, reference):
+    random = np.random.default_rng(seed)
+    born = random.integers(0, 365 * 90, N)
+    age = (365 * 90 + reference - born) // 365
+    about = np.round(age + random.normal(0, 0.6, N))
+    columns = {"born": born.astype(float)}
+    assert computed(columns, {"age": age.astype(float)}, {}) == [Dependency("born", "age")]
+    assert not computed(columns, {"age": about}, {})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_values_that_are_often_those_of_the_neighbours_are_no_dependency(seed):
+    random = np.random.default_rng(seed)
+    columns = {"rent": random.random(N)}
+    for share in (0.02, 0.1, 0.5):
+        assert not computed(columns, {"employed": (random.random(N) < share).astype(float)}, {})
+
+
 def test_known_dependency_is_not_reported_again():
     values = amounts()
     known = Dependency("after_tax", "income")
