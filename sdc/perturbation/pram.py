@@ -20,7 +20,7 @@ def transition_matrix(counts: np.ndarray, stay: float, *, invariant: bool = True
     Parameters
     ----------
     counts : (m,) array
-        Number of records of each category, above 0.
+        Number of records of each category, above 0; none if all values are missing.
     stay : float
         Smallest element of the diagonal.
     invariant : bool
@@ -36,13 +36,13 @@ def transition_matrix(counts: np.ndarray, stay: float, *, invariant: bool = True
     InvalidParameter
     """
     counts = np.asarray(counts, np.float64)
-    if counts.ndim != 1 or not len(counts) or counts.min() <= 0:
+    if counts.ndim != 1 or (counts <= 0).any():
         raise InvalidParameter("counts: expected one positive count for each category, found others")
     if not 0 <= stay <= 1:
         raise InvalidParameter(f"stay: expected a probability, found {stay!r}")
     m = len(counts)
-    if m == 1:
-        return np.ones((1, 1))
+    if m < 2:
+        return np.ones((m, m))
     if not invariant:
         return _uniform(m, stay)
     matrix = two_stage(_uniform(m, max(stay, 1 / m)), counts)
@@ -119,7 +119,7 @@ def move(codes: np.ndarray, matrix: np.ndarray, uniforms: np.ndarray) -> np.ndar
             f"codes and uniforms: expected equal shapes, found {codes.shape} and {uniforms.shape}"
         )
     limits = np.cumsum(matrix, axis=1)
-    limits[:, -1] = 1.0
+    limits[:, -1:] = 1.0
     moved = np.array(codes, np.int64)
     for code in np.unique(codes[codes >= 0]):
         there = codes == code

@@ -11,6 +11,13 @@ COUNTS = np.array([600_000, 250_000, 149_000, 1_000])
 RECORDS = int(COUNTS.sum())
 
 
+def test_variable_without_a_known_value_is_left_unchanged():
+    nothing = np.full(5, -1)
+    for invariant in (True, False):
+        matrix = transition_matrix(np.array([]), 0.8, invariant=invariant)
+        assert move(nothing, matrix, np.linspace(0, 0.9, 5)).tolist() == nothing.tolist()
+
+
 def test_two_stage_matrix_of_two_categories_equals_a_computation_by_hand():
     """P = [[.8, .2], [.4, .6]] and counts 3 : 1 give totals 2.8 and 1.2, so Q = [[6/7, 1/7], [1/2, 1/2]]."""
     matrix = two_stage(np.array([[0.8, 0.2], [0.4, 0.6]]), np.array([3, 1]))
