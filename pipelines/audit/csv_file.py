@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 from microguard.pipelines.audit.partitions import partition_field, record_files
 
 _END = b"\r\n"
+#: Bytes of a wrong record after which the rest of the file is not split any more.
+_LONGEST = 2**24
 #: Records at a time. Days of a batch are quoted if one of them has no year of four digits, so that the audit
 #: reads as many at a time as the writer.
 _ROWS = 65_536
@@ -52,6 +54,8 @@ def _records(contents: Iterable[bytes | memoryview]) -> Iterator[bytes]:
     """Split bytes into records. A line break within quotes belongs to a field."""
     left, parts, quotes = b"", list[bytes](), 0
     for content in contents:
+        if len(left) + sum(map(len, parts)) > _LONGEST:  # no record ends: the rest is one
+            break
         *lines, left = (left + bytes(content)).split(_END)
         for line in lines:
             parts.append(line)

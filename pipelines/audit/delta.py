@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -123,7 +123,7 @@ def _commits(path: Path) -> dict[int, str]:
     releases = {}
     for file in (path / "_delta_log").glob("*.json"):
         if _COMMIT.fullmatch(file.name):
-            actions = map(json.loads, filter(None, file.read_text(encoding="utf-8").splitlines()))
+            actions = map(json.loads, filter(None, file.read_text(encoding="utf-8").split("\n")))
             about = [action["commitInfo"] for action in actions if "commitInfo" in action]
             releases[int(file.stem)] = str(about[0].get(PROPERTY, "")) if about else ""
     return dict(sorted(releases.items()))
@@ -132,7 +132,19 @@ def _commits(path: Path) -> dict[int, str]:
 def _log(path: Path) -> DeltaLog:
     folder = path / "_delta_log"
     names = [each.relative_to(folder).as_posix() for each in folder.rglob("*") if not each.is_dir()]
-    return read_log(names, lambda name: (folder / name).read_bytes())
+    return read_log(names, _reading(folder))
+
+
+def _reading(folder: Path) -> Callable[[str], bytes]:
+    def read(name: str) -> bytes:
+        try:
+            return (folder / name).read_bytes()
+        except FileNotFoundError:
+            if "#" in name:  # a commit got its name meanwhile
+                return b""
+            raise
+
+    return read
 
 
 def _placed(path: Path, files: Iterable[str] | None) -> list[str] | None:

@@ -27,7 +27,9 @@ _COMMIT = re.compile("([0-9]{20})[.]json")
 _CHECKPOINT = re.compile(r"([0-9]{20})[.]checkpoint[.](.*?)(?:[.]?)(parquet|json)")
 _PARTS = re.compile(r"[0-9]{10}[.]([0-9]{10})")
 #: Files of the log that no reader takes files of the table from.
-_OTHERS = re.compile(r"_last_checkpoint|[.].*[.]crc|_sidecars/.*[.]parquet|[0-9]{20}[.]crc")
+_OTHERS = re.compile(r"_last_checkpoint|(_sidecars/)?[.].*[.]crc|_sidecars/.*[.]parquet|[0-9]{20}[.]crc")
+#: Commits that an interrupted writer had not yet given their names.
+_UNNAMED = re.compile("([0-9]{20})[.]json#[0-9]+")
 _COLUMNS = ("add", "remove", "metaData", "protocol", "sidecar", "cdc")
 HIDDEN = "another writer gave the Delta table a feature that changes the records that readers see"
 _DISAGREES = "a checkpoint of the Delta table has other files than the commits before it"
@@ -76,8 +78,10 @@ def read_log(names: Iterable[str], read: Callable[[str], bytes]) -> DeltaLog:
     """
     log, commits, parts = DeltaLog(), dict[int, str](), dict[tuple[int, str], list[str]]()
     for name in sorted(names):
-        commit, checkpoint = _COMMIT.fullmatch(name), _CHECKPOINT.fullmatch(name)
-        if commit:
+        commit, checkpoint, unnamed = (each.fullmatch(name) for each in (_COMMIT, _CHECKPOINT, _UNNAMED))
+        if unnamed:  # readers do not load it, but its files must be known
+            _applied(log, int(unnamed[1]), _lines(read(name)), set())
+        elif commit:
             commits[int(commit[1])] = name
         elif checkpoint:
             several = _PARTS.fullmatch(checkpoint[2])
@@ -115,6 +119,8 @@ def _applied(log: DeltaLog, version: int, actions: Iterable[Mapping[str, Any]], 
                 log.added.add(path)
                 removed.discard(path)
                 if content.get("stats"):
+                    if not isinstance(json.loads(content["stats"]), dict):
+                        raise TypeError("statistics of a file are no object")
                     log.stated.setdefault((path, content["stats"]), version)
                 if content.get("deletionVector") or content.get("partitionValues"):
                     log.faults.append(HIDDEN)
@@ -135,7 +141,7 @@ def _is_plain(protocol: Mapping[str, Any]) -> bool:
 
 
 def _lines(content: bytes) -> Iterator[dict[str, Any]]:
-    for line in content.decode("utf-8").splitlines():
+    for line in content.split(b"\n"):  # JSON may have the other line ends of Unicode
         if line.strip():
             yield {key: each for key, each in json.loads(line).items() if each is not None}
 

@@ -88,7 +88,7 @@ def _in_type_of_records(counts: DataFrame, name: str, kind: t.DataType) -> tuple
     if isinstance(written, t.StringType) and isinstance(kind, t.NumericType | t.DateType):
         # texts may write the same number or day differently ("01", "2000-1-1")
         wide = t.DoubleType() if isinstance(kind, t.NumericType) else t.TimestampType()
-        return value, f.coalesce(value.cast(wide) == given.try_cast(wide), f.lit(False))
+        return value, f.coalesce(value.try_cast(wide) == given.try_cast(wide), f.lit(False))
     if isinstance(written, t.StringType):
         return value, value.isNotNull()
     return value, f.coalesce(value.try_cast(written) == given, f.lit(False))

@@ -114,7 +114,8 @@ class LocalSearch:
         limits = Limits(relative_gap=_WHOLE_GAP, steps=steps, seconds=max(self._deadline.remaining, 1.0))
         none = np.zeros(self.problem.cells, dtype=bool)
         found, proved = self._relaxation.integer(limits, None, none)
-        self.proved = max(self.proved, proved)
+        if np.isfinite(proved):  # some pattern protects: cuts that no pattern satisfies would prove nothing
+            self.proved = max(self.proved, proved)
         return found
 
     def choose(self, steps: int) -> bool:

@@ -141,6 +141,8 @@ def _remove_what_no_commit_names(table: Path) -> None:
     for path in table.glob("*.parquet"):
         if path.name not in named:
             path.unlink()
+    for path in (table / "_delta_log").glob("*#*"):  # a commit without its name yet
+        path.unlink()
 
 
 def _history(table: Path) -> list[str]:

@@ -155,7 +155,7 @@ class StoredDeltaTable:
                     return ["the folder of the Delta table has files of another writer"]
             try:
                 log = read_log(names_of_log, self._read)
-            except (KeyError, TypeError):
+            except (ValueError, KeyError, TypeError):
                 return ["the log of the Delta table cannot be read: commits are missing or damaged"]
         if log.faults:
             return log.faults[:1]

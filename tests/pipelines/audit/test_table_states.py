@@ -1,6 +1,7 @@
 """Tests of earlier states of Delta and Iceberg tables, of which another writer may have removed a part."""
 
 import json
+import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -381,6 +382,25 @@ def test_a_checkpoint_with_other_files_than_its_log_is_found(areas, published):
             action["add"]["path"] = "other.parquet"
     pq.write_table(pa.Table.from_pylist(actions, pq.read_schema(place)), place)
     assert not found(areas, ID)[0]
+
+
+def test_a_copy_that_an_interrupted_run_left_is_no_fault(areas, published):
+    table = published()
+    own = next((areas.public.folder / ID / "microdata").glob("*.parquet"))
+    shutil.copyfile(own, table / "left.parquet")
+    assert found(areas, ID)[0]
+
+
+@pytest.mark.parametrize("content", ["", "another commit"])
+def test_a_commit_that_has_no_name_yet_is_no_fault(areas, published, content):
+    table = published()
+    unnamed = table / "_delta_log" / f"{3:020}.json#1"
+    unnamed.write_bytes(log(table, 2).read_bytes() if content else b"")
+    assert found(areas, ID)[0]
+    lines = [{"add": {"path": "left.parquet", "stats": "1"}}, {"cdc": {}}]
+    for line in lines:
+        unnamed.write_text(json.dumps(line))
+        assert not found(areas, ID)[0]
 
 
 @pytest.mark.parametrize("name", ["other.parquet", "_change_data/cdc.parquet", "notes.txt", ".notes.crc"])

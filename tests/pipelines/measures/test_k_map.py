@@ -144,11 +144,12 @@ def typed(values, kind):
             typed([datetime(2000, 1, 1, hour) for hour in range(3)], None),
             1,
         ),
+        (typed([date(2000, 1, 1)], pa.date32()), typed(["300000-01-01", "2000-1-1"], pa.string()), 1),
         (typed([1, 2], pa.int32()), typed(["01", "1", " 1", "2"], pa.string()), 1),
         (typed([0.1], pa.float32()), typed([0.1, 0.1, 0.1], pa.float64()), 0),
         (typed([1.5], pa.float64()), typed([Decimal("1.50")] * 3, None), 0),
     ],
-    ids=["fractions", "codes", "decimals", "times", "text", "floats", "decimal"],
+    ids=["fractions", "codes", "decimals", "times", "far days", "text", "floats", "decimal"],
 )
 def test_persons_with_another_value_than_the_records_are_not_counted_for_it(
     ages, of_population, rare, spark, tmp_path
