@@ -73,6 +73,7 @@ def computed(
         Codes of columns that are published unchanged; within their categories, columns may determine a
         variable.
     """
+    known = list(known)
     alone = {(each.column, each.determines) for each in known if not each.beside}
     found: list[Dependency] = []
     coarse = {
@@ -108,7 +109,12 @@ def computed(
                 continue
             if beside := _told_by(name, among(target), told, partial(_nearest, number, codes)):
                 tells(name, target, *beside[1:])
-    return found
+    before = {_columns(each) for each in known}
+    return [each for each in found if _columns(each) not in before]
+
+
+def _columns(found: Dependency) -> tuple[str, frozenset[str]]:
+    return found.determines, frozenset([found.column, *found.beside])
 
 
 def _told_by(
