@@ -6,7 +6,6 @@ from itertools import chain
 
 from microguard.schemas.method_registry import method_row
 from microguard.schemas.specification.model import Specification
-from microguard.sdc.algorithms.swapping import SwappingParameters
 from pydantic import ValidationError
 
 
@@ -17,6 +16,8 @@ def modified_variables(specification: Specification) -> tuple[str, ...]:
     """
     if not specification.swapped:
         return specification.quasi_identifiers
+    from microguard.sdc.algorithms.swapping import SwappingParameters  # only such releases need it
+
     try:
         parameters = specification.method.method_parameters(method_row("records", specification.method.name))
     except ValidationError:
