@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from microguard.pipelines.audit.delta_log import read_log
+from microguard.pipelines.publication.formats import delta
 
 from tests.pipelines.audit.tables import ONE_MORE, THIRD, found, log
 from tests.pipelines.releases import ID, RECORDS
@@ -84,6 +85,12 @@ def test_a_checkpoint_with_other_files_than_its_log_is_found(areas, published):
         False,
         "a checkpoint of the Delta table has other files than the commits before it",
     )
+
+
+def test_a_table_of_copies_passes_where_the_file_system_has_no_hard_links(areas, published, monkeypatch):
+    monkeypatch.setattr(delta, "hardlink", shutil.copyfile)
+    published()
+    assert found(areas) == found(areas, ID) == (True, "")
 
 
 def test_a_copy_that_an_interrupted_run_left_is_no_fault(areas, published):
