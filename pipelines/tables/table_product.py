@@ -38,6 +38,7 @@ from microguard.pipelines.tables.published_before import (
 )
 from microguard.pipelines.tables.published_cells import published_cells
 from microguard.pipelines.tables.read_back import WrittenTable, verify_written_table
+from microguard.pipelines.tables.renamed_columns import refuse_renamed_columns
 from microguard.pipelines.tables.rescaled_duplicates import refuse_other_units
 from microguard.schemas.errors import GateRefused, InputRejected
 from microguard.schemas.requirements.requirement import Requirement
@@ -186,12 +187,13 @@ class TableProduct(ABC, Generic[Comparison]):
         Raises
         ------
         GateRefused
-            If the same amounts were published in another unit, or by a method of another kind: a true value
-            would disclose the changed or suppressed one.
+            If the same amounts were published in another unit or under other columns, or by a method of
+            another kind: a true value would disclose the changed or suppressed one.
         """
         every, accepted = list(published_cells(job.areas)), self.specification.publish.successive == "accept"
         if not accepted:
             refuse_other_units(cells, self.table, every)
+            refuse_renamed_columns(cells, self.table, every)
         before = [cell for cell in every if cell.measure in measures_of(self.table)]
         same = of_the_same_records(cells, self.table, before, self._origin)
         alike = [cell for cell in same if (cell.status == CHANGED) != self.table.suppressed]

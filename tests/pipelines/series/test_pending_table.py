@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from microguard.pipelines.approval import approve, reject
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.pending_approval import PendingRelease
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import FILE, SourceFingerprint
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitFingerprint
 from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.series.pending_table import refuse_second_values
+from microguard.pipelines.tables.cells.identity import COUNT
 from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.schemas.errors import GateRefused
@@ -90,6 +94,89 @@ def test_approve_refuses_a_pending_table_if_other_sums_of_its_variable_were_publ
         refuse_second_values(waiting, [second], areas)
         return
     with pytest.raises(GateRefused, match="sums of it"):
+        refuse_second_values(waiting, [second], areas)
+
+
+PERSONS = {"A": 812, "B": 95, "C": 40, "D": 3, "E": 1}
+HOUSEHOLDS = {"A": 402, "B": 41, "C": 22, "D": 3, "E": 0}
+HALF_EQUAL = {"A": 402, "B": 41, "C": 40, "D": 3, "E": 1}
+DISTINCTIVE = {"A": 812_344, "B": 41}
+
+
+def unit_sample(first: int, count: int, size: int = 0) -> UnitFingerprint:
+    """Return a sample of units with these keys, which has all units unless `size` is larger."""
+    keys = np.arange(first, first + 2 * count, 2, dtype=np.uint64)
+    return UnitFingerprint(keys, np.zeros((count, 0), np.uint64), size or count)
+
+
+@pytest.mark.parametrize(
+    ("persons", "counts", "units", "changed", "refused"),
+    [
+        (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), unit_sample(1, 30)), {}, False),
+        (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), None), {}, True),
+        (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), unit_sample(98, 30)), {}, True),
+        (PERSONS, HOUSEHOLDS, (unit_sample(0, 200, 9999), unit_sample(1, 200, 5000)), {}, False),
+        (PERSONS, HOUSEHOLDS, (unit_sample(0, 200, 9999), unit_sample(1, 100)), {}, True),
+        (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), unit_sample(1, 30)), {"holding": "firm"}, True),
+        (PERSONS, HALF_EQUAL, (unit_sample(0, 50), unit_sample(1, 30)), {}, True),
+        (PERSONS | DISTINCTIVE, DISTINCTIVE, (unit_sample(0, 50), unit_sample(1, 30)), {}, True),
+        ({}, {}, (unit_sample(0, 50), unit_sample(1, 30)), {}, False),
+        ({}, {}, (None, None), {}, True),
+    ],
+    ids=[
+        "other units",
+        "units of one table are unknown",
+        "a unit in common",
+        "large samples without a common unit",
+        "too few units sampled",
+        "holdings are counted",
+        "half of the counts are equal",
+        "a large count is equal",
+        "no cells, other units",
+        "no cells, unknown units",
+    ],
+)
+def test_approve_distinguishes_counts_of_other_units(areas, persons, counts, units, changed, refused):
+    """Persons and households of one register have the same measure, source and codes."""
+    table = {"kind": "frequency", **changed}
+    specification = {"release": {"name": "register"}, "table": table}
+    entries = []
+    for release_id, amounts, sample in zip((ID, "f" * 32), (persons, counts), units, strict=True):
+        cells = [
+            PublishedCell("register", "", COUNT, (("area", code),), None, 0, release_id, Decimal(count))
+            for code, count in amounts.items()
+        ]
+        write_published_cells(areas.record(release_id), cells)
+        if sample is not None:
+            fingerprint = SourceFingerprint(sum(amounts.values()), "key", sample, {})
+            fingerprint.write(areas.record(release_id) / FILE)
+        identity = {"content": "table", "specification": specification}
+        entries.append(replace(entry(release_id), name="register", identity=identity))
+    first, second = entries
+    waiting = PendingRelease(StagedFiles(ID, areas.evidence, {}), {}, first, False)
+    if not refused:
+        refuse_second_values(waiting, [second], areas)
+        return
+    with pytest.raises(GateRefused, match="second values"):
+        refuse_second_values(waiting, [second], areas)
+
+
+@pytest.mark.parametrize(("counts", "refused"), [(HOUSEHOLDS, False), (HALF_EQUAL, True)])
+def test_approve_compares_counts_of_other_sources_by_more_than_one_small_count(areas, counts, refused):
+    entries = []
+    for release_id, name, amounts in ((ID, "persons", PERSONS), ("f" * 32, "households", counts)):
+        cells = [
+            PublishedCell(name, "", COUNT, (("area", code),), None, 0, release_id, Decimal(count))
+            for code, count in amounts.items()
+        ]
+        write_published_cells(areas.record(release_id), cells)
+        entries.append(replace(entry(release_id), name=name, identity={"content": "table"}))
+    first, second = entries
+    waiting = PendingRelease(StagedFiles(ID, areas.evidence, {}), {}, first, False)
+    if not refused:
+        refuse_second_values(waiting, [second], areas)
+        return
+    with pytest.raises(GateRefused, match="second values"):
         refuse_second_values(waiting, [second], areas)
 
 
