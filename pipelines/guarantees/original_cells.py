@@ -81,6 +81,8 @@ class OriginalCells:
         Contributions that contributors know. Cell positions after those of this table refer to `earlier`.
     earlier : EarlierCells, optional
         Suppressed tables of the same records that were published before.
+    stay : (cells,) bool array, optional
+        Cells that an earlier table suppressed, or that estimate an amount which it suppressed.
     """
 
     codes: pd.DataFrame
@@ -97,6 +99,7 @@ class OriginalCells:
     sliding: np.ndarray | None = None
     contributed: Contributed | None = None
     earlier: EarlierCells | None = None
+    stay: np.ndarray | None = None
 
     def with_earlier(self) -> OriginalCells:
         """Return the cells of this table followed by those of earlier tables; `codes` does not include the

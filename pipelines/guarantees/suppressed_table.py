@@ -182,9 +182,12 @@ class SuppressedTable(TableGuarantee):
         return too_narrow(sparse.csr_matrix(lines), hidden, cells_of_all, self.attackers, files.mapper)
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count sensitive cells that have a value, and published cells whose value is not the true one."""
+        """Count sensitive cells and cells that must stay suppressed if they have a value, and published cells
+        whose value is not the true one.
+        """
         valued = ~np.isnan(published.shown)
-        return int(np.sum(original.sensitive & valued)), int(np.sum(valued & (published.change != 0)))
+        closed = original.sensitive if original.stay is None else original.sensitive | original.stay
+        return int(np.sum(closed & valued)), int(np.sum(valued & (published.change != 0)))
 
     def method(self) -> dict[str, Any]:
         """Return the name of the method, the attackers that are counted, and how contributors are known."""

@@ -54,6 +54,7 @@ from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.pipelines.tables.suppression.earlier_tables import Joined, joined
 from microguard.pipelines.tables.suppression.kept_tables import EarlierTable, tables_before, write_suppressed
 from microguard.pipelines.tables.suppression.problem import original_cells, suppression_problem
+from microguard.pipelines.tables.suppression.revised_cells import estimates_of_suppressed
 from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -204,7 +205,8 @@ class CellTables(TableProduct[CellComparison]):
         """Return the cells of this table that were published before; refuse them if another method published
         them.
         """
-        before = self._before(job, cells)
+        every = self._every_cell(job)
+        before = self._before(every, cells)
         if not self.suppression and before and self.specification.publish.successive != "accept":
             raise GateRefused(
                 "Cells of this source were published before in another table, and this method cannot "
@@ -219,12 +221,19 @@ class CellTables(TableProduct[CellComparison]):
             if not has_contributors(self.specification):
                 refuse_unknown_columns(screened.raw, self.table, cells, before, self._origin)
         try:
-            return standing_cells(cells, self.table, before if self.suppression else [])
+            standing = standing_cells(cells, self.table, before if self.suppression else [])
         except StandingValueFails as error:
             raise GateRefused(
                 f"A table of this source was published before, and this table would contradict it: {error}. "
                 "Nothing was published."
             ) from error
+        if not self.suppression or self.specification.publish.successive == "accept":
+            return standing
+        assert standing.suppressed is not None
+        estimates = (
+            estimates_of_suppressed(cells, self.table, every, self._origin["source"]) & ~standing.published
+        )
+        return replace(standing, suppressed=standing.suppressed | estimates)
 
     def _joined(self, job: Job, cells: Cells, by_rule: CellTable, standing: PublishedValues) -> Joined:
         assert standing.suppressed is not None

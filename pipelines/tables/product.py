@@ -155,7 +155,7 @@ class Tables(TableProduct[TableComparison]):
 
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
         """Return the cells of this table that were published before, under any name, seed or version."""
-        before = self._before(job, cells)
+        before = self._before(self._every_cell(job), cells)
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())
             tied = bool((identical_members(cells, self.table) >= 0).any())

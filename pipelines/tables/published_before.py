@@ -98,7 +98,8 @@ class PublishedValues:
     units : (cells,) its value in units of the last digit, 0 elsewhere
     renamed : (cells,) boolean array or None, whether it was published only under other codes
     releases : ids of the releases that published these cells first
-    suppressed : (cells,) boolean array or None, whether it was published as a suppressed cell
+    suppressed : (cells,) boolean array or None, whether it was published as a suppressed cell, or estimates
+        one (`suppression.revised_cells`)
     every : ids of all releases that published cells of the same records, oldest first
     """
 

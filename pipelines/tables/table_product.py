@@ -181,8 +181,12 @@ class TableProduct(ABC, Generic[Comparison]):
             write_contributors(screened.frame, self.specification, release_id, job.areas)
         return cells
 
-    def _before(self, job: Job, cells: Cells) -> list[PublishedCell]:
+    def _before(self, every: Iterable[PublishedCell], cells: Cells) -> list[PublishedCell]:
         """Return published cells of the same records, under any name, source and period.
+
+        Parameters
+        ----------
+        every : published cells of all tables
 
         Raises
         ------
@@ -190,7 +194,7 @@ class TableProduct(ABC, Generic[Comparison]):
             If the same amounts were published in another unit or under other columns, or by a method of
             another kind: a true value would disclose the changed or suppressed one.
         """
-        every, accepted = list(published_cells(job.areas)), self.specification.publish.successive == "accept"
+        every, accepted = list(every), self.specification.publish.successive == "accept"
         if not accepted:
             refuse_other_units(cells, self.table, every)
             refuse_renamed_columns(cells, self.table, every)
@@ -209,6 +213,15 @@ class TableProduct(ABC, Generic[Comparison]):
                 'publish.successive to "accept" if a steward has decided that they may be compared.'
             )
         return alike
+
+    def _every_cell(self, job: Job) -> list[PublishedCell]:
+        """Return the published cells of all tables.
+
+        Raises
+        ------
+        GateRefused
+        """
+        return list(published_cells(job.areas))
 
     @property
     def _origin(self) -> dict[str, str]:

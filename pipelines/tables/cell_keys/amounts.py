@@ -206,7 +206,9 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
             variables = identical_cells(rules, identical_members(cells, self.table))
             try:
                 accepted = self.specification.publish.successive == "accept"
-                standing = standing_counts(cells, self.table, self._before(job, cells), accepted=accepted)
+                standing = standing_counts(
+                    cells, self.table, self._before(self._every_cell(job), cells), accepted=accepted
+                )
                 held = held_values(variables, standing)
                 amounts = published_amounts(cells, keys, noise, self.table.digits, variables, held)
             except StandingValueFails as error:

@@ -60,7 +60,9 @@ class NoisyTables(TableProduct[NoiseComparison]):
         with job.progress.stage("adjust"):
             try:
                 accepted = self.specification.publish.successive == "accept"
-                standing = standing_counts(cells, self.table, self._before(job, cells), accepted=accepted)
+                standing = standing_counts(
+                    cells, self.table, self._before(self._every_cell(job), cells), accepted=accepted
+                )
                 values = published_counts(cells, keys, noise, standing)
             except StandingValueFails as error:
                 raise contradicts(error) from error

@@ -89,6 +89,7 @@ def write_suppressed(
         "members": pa.array(members + none, pa.string()),
         "sensitive": problem.primary,
         "suppressed": joined.suppressed(suppressed),
+        "stay": problem.force,
     }
     for name in AMOUNTS:
         whole = decimals(np.rint(arrays[name][:own]), table.digits)
@@ -180,6 +181,7 @@ def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | 
         zeros_absent=manifest["kind"] == "frequency",
         contributed=contributed,
         earlier=earlier,
+        stay=kept["stay"].to_numpy()[:own] if "stay" in kept.column_names else None,
     )
 
 

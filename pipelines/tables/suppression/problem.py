@@ -120,4 +120,5 @@ def original_cells(cells: Cells, by_rule: CellTable, table: Table, joined: Joine
         zeros_absent=table.counts,
         contributed=None if given is None else Contributed(given.cell, given.unit, given.amount),
         earlier=None if joined is None else joined.earlier,
+        stay=None if joined is None else joined.problem.force[:own],
     )
