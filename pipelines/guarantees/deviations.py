@@ -134,37 +134,79 @@ class Search:
         wanted = min(level, room)
         if wanted <= 0:
             return NONE
-        free = _FEW
-        while True:
-            near = self._near(int(self._place[cell]), free)
+        found = NONE
+        for near, _ in self.growing(cell):
             found = self._solved(near, cell, known, side, wanted)
             moved = side * found.at(cell)
             if moved >= level * (1 - TOLERANCE):
                 return found.times(min(1.0, level / moved))
-            if len(near) < free:
-                return found
+        return found
+
+    def growing(self, cell: int) -> Iterator[tuple[np.ndarray, bool]]:
+        """Return larger and larger sets of suppressed cells near a cell, and whether one is the last.
+
+        The last set contains all cells that constraints connect to the cell.
+        """
+        free = _FEW
+        while True:
+            near = self._near(int(self._place[cell]), free)
+            last = len(near) < free
+            yield near, last
+            if last:
+                return
             free *= _MORE
 
-    def fewest(self, cell: int, known: Knowledge, found: Deviations) -> Deviations:
-        """Return deviations with that of one cell as found and the least sum of all, which fewer contributors
-        can exclude.
+    def least_doubted(
+        self,
+        near: np.ndarray,
+        cell: int,
+        known: Knowledge,
+        target: float,
+        fall: np.ndarray,
+        rise: np.ndarray,
+        number: np.ndarray,
+    ) -> Deviations | None:
+        """Move a cell to a target so that deviations exceed the bounds of other attackers least.
+
+        Parameters
+        ----------
+        near : int array
+            Cells that are free, from `growing`.
+        known : Knowledge
+            Bounds that no deviation exceeds.
+        fall, rise : (cells,) arrays
+            Narrower bounds; the cell itself may exceed them.
+        number : (cells,) array
+            What a deviation costs by which it exceeds them.
+
+        Returns
+        -------
+        deviations : Deviations or None
+            None if the free cells do not allow the target, or if the solver fails.
         """
-        wanted = found.at(cell)
-        if wanted == 0:
-            return found
-        near = self._near(int(self._place[cell]), _FEW)
-        columns, matrix, low, high = self._program(near, known, abs(wanted))
-        low, high = np.zeros(2 * len(near)), np.concatenate([high, -low])
+        scale = abs(target)
+        columns, matrix, low, high = self._program(near, known, scale)
+        least, most = np.maximum(low, -fall[columns] / scale), np.minimum(high, rise[columns] / scale)
         place = int(np.searchsorted(near, self._place[cell]))
-        used, other = (place, len(near) + place) if wanted > 0 else (len(near) + place, place)
-        low[used] = high[used] = 1.0
-        high[other] = 0.0
-        fewer = _minimum(np.ones(2 * len(near)), sparse.hstack([matrix, -matrix], format="csc"), low, high)
-        if fewer is None:
-            return found
-        deviations = abs(wanted) * (fewer[: len(near)] - fewer[len(near) :])
+        if not low[place] <= target / scale <= high[place]:
+            return None
+        least[place] = most[place] = target / scale
+        above, below = np.flatnonzero(most < high), np.flatnonzero(least > low)
+        above, below = above[above != place], below[below != place]
+        weights = np.concatenate([np.zeros(len(near)), number[columns[above]], number[columns[below]]])
+        exceeding = _minimum(
+            weights,
+            sparse.hstack([matrix, matrix[:, above], -matrix[:, below]], format="csc"),
+            np.concatenate([least, np.zeros(len(above) + len(below))]),
+            np.concatenate([most, (high - most)[above], (least - low)[below]]),
+        )
+        if exceeding is None:
+            return None
+        deviations = exceeding[: len(near)]
+        deviations[above] += exceeding[len(near) : len(near) + len(above)]
+        deviations[below] -= exceeding[len(near) + len(above) :]
         moved = deviations != 0
-        return Deviations(columns[moved], deviations[moved])
+        return Deviations(columns[moved], scale * deviations[moved])
 
     def _solved(self, near: np.ndarray, cell: int, known: Knowledge, side: int, scale: float) -> Deviations:
         """Maximise the deviation of a cell by a linear program in which only the cells `near` are free.

@@ -17,22 +17,21 @@ Fischetti, Salazar-Gonzalez 2001, Management Science 47(7), section 2: the two p
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from microguard.pipelines.guarantees.chunks import Mapper, chunks_of, in_turn
-from microguard.pipelines.guarantees.deviations import TOLERANCE, Coalition, Deviations, Knowledge, Search
-from microguard.pipelines.guarantees.original_cells import UNIT, Contributed, OriginalCells
+from microguard.pipelines.guarantees.coalitions import Coalitions
+from microguard.pipelines.guarantees.deviations import TOLERANCE, Deviations, Knowledge, Search
+from microguard.pipelines.guarantees.original_cells import UNIT, OriginalCells
 from scipy import sparse
 
-#: Number of sensitive cells in a chunk without contributors, in which witnesses serve further cells. 38,061
-#: cells take 17 CPU s in chunks of 2,000, and 25 in chunks of 500.
-_SHARED = 2_000
-#: Number of sensitive cells in a chunk if each needs its own witness (20 ms), and number of coalitions.
-_CELLS, _COALITIONS = 250, 100
+#: Number of sensitive cells in a chunk, in which witnesses serve further cells. 38,061 cells take 17 CPU s in
+#: chunks of 2,000, and 25 in chunks of 500.
+_READERS = 2_000
+#: The same for contributors.
+_CONTRIBUTORS = 250
 
 
 def too_narrow(
@@ -68,63 +67,79 @@ def too_narrow(
     sliding = np.zeros(len(original.units)) if original.sliding is None else original.sliding
     given = (original.fall, original.rise, original.lower, original.upper, sliding)
     everybody = Knowledge(*(np.array(each, dtype=float) for each in given))
-    known = original.contributed is not None and len(attackers) > 1
-    attack = _Attack(sparse.csr_matrix(relations), suppressed, everybody, witnesses=known)
+    coalitions = None
+    if original.contributed is not None and len(attackers) > 1:
+        coalitions = Coalitions(original.contributed, suppressed, attackers, everybody, original.units)
+    attack = _Attack(sparse.csr_matrix(relations), suppressed, everybody, coalitions)
     asked = np.maximum(everybody.lower + everybody.upper, everybody.sliding)
     judged = suppressed & (asked >= UNIT)
     failed: dict[str, set[int]] = {kind: set() for kind in attackers}
     failed["outsider"].update(np.flatnonzero(original.sensitive & ~judged).tolist())
-    targets: list[int] = []
-    witnesses: list[Deviations] = []
     cells = np.flatnonzero(original.sensitive & judged)
-    for narrow, ends in mapper(attack.by_readers, chunks_of(cells, _CELLS if known else _SHARED)):
-        failed["outsider"].update(narrow)
-        for cell, each in ends:
-            targets += [cell] * len(each)
-            witnesses += each
+    narrow = [cell for some in mapper(attack.by_readers, chunks_of(cells, _READERS)) for cell in some]
+    failed["outsider"].update(narrow)
     if original.contributed is None:
         every = int(np.sum(original.sensitive))
         return {kind: len(found) if kind == "outsider" else every for kind, found in failed.items()}
-    if not witnesses:
-        return {kind: len(found) for kind, found in failed.items()}
-    by_cell = _by_cell(witnesses, len(suppressed))
-    reached = np.array(targets)
-    kinds: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    attacks: list[_Contradiction] = []
-    for kind, units, coalition in _coalitions(original.contributed, suppressed, attackers):
-        kinds[units].append(kind)
-        if len(kinds[units]) > 1:  # a unit can be of two kinds
-            continue
-        of_coalition = everybody.of(coalition, original.units)
-        doubtful = np.unique(reached[_contradicted(by_cell, coalition.cells, of_coalition)])
-        doubtful = doubtful[~np.isin(doubtful, coalition.cells[coalition.alone])]
-        if len(doubtful):
-            attacks.append(_Contradiction(units, coalition.cells, of_coalition, doubtful))
-    for answers in mapper(attack.by_contributors, chunks_of(attacks, _COALITIONS)):
-        for units, narrow in answers:
-            for kind in kinds[units]:
-                failed[kind].update(narrow)
+    if coalitions is not None and coalitions.kinds:
+        wide = chunks_of(cells[~np.isin(cells, narrow)], _CONTRIBUTORS)
+        for answers in mapper(attack.by_contributors, wide):
+            for cell, kinds in answers:
+                for kind in kinds:
+                    failed[kind].add(cell)
     return {kind: len(found) for kind, found in failed.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class _Contradiction:
-    """Sensitive cells with a witness that a coalition can exclude, and what it knows about its cells."""
+class _Doubts:
+    """Coalitions that can exclude every witness of a cell found so far.
 
-    units: tuple[int, ...]
-    cells: np.ndarray
-    known: Knowledge
-    doubtful: np.ndarray
+    Attributes
+    ----------
+    targets : tuple of two numbers
+        Deviations of the cell that a witness must have.
+    left : (2, coalitions) boolean array
+        Coalitions by target.
+    """
+
+    def __init__(
+        self, cell: int, targets: tuple[float, float], everybody: Knowledge, coalitions: Coalitions
+    ) -> None:
+        self.targets = targets
+        self._cell, self._everybody, self._coalitions = cell, everybody, coalitions
+        self._shares = coalitions.shares(cell, targets)
+        self.left = np.outer(np.array(targets) != 0, coalitions.uncertain(cell))
+
+    def compare(self, witness: Deviations, error: float) -> None:
+        """Remove the coalitions that cannot exclude a witness, multiplied so that it reaches a target.
+
+        Parameters
+        ----------
+        error : float
+            Deviations up to this size may be errors of the program that found the witness.
+        """
+        moved = witness.at(self._cell)
+        if abs(moved) <= max(error, min(abs(target) for target in self.targets) * (1 - TOLERANCE)):
+            return
+        known = self._everybody
+        for side, target in enumerate(self.targets):
+            if not self.left[side].any():
+                continue
+            reaching = witness.times(target / moved)
+            cells, deviations = reaching.cells, reaching.deviations
+            slack = TOLERANCE * np.abs(deviations)
+            if np.any((deviations < -known.fall[cells] - slack) | (deviations > known.rise[cells] + slack)):
+                continue
+            self.left[side] &= self._coalitions.excluding(reaching, self._shares[side])
 
 
 @dataclass(frozen=True, eq=False)
 class _Attack:
-    """Linear programs over one pattern; `witnesses`: whether contributors need the witnesses of readers."""
+    """Linear programs over one pattern; `coalitions`: None if there are no attackers but readers."""
 
     relations: sparse.csr_matrix
     suppressed: np.ndarray
     everybody: Knowledge
-    witnesses: bool
+    coalitions: Coalitions | None
 
     @cached_property
     def search(self) -> Search:
@@ -136,14 +151,18 @@ class _Attack:
         """The search over all cells."""
         return Search(self.relations, np.ones(len(self.suppressed), bool))
 
-    def by_readers(self, cells: np.ndarray) -> tuple[list[int], list[tuple[int, list[Deviations]]]]:
-        """Return the cells with too narrow intervals, and the witnesses of the other cells if contributors
-        need them.
+    @cached_property
+    def by_cell(self) -> sparse.csc_matrix:
+        """The constraints by cell."""
+        return sparse.csc_matrix(self.relations)
 
-        Without contributors, a witness also serves the cells in which it reaches the larger level, if readers
-        can exclude neither the witness nor its mirror image. Its constraints hold up to the tolerance of the
-        program, which is relative to the level of the cell it was found for: it does not serve cells whose
-        deviation is so small that it may be an error of the program.
+    def by_readers(self, cells: np.ndarray) -> list[int]:
+        """Return the cells with too narrow intervals.
+
+        A witness also serves the cells in which it reaches the larger level, if readers can exclude neither
+        the witness nor its mirror image. Its constraints hold up to the tolerance of the program, which is
+        relative to the level of the cell it was found for: it does not serve cells whose deviation is so
+        small that it may be an error of the program.
         """
         known = self.everybody
         level, room = np.maximum(known.lower, known.upper), np.minimum(known.fall, known.rise)
@@ -151,7 +170,6 @@ class _Attack:
         waiting[cells] = True
         alike = known.sliding <= known.lower + known.upper
         narrow: list[int] = []
-        found: list[tuple[int, list[Deviations]]] = []
         for cell in cells[np.argsort(-level[cells], kind="stable")].tolist():
             if not waiting[cell]:
                 continue
@@ -160,29 +178,80 @@ class _Attack:
             if ends is None:
                 narrow.append(cell)
                 continue
-            if self.witnesses:
-                found.append((cell, [self.search.fewest(cell, known, one) for one in ends]))
-                continue
             for one in ends:
                 if (np.abs(one.deviations) <= room[one.cells]).all():
-                    error = np.abs(self.relations[:, one.cells] @ one.deviations).max(initial=0.0)
-                    served = np.abs(one.deviations) >= np.maximum(level[one.cells], error / TOLERANCE)
+                    served = np.abs(one.deviations) >= np.maximum(level[one.cells], self._error(one))
                     waiting[one.cells[served & alike[one.cells]]] = False
-        return narrow, found
+        return narrow
 
-    def by_contributors(self, attacks: Sequence[_Contradiction]) -> list[tuple[tuple[int, ...], list[int]]]:
-        """Return for each coalition the cells about which it learns more than the levels allow."""
-        answers = []
-        for one in attacks:
-            with self.everybody.replaced(one.cells, one.known):
-                answers.append((one.units, [cell for cell in one.doubtful.tolist() if self._learns(cell)]))
-        return answers
+    def by_contributors(self, cells: np.ndarray) -> list[tuple[int, set[str]]]:
+        """Return for each cell the kinds of coalitions that learn more about it than the levels allow.
+
+        A witness of one cell is compared with the knowledge of all coalitions, also for further cells.
+        """
+        witnesses: list[tuple[Deviations, float]] = []
+        level = np.maximum(self.everybody.lower, self.everybody.upper)
+        order = cells[np.argsort(-level[cells], kind="stable")].tolist()
+        return [(cell, self._kinds_that_learn(cell, witnesses)) for cell in order]
+
+    def _kinds_that_learn(self, cell: int, witnesses: list[tuple[Deviations, float]]) -> set[str]:
+        """Search witnesses of a cell until every coalition has one or learns; add them to those of before."""
+        coalitions, known = self.coalitions, self.everybody
+        assert coalitions is not None
+        doubts = _Doubts(cell, self._targets(cell), known, coalitions)
+        for witness, error in reversed(witnesses):
+            if not doubts.left.any():
+                return set()
+            doubts.compare(witness, error)
+
+        def add(witness: Deviations) -> None:
+            witnesses.append((witness, self._error(witness)))
+            doubts.compare(*witnesses[-1])
+
+        for side, target in enumerate(doubts.targets):
+            for near, last in self.search.growing(cell):
+                while doubts.left[side].any():
+                    before = int(doubts.left[side].sum())
+                    bounds = coalitions.narrowest(doubts.left[side], known)
+                    found = self.search.least_doubted(near, cell, known, target, *bounds)
+                    if found is not None:
+                        add(found)
+                    if not last or int(doubts.left[side].sum()) == before:
+                        break
+        learning: set[str] = set()
+        while doubts.left.any():
+            one = int(np.argmax(doubts.left.any(axis=0)))
+            doubts.left[:, one] = False
+            if learning.issuperset(coalitions.kinds[one]):
+                continue
+            with known.replaced(coalitions.cells[one], coalitions.known[one]):
+                ends = self.search.ends(cell, known)
+                if ends is None and self._learns(cell):
+                    learning.update(coalitions.kinds[one])
+            for witness in ends or ():
+                add(witness)
+        return learning
+
+    def _targets(self, cell: int) -> tuple[float, float]:
+        """Return the deviations of a cell that protect it: its levels, and more for a sliding level."""
+        known = self.everybody
+        lower, upper, sliding = (float(each[cell]) for each in (known.lower, known.upper, known.sliding))
+        if sliding > lower + upper:
+            ends = self.search.ends(cell, known)
+            assert ends is not None
+            fall, rise = (abs(each.at(cell)) for each in ends)
+            share = (sliding - lower - upper) / max(fall + rise - lower - upper, sliding - lower - upper)
+            lower, upper = lower + share * (fall - lower), upper + share * (rise - upper)
+        return -lower, upper
+
+    def _error(self, witness: Deviations) -> float:
+        """Return the largest deviation that may be an error of the program that found a witness."""
+        sums = self.by_cell[:, witness.cells] @ witness.deviations
+        return float(np.abs(sums).max(initial=0.0)) / TOLERANCE
 
     def _learns(self, cell: int) -> bool:
-        """Return whether the table makes a contributor's interval narrower than the levels."""
+        """Return whether an interval narrower than the levels would be wider if no cell was published."""
         known = self.everybody
-        if self.search.ends(cell, known) is not None:
-            return False
         most = [abs(self.unpublished.reach(cell, known, side, np.inf).at(cell)) for side in (-1, 1)]
         here = np.array([cell])
         lower, upper = np.minimum(known.lower[here], most[0]), np.minimum(known.upper[here], most[1])
@@ -235,59 +304,3 @@ def determined(relations: sparse.csr_matrix, suppressed: np.ndarray) -> int:
         inside = lsmr(matrix.T, start, atol=1e-13, btol=1e-13, maxiter=20 * sum(matrix.shape))[0]
         moved = np.maximum(moved, np.abs(start - matrix.T @ inside))
     return follows + int(np.sum(moved < TOLERANCE))
-
-
-def _by_cell(witnesses: list[Deviations], cells: int) -> sparse.csc_matrix:
-    """Return the deviations of all witnesses as a sparse (witnesses, cells) matrix."""
-    sizes = [len(each.cells) for each in witnesses]
-    columns = np.concatenate([each.cells for each in witnesses])
-    deviations = np.concatenate([each.deviations for each in witnesses])
-    rows = np.repeat(np.arange(len(witnesses)), sizes)
-    return sparse.csc_matrix((deviations, (rows, columns)), shape=(len(witnesses), cells))
-
-
-def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: Knowledge) -> np.ndarray:
-    """Return the positions of witnesses that a coalition can exclude by its own contributions."""
-    deviations = witnesses[:, cells].tocoo()
-    slack = TOLERANCE * np.abs(deviations.data)
-    fall, rise = known.fall[deviations.col], known.rise[deviations.col]
-    outside = (deviations.data < -fall - slack) | (deviations.data > rise + slack)
-    contradicted: np.ndarray = deviations.row[outside]
-    return contradicted
-
-
-def _coalitions(
-    contributed: Contributed, suppressed: np.ndarray, kinds: tuple[str, ...]
-) -> Iterator[tuple[str, tuple[int, ...], Coalition]]:
-    """Return the coalitions of each kind that contribute to suppressed cells.
-
-    A contributor that is alone in a cell, or one of two, is considered in all cells, published or not.
-    """
-    units_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    cells_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    number = np.bincount(contributed.cell, minlength=len(suppressed))
-    here = suppressed[contributed.cell] | (number[contributed.cell] <= 2)
-    for cell, unit, amount in zip(
-        contributed.cell[here].tolist(),
-        contributed.unit[here].tolist(),
-        contributed.amount[here].tolist(),
-        strict=True,
-    ):
-        units_of[cell][unit] += amount
-        if suppressed[cell]:
-            cells_of[unit][cell] += amount
-    alone = sorted({tuple(units) for units in units_of.values() if len(units) == 1})
-    pairs = sorted({tuple(sorted(units)) for units in units_of.values() if len(units) == 2})
-    every: dict[str, list[tuple[int, ...]]] = {
-        "single": alone,
-        "pair": pairs,
-        "unit": sorted((unit,) for unit in cells_of),
-    }
-    for kind in kinds:
-        for units in every.get(kind, ()):
-            cells = sorted({cell for unit in units for cell in cells_of.get(unit, ())})
-            if not cells:
-                continue
-            amounts = [sum(units_of[cell].get(unit, 0.0) for unit in units) for cell in cells]
-            only = [set(units_of[cell]) <= set(units) for cell in cells]
-            yield kind, units, Coalition(np.array(cells), np.array(amounts), np.array(only))

@@ -25,9 +25,8 @@ AUDIT = import_module("microguard.sdc.suppression.audit")
 @pytest.fixture
 def many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AUDIT, "_CHUNK", 4)
-    monkeypatch.setattr(feasible_intervals, "_SHARED", 4)
-    monkeypatch.setattr(feasible_intervals, "_CELLS", 4)
-    monkeypatch.setattr(feasible_intervals, "_COALITIONS", 3)
+    monkeypatch.setattr(feasible_intervals, "_READERS", 4)
+    monkeypatch.setattr(feasible_intervals, "_CONTRIBUTORS", 4)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +118,7 @@ def test_counts_are_those_of_single_cells_and_coalitions(seed: int, monkeypatch:
         ]
 
     together = counts()
-    for size in ("_SHARED", "_CELLS", "_COALITIONS"):
+    for size in ("_READERS", "_CONTRIBUTORS"):
         monkeypatch.setattr(feasible_intervals, size, 1)
     assert together == counts()
     assert any(together[0].values())
