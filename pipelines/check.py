@@ -134,7 +134,7 @@ def _answer(
             f"population by {variables}: {in_population.rare} records have a combination that fewer than k "
             f"= {k} of the population have, {in_population.absent} a combination that does not occur in it"
         )
-    lines += map(str, exposed.dependencies)
+    lines += map(str, (*exposed.dependencies, *exposed.contradictions))
     lines.append(foretold.text)
     content = {
         "records": screened.records,
@@ -144,6 +144,7 @@ def _answer(
         "roles": by_role,
         "risk": {name: asdict(each.risk) for name, each in exposed.classes.items()},
         "dependencies": [asdict(each) for each in exposed.dependencies],
+        "contradictions": [asdict(each) for each in exposed.contradictions],
         "forecast": foretold.as_json(),
     }
     if in_population is not None:

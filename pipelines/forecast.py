@@ -35,7 +35,7 @@ SAMPLE = 2_000
 #: of them are drawn.
 OF_REGION = 20
 #: Metrics that are counted on the whole file without protecting it.
-EXACT = ("determined",)
+EXACT = ("determined", "contradicted")
 #: Measures whose limits apply to the whole file; a sample would give wrong values.
 NOT_OF_A_SAMPLE = ("by_dimension", "by_region", "tables", "vanished", "vanished_by_region", "blocks")
 

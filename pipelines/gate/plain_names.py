@@ -51,6 +51,7 @@ _WORDS = {
     "unique_jointly": "share of records unique with all published columns",
     "homogeneous": "share of records whose class determines {variable}",
     "determined": "protected variables that {variable} determines",
+    "contradicted": "changed variables that determine the unmodified {variable}",
     "smallest_diversity": "distinct values of {variable} in any class",
     "dominated_clusters": "clusters that few contributors to {variable} dominate",
     "known_contributors": (

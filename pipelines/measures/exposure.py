@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.measures.attribute_disclosure.contradictions import Contradiction, contradictions
 from microguard.pipelines.measures.attribute_disclosure.functional_dependencies import (
     Dependency,
     dependencies,
@@ -16,10 +17,11 @@ from microguard.schemas.specification.model import WHOLE, Specification
 
 @dataclass(frozen=True)
 class Exposure:
-    """Risk of the original records by clustering, and dependencies on unmodified columns."""
+    """Risk of the original records by clustering, dependencies on unmodified columns, and the reverse."""
 
     classes: Mapping[str, Classes]
     dependencies: tuple[Dependency, ...]
+    contradictions: tuple[Contradiction, ...]
 
 
 def exposure(screened: ValidatedInput, specification: Specification) -> Exposure:
@@ -35,4 +37,5 @@ def exposure(screened: ValidatedInput, specification: Specification) -> Exposure
         )
         for group in specification.clusterings
     }
-    return Exposure(classes, tuple(dependencies(screened.frame, specification, screened.remaining)))
+    file = (screened.frame, specification, screened.remaining)
+    return Exposure(classes, tuple(dependencies(*file)), tuple(contradictions(*file)))

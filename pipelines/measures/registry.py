@@ -50,6 +50,11 @@ MEASURES: dict[str, tuple[Row, ...]] = {
         Row("uniques_published", f"{_RECORDS}.uniques:UniquesMeasure"),
         Row("homogeneity", f"{_RECORDS}.homogeneity:HomogeneityMeasure", "sensitive"),
         Row("determined", f"{_RECORDS}.attribute_disclosure.determined_variables:DeterminedMeasure"),
+        Row(
+            "contradicted",
+            f"{_RECORDS}.attribute_disclosure.contradicted_columns:ContradictedMeasure",
+            "secretly_changed",
+        ),
         Row("changed", f"{_RECORDS}.data_changes:ChangedMeasure"),
         Row("loss", f"{_RECORDS}.loss:LossMeasure"),
         Row("moments", f"{_RECORDS}.moments:MomentsMeasure"),

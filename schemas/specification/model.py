@@ -316,6 +316,11 @@ class Specification(Section):
         """Return whether the values of each quasi-identifier are changed at random."""
         return not self.swapped and "measured only" in self._row.guarantees
 
+    @property
+    def secretly_changed(self) -> bool:
+        """Return whether readers must not know which records were changed: no method promises more."""
+        return self.swapped or self.perturbed
+
     @cached_property
     def withholds_values(self) -> bool:
         """Return whether classes of a register with diversity may be published without sensitive values."""

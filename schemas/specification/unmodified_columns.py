@@ -9,21 +9,30 @@ from microguard.schemas.specification.model import Specification
 from pydantic import ValidationError
 
 
-def modified_variables(specification: Specification) -> tuple[str, ...]:
-    """Return the quasi-identifiers that the method changes: the exchanged areas of swapping, otherwise all.
+def exchanged_levels(specification: Specification) -> tuple[tuple[str, ...], ...]:
+    """Return the exchanged areas of swapping by level, each from coarse to fine; empty for other methods.
 
-    Swapping whose parameters are faulty changes all of them, too; their faults are reported elsewhere.
+    It is also empty if the parameters are faulty; their faults are reported elsewhere.
     """
     if not specification.swapped:
-        return specification.quasi_identifiers
+        return ()
     from microguard.sdc.algorithms.swapping import SwappingParameters  # only such releases need it
 
     try:
         parameters = specification.method.method_parameters(method_row("records", specification.method.name))
     except ValidationError:
-        return specification.quasi_identifiers
+        return ()
     assert isinstance(parameters, SwappingParameters)
-    exchanged = {*parameters.geography, *chain.from_iterable(parameters.hierarchies)}
+    return parameters.levels if parameters.geography and all(parameters.hierarchies) else ()
+
+
+def modified_variables(specification: Specification) -> tuple[str, ...]:
+    """Return the quasi-identifiers that the method changes: the exchanged areas of swapping, otherwise all.
+
+    Swapping whose parameters are faulty changes all of them, too.
+    """
+    levels = exchanged_levels(specification)
+    exchanged = {*chain.from_iterable(levels)} if levels else {*specification.quasi_identifiers}
     return tuple(name for name in specification.quasi_identifiers if name in exchanged)
 
 

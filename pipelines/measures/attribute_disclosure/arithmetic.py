@@ -1,11 +1,13 @@
 """Protected variables that can be computed from numbers published unchanged.
 
 The test by conditional mode (`conditional_mode`) needs values that repeat, and amounts hardly ever repeat.
-Three other tests are therefore made:
+Four other tests are therefore made:
 
 - whether the variable is a function of the rank of a column, in the whole file (wages before and after tax)
   or within a category (a wage in the currency of its country, a rank in its region), also a function of steps
   (an age by date of birth);
+- whether a column with many values is such a function of the variable (an income in thousands, its distance from
+  a mean);
 - whether a column is a constant multiple of the variable for some records (the income of a household of one,
 the
   turnover of an enterprise with one establishment);
@@ -94,7 +96,7 @@ def computed(
         for name, number in columns.items():
             if (name, target) in alone:
                 continue
-            if _copies(number, values):
+            if _copies(number, values) or _follows(number, values):
                 tells(name, target)
             elif beside := _told_by(name, among(target), told, partial(_beside, number, values)):
                 tells(name, target, *beside[1:])
@@ -171,6 +173,17 @@ def _copies(number: np.ndarray, values: np.ndarray) -> bool:
     multiples = np.sort(np.log(np.abs(values[known])) - np.log(np.abs(number[known])))
     alike = np.searchsorted(multiples, multiples + SAME_MULTIPLE, "right") - np.arange(len(multiples))
     return int(alike.max(initial=0)) >= max(FEWEST_COPIES, COPIED_SHARE * len(values))
+
+
+def _follows(number: np.ndarray, values: np.ndarray) -> bool:
+    """Return whether a column with many values is a function of the rank of a variable.
+
+    Each value of such a column belongs to few values of the variable: an income in thousands, or its distance
+    from a mean. A column with fewer values (a band) is limited by the records that it makes unique.
+    """
+    if len(np.unique(number[np.isfinite(number)])) < FEWEST:
+        return False
+    return _right(number, _within(number), _beside(values, number))
 
 
 def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -78,6 +78,20 @@ def test_amount_determines_the_band_that_contains_it(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_column_of_many_values_that_follows_from_an_amount_determines_it(seed):
+    """Each hundred of an income is published, or its distance from a mean: two incomes have the same one."""
+    n, random = 2000, np.random.default_rng(seed)
+    income = np.round(np.exp(random.normal(8, 0.6, n)), 2)
+    hundreds = np.round(income / 100)
+    deviation = np.round(np.abs(income - 3000.0), 2)
+    bands = np.searchsorted(np.quantile(income, np.linspace(0, 1, 20)), income).astype(float)
+    shuffled = random.permutation(hundreds)
+    columns = {"hundreds": hundreds, "deviation": deviation, "bands": bands, "shuffled": shuffled}
+    found = [Dependency("hundreds", "income"), Dependency("deviation", "income")]
+    assert computed(columns, {"income": income}, {}) == found
+
+
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("reference", [0, 100, 200])
 def test_date_of_birth_determines_the_age_on_any_day(seed, reference):
     random = np.random.default_rng(seed)

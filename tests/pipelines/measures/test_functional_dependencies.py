@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.measures.attribute_disclosure import functional_dependencies
+from microguard.pipelines.measures.attribute_disclosure import compared_columns
 from microguard.pipelines.measures.attribute_disclosure.functional_dependencies import dependencies
 from microguard.schemas.errors import GateRefused
 
@@ -48,7 +48,7 @@ def file(n=600, wrong=4):
 
 @pytest.mark.parametrize("glance", [20_000, 200])
 def test_dependency_with_few_exceptions_is_found(spark, monkeypatch, glance):
-    monkeypatch.setattr(functional_dependencies, "GLANCE", glance)
+    monkeypatch.setattr(compared_columns, "GLANCE", glance)
     frame = file()
     found = dependencies(spark.createDataFrame(frame).repartition(3), SPECIFICATION, len(frame))
     assert [(each.column, each.determines, each.beside) for each in found if each.column != "born"] == [
@@ -125,7 +125,7 @@ def test_sampled_file_has_the_dependencies_of_the_whole_file(spark, monkeypatch)
         miscoded=lambda each: np.where(np.arange(len(each)) % 8 == 0, "?", each["branch"].astype(str))
     )
     few = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
-    monkeypatch.setattr(functional_dependencies, "GLANCE", 300)
+    monkeypatch.setattr(compared_columns, "GLANCE", 300)
     whole = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
     for found in (few, whole):
         assert ("miscoded", "section", ()) in [(each.column, each.determines, each.beside) for each in found]
