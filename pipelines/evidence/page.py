@@ -161,6 +161,13 @@ _COUNTED_BY = {
 }
 
 
+def _is_measured(name: str, sections: Mapping[str, Any], of_table: bool) -> bool:
+    """Return whether the release has the figure that a key of ``[quality]`` would limit."""
+    if of_table:
+        return name.removeprefix("max_").removeprefix("min_") in sections.get("metrics", {})
+    return _COUNTED_BY.get(name, "risk") in sections
+
+
 #: SVG texts by name, for each measure.
 Plots = Mapping[str, Mapping[str, Any]]
 
@@ -217,7 +224,7 @@ class Page:
             "unlimited": [
                 name
                 for name, value in quality.items()
-                if value is None and (of_table or _COUNTED_BY.get(name, "risk") in evidence.sections)
+                if value is None and _is_measured(name, evidence.sections, of_table)
             ],
             "accepted": {**accepted, **looser},
             "content": "cells" if of_table else "records",
