@@ -366,6 +366,25 @@ def test_page_reports_households_identified_more_often_than_one_in_k_as_an_open_
     assert ["method.unit" for each in found if "method.unit" in each] == open
 
 
+def test_page_advises_a_key_of_the_method_for_the_risk_of_households():
+    attack = Attack(0.46, "Found.", "household_risk")
+    assert evidence_page._method_keys({"method": {"name": "swapping"}}) == ("roles.risk",)
+    assert "choose a method" in next(evidence_page._open_risks([attack], 3, ("roles.risk",)))
+    assert "choose a method" not in next(
+        evidence_page._open_risks([attack], 3, evidence_page._method_keys({"method": {}}))
+    )
+
+
+def test_page_of_a_series_reconciles_the_records_read_with_those_published(tmp_path):
+    counts = QUALITY["counts"] | {"input": 252, "published": 256, "waiting": 8, "ghosts": 12}
+    rows = re.findall(
+        r"<tr><td>([^<]*)</td><td class=\"n\">(\d+)</td></tr>", page_of(tmp_path, PLAIN | {"counts": counts})
+    )
+    assert {"waiting for a later release": "8", "retained although not read": "12"}.items() <= dict(
+        rows
+    ).items()
+
+
 def test_page_has_a_caption_per_table_a_scope_per_header_and_a_link_per_part(tmp_path):
     page = page_of(tmp_path)
     assert page.count("<table") == page.count("<caption") > 5
