@@ -147,14 +147,3 @@ def test_public_page_fits_the_widths_of_phone_tablet_and_screen(name, pages, pic
         assert not seen.scrolls
         assert seen.beyond == []
         assert (seen.crossing, seen.squeezed, seen.replaced, seen.complaints) == (0, 0, 0, 0)
-
-
-def test_public_page_shows_lists_and_large_totals_as_a_reader_writes_them():
-    from microguard.pipelines.description.public_page import _number, _shown
-
-    assert _shown(["outsider", "pair"]) == "outsider, pair"
-    assert _shown(2) == "2"
-    plain = [
-        _number(value).replace("\N{NARROW NO-BREAK SPACE}", " ") for value in (323586675.0, 40.102, 1e-7)
-    ]
-    assert plain == ["323 587 000", "40.102", "1e-07"]
