@@ -10,7 +10,12 @@ from dataclasses import asdict, replace
 from math import nan
 from typing import Any
 
-from microguard.pipelines.drafting.comparison_row import AS_SPECIFIED, ComparisonRow, format_comparison
+from microguard.pipelines.drafting.comparison_row import (
+    AS_SPECIFIED,
+    ComparisonRow,
+    explain_comparison,
+    format_comparison,
+)
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.engine.progress import Progress
@@ -90,14 +95,20 @@ def compare(
         write_atomically(folder / PICTURE, plots.trade_off_plot(shown))
     text = "\n".join(
         [
-            f"Compared on about {min(records, SAMPLE):,} of {records:,} records, drawn by a hash of their "
-            "contents; nothing was published.",
+            f"Compared on {_sample_in_words(records)}; nothing was published.",
             *format_comparison(rows),
+            *explain_comparison(rows),
             f"Picture: {folder / PICTURE}",
         ]
     )
     content = {"records": records, "sample": SAMPLE, "compared": [asdict(row) for row in rows]}
     return CommandResult(text, content | {"picture": str(folder / PICTURE)})
+
+
+def _sample_in_words(records: int) -> str:
+    if records <= SAMPLE:
+        return f"all {records:,} records"
+    return f"about {SAMPLE:,} of {records:,} records, drawn by a hash of their contents"
 
 
 def _compare_methods(specification: Specification, master: str | None, progress: Progress) -> CommandResult:

@@ -19,12 +19,15 @@ from microguard.pipelines.description.statistics import ColumnStatistics, displa
 PAGE = "report.html"
 #: Maximum number of cells that the page shows, for one table and for all tables; the files contain all cells.
 MOST_CELLS, MOST_CELLS_TOGETHER = 300, 6_000
+#: Numbers from this one on are shown with an exponent.
+LARGEST = 1e15
 #: Names that the page shows with a hyphen.
 _HYPHENED = {"quasi_identifier": "quasi-identifier"}
 _HERE = Path(__file__).parent
 _HEADING = re.compile(r"<h2>(?P<text>.*?)</h2>", re.DOTALL)
 _PIECE = re.compile(
     r"<h[23](?: [^>]*)?>(?P<heading>.*?)</h[23]>|<table[^>]*>(?P<caption>\s*<caption)?"
+    r"|<summary>(?P<summary>.*?)</summary>|(?P<closed></details>)"
     r"|<th(?=[ >])(?P<scope>[^>]*scope=)?",
     re.DOTALL,
 )
@@ -89,6 +92,7 @@ def _environment() -> jinja2.Environment:
         "words": _words,
         "recoded": recode_text,
         "listed": _listed,
+        "shown": _shown,
     }
     return environment
 
@@ -126,7 +130,15 @@ def _count(value: int) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.6g}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    """Format a number with six digits, without an exponent up to the largest amounts of statistics."""
+    short = f"{value:,.6g}"
+    if "e+" in short and abs(value) < LARGEST:
+        short = f"{float(short):,.0f}"
+    return short.replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _words(name: str) -> str:
@@ -137,7 +149,8 @@ def accessible_page(html: str) -> str:
     """Add a table of contents to a page, and captions and scopes to its tables.
 
     A heading `h2` gets an anchor, and the list replaces the element ``<nav></nav>``. A table without a
-    caption gets the text of the heading above it, for screen readers. Nothing else is changed.
+    caption gets the text of the heading above it, or of its ``<summary>``, for screen readers. Nothing else
+    is changed.
     """
     titles: list[str] = []
 
@@ -155,17 +168,20 @@ def accessible_page(html: str) -> str:
 
 
 def _with_captions(html: str) -> str:
-    """Give each table the caption of the heading above it, and each header cell a scope."""
-    heading = "Table"
+    """Give each table the caption of the heading or summary above it, and each header cell a scope."""
+    heading, summary = "Table", ""
 
     def completed(match: re.Match[str]) -> str:
-        nonlocal heading
+        nonlocal heading, summary
         found = match.group()
         if match["heading"] is not None:
             heading = _TAG.sub("", match["heading"]).strip()
             return found
+        if match["summary"] is not None or match["closed"]:
+            summary = _TAG.sub("", match["summary"] or "").strip()
+            return found
         if found.startswith("<table"):
-            caption = "" if match["caption"] else f'<caption class="heard">{heading}</caption>'
+            caption = "" if match["caption"] else f'<caption class="heard">{summary or heading}</caption>'
             return f"{found}{caption}"
         return found if match["scope"] else f'<th scope="col"{found[3:]}'
 

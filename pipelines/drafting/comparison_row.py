@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 AS_SPECIFIED = "as specified"
@@ -67,8 +67,59 @@ def format_comparison(rows: Sequence[ComparisonRow]) -> list[str]:
     ]
 
 
-def _listed(broken: tuple[str, ...] | None) -> str:
-    return "-" if broken is None else ", ".join(broken) or "none"
+MOST_NAMED = 3
+"""Maximum number of variables with the same exceeded limit that are named."""
+
+
+def _listed(broken: Iterable[str] | None) -> str:
+    """Return the exceeded limits; of a limit that many variables exceed, their number."""
+    if broken is None:
+        return "-"
+    by_metric: dict[str, list[str]] = {}
+    for each in broken:
+        by_metric.setdefault(each.partition(" of ")[0], []).append(each)
+    return (
+        ", ".join(
+            name
+            for metric, alike in by_metric.items()
+            for name in (alike if len(alike) <= MOST_NAMED else [f"{metric} of {len(alike)} variables"])
+        )
+        or "none"
+    )
+
+
+def explain_comparison(rows: Sequence[ComparisonRow]) -> list[str]:
+    """Return the meaning of the columns that the rows have, and what follows for the choice of k."""
+    meanings = {
+        "information_loss": "information loss: share of the variation of the numbers that is lost",
+        "categories_changed": "categories changed: share of the categories with another value",
+        "chi2_per_cell": "chi2 per cell: mean (new - old)² / old of the counts of categories",
+        "unique_jointly": "unique jointly: records that are unique with all published columns",
+        "homogeneous": "homogeneous: records in classes with one value of a sensitive variable",
+    }
+    shown = [words for name, words in meanings.items() if any(getattr(row, name) is not None for row in rows)]
+    return [*(f"  {words}" for words in shown), *_conclusion(rows)]
+
+
+def _conclusion(rows: Sequence[ComparisonRow]) -> list[str]:
+    if any(row.broken is None for row in rows):
+        return []
+    several = len({row.choice for row in rows}) > 1
+    by_choice: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.broken:
+            by_choice.setdefault(row.choice or AS_SPECIFIED, []).append(str(row.k))
+    if by_choice:
+        meeting = (
+            f"k = {', '.join(sizes)}" + (f" ({choice})" if several else "")
+            for choice, sizes in by_choice.items()
+        )
+        advice = " Of these, take the largest k whose loss your users can accept."
+        several_rows = sum(map(len, by_choice.values())) > 1
+        return [f"No limit is exceeded with {'; '.join(meeting)}.{advice if several_rows else ''}"]
+    always = [each for each in rows[0].broken or () if all(each in (row.broken or ()) for row in rows)]
+    words = f"No compared row meets: {_listed(always)}." if always else "Every row exceeds some limit."
+    return [f"{words} `microguard check` prints what to do."]
 
 
 def percent(value: float | None) -> str:

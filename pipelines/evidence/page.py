@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.publication.areas import PAGE, QUALITY
 from microguard.pipelines.publication.ledger import Entry
 from microguard.schemas.errors import MicroguardError
+from microguard.schemas.method_registry import BUILT_IN
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.schemas.specification.loosened import OF_TABLES, loosened
@@ -139,6 +140,8 @@ TO_DO: Mapping[str, str] = MappingProxyType(
         "dominance": "raise release.k, or set quality.dominance and quality.max_of_one_value",
     }
 )
+#: Advice for risks of households by a method that cannot count them.
+NO_UNIT = "choose a method that counts households (microaggregation with method.unit)"
 #: Share of records or clusters above which a risk in `TO_DO` counts as open, although all checks passed.
 OPEN_RISK = 0.05
 #: Measures whose risk counts as open only above 1/k, the level that k-anonymity guarantees.
@@ -159,6 +162,13 @@ _COUNTED_BY = {
     "max_of_one_value": "dominance",
     "dominance": "dominance",
 }
+
+
+def _is_measured(name: str, sections: Mapping[str, Any], of_table: bool) -> bool:
+    """Return whether the release has the figure that a key of ``[quality]`` would limit."""
+    if of_table:
+        return name.removeprefix("max_").removeprefix("min_") in sections.get("metrics", {})
+    return _COUNTED_BY.get(name, "risk") in sections
 
 
 #: SVG texts by name, for each measure.
@@ -217,12 +227,12 @@ class Page:
             "unlimited": [
                 name
                 for name, value in quality.items()
-                if value is None and (of_table or _COUNTED_BY.get(name, "risk") in evidence.sections)
+                if value is None and _is_measured(name, evidence.sections, of_table)
             ],
             "accepted": {**accepted, **looser},
             "content": "cells" if of_table else "records",
             "attacks": [_apart(each.sentence) for each in attacks],
-            "open_risks": list(_open_risks(attacks, evidence.release.k)),
+            "open_risks": list(_open_risks(attacks, evidence.release.k, _method_keys(specification))),
             "recodes": dict(_recodes(evidence.release.specification)),
             "glance": list(map(_apart, headline_sentences(evidence, shown))),
             "checksum": checksum(folder / QUALITY),
@@ -305,12 +315,26 @@ def _explained(part: str, words: str) -> str:
     return f"{part[:end]}\n{plain}{part[end:]}"
 
 
-def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
-    """Yield the risks that are large although all checks passed, each with a remedy."""
+def _open_risks(attacks: Iterable[Attack], k: int, keys: Collection[str] = ("unit",)) -> Iterator[str]:
+    """Yield the risks that are large although all checks passed, each with a remedy.
+
+    Parameters
+    ----------
+    keys : collection of str
+        Keys of the method; without `unit`, it cannot count households.
+    """
     for attack in attacks:
         least = 1 / max(k, 1) if attack.measure in ABOVE_ONE_IN_K else OPEN_RISK
         if attack.measure in TO_DO and attack.share > least:
-            yield f"{_apart(attack.sentence)} To do: {TO_DO[attack.measure]}, or note why it is acceptable."
+            other = attack.measure == "household_risk" and "unit" not in keys
+            to_do = NO_UNIT if other else TO_DO[attack.measure]
+            yield f"{_apart(attack.sentence)} To do: {to_do}, or note why it is acceptable."
+
+
+def _method_keys(specification: Mapping[str, Any]) -> Collection[str]:
+    """Return the keys of the method of a specification of records."""
+    method = BUILT_IN.get((specification.get("method") or {}).get("name") or "microaggregation")
+    return () if method is None else method.keys
 
 
 def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

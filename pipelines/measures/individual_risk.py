@@ -24,6 +24,7 @@ class IndividualRisk:
     Attributes
     ----------
     records : int
+        Number of published records.
     weighted : bool
         Whether the file is a sample with weights; otherwise it is the whole population.
     expected_before, expected_after : float
@@ -31,6 +32,8 @@ class IndividualRisk:
         risks.
     largest_before, largest_after : float
         Risk of the most exposed record.
+    records_before : int or None
+        Number of original records; None if it equals `records`. In a series, both differ.
     """
 
     records: int
@@ -39,6 +42,7 @@ class IndividualRisk:
     expected_after: float
     largest_before: float
     largest_after: float
+    records_before: int | None = None
 
 
 class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
@@ -49,24 +53,25 @@ class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
 
     def compute(self, comparison: Comparison) -> IndividualRisk:
         """Compute the section; return None if the measure does not apply."""
+        original = comparison.screened.remaining
+        differs = original if original != comparison.records else None
         specification, both = comparison.specification, (comparison.classes_before, comparison.classes_after)
         if specification.weight is None and not specification.groups:
             expected = [float(each.risk.classes) for each in both]
             largest = [1.0 / max(each.risk.smallest, 1) for each in both]
-            return IndividualRisk(comparison.records, False, *expected, *largest)
+            return IndividualRisk(comparison.records, False, *expected, *largest, differs)
         figures = [each.identified for each in both] + [each.most_exposed for each in both]
         return IndividualRisk(
             comparison.records,
             specification.weight is not None,
             *(float(f"{value:.{DIGITS}g}") for value in figures),
+            records_before=differs,
         )
 
     def attacks(self, section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
         """Return the shares of records that attackers identify or infer, with sentences."""
-        after, before = (
-            expected / max(section.records, 1)
-            for expected in (section.expected_after, section.expected_before)
-        )
+        after = section.expected_after / max(section.records, 1)
+        before = section.expected_before / max(section.records_before or section.records, 1)
         yield (
             after,
             "An intruder who knows the protected variables of everybody is expected to identify "

@@ -49,7 +49,9 @@ class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
         """Return the sentences that the approver must read first."""
         for name, part in section.items():
             of = "" if name == WHOLE else f" of {name}"
-            yield (
-                f"Before protection, {part.before.uniques:,} combinations{of} had a single record; now each "
-                f"has at least {part.after.smallest:,}."
+            now = (
+                f"now each has at least {part.after.smallest:,}"
+                if part.after.smallest > 1
+                else f"now {part.after.uniques:,} have"
             )
+            yield f"Before protection, {part.before.uniques:,} combinations{of} had a single record; {now}."

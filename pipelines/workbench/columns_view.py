@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from microguard.pipelines.drafting.guess import Alternative, Guess
-from microguard.pipelines.workbench.groups import fitted, quasi_identifiers_of
+from microguard.pipelines.workbench.role_change import NAMELESS, group_keys, role_keys
 from microguard.pipelines.workbench.widgets import box, button, select, set_value, text
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.roles import KINDS, Role
@@ -22,8 +22,6 @@ ROLES = {
     "derived": "computed from published columns after protection",
     "other": "published as it is",
 }
-NAMELESS = ("unit", "identifier", "household", "region", "weight")
-"""Roles for which the line of a column shows neither a kind nor recodes."""
 assert set(ROLES) == set(get_args(Role))
 
 
@@ -108,34 +106,8 @@ class ColumnsView:
             kind.props.set_bool("disabled", variable.get("role", "identifier") in NAMELESS)
 
     def _set_role(self, guess: Guess, role: str) -> None:
-        """Set the role of a column; its kind is the guessed kind, or is derived from the values."""
-        variable = self._variable(guess.name)
-        column = guess.column
-        numeric = column is not None and 0 < column.present == column.numbers
-        kind = (
-            None
-            if role in NAMELESS
-            else variable.get("kind") or guess.kind or ("numeric" if numeric else "nominal")
-        )
-        line = {"role": role} | ({"kind": kind} if kind else {})
-        if role not in NAMELESS:
-            line |= {key: value for key, value in variable.items() if key not in ("role", "kind")}
-        keys: list[tuple[tuple[str, ...], Any]] = [(("variables", guess.name), line)]
-        if role in ("unit", "household", "region"):  # a role that at most one variable can have
-            keys += [
-                (("variables", name, "role"), "identifier")
-                for name, each in self._workbench.text.content().get("variables", {}).items()
-                if each.get("role") == role and name != guess.name
-            ]
-        self._workbench.set(f"role of {guess.name}: {role}", *keys, *self._groups(guess.name, role))
-
-    def _groups(self, name: str, role: str) -> list[tuple[tuple[str, ...], Any]]:
-        """Return the changed groups if a column becomes a quasi-identifier, or is no longer one."""
-        content = self._workbench.text.content()
-        if "groups" not in content:
-            return []
-        names = [each for each in quasi_identifiers_of(content) if each != name]
-        return [(("groups",), fitted(content, [*names, name] if role == "quasi_identifier" else names))]
+        keys = role_keys(self._workbench.text.content(), [guess], role)
+        self._workbench.set(f"role of {guess.name}: {role}", *keys)
 
     def _set_kind(self, name: str, kind: str) -> None:
         self._workbench.set(f"kind of {name}: {kind or 'none'}", (("variables", name, "kind"), kind or None))
@@ -145,7 +117,9 @@ class ColumnsView:
         if "date" in other.recode:
             line["date"] = "year"
         self._workbench.set(
-            f"role of {name}: {other.role}", (("variables", name), line), *self._groups(name, other.role)
+            f"role of {name}: {other.role}",
+            (("variables", name), line),
+            *group_keys(self._workbench.text.content(), [name], other.role),
         )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.workbench.blocks import Estimate
 from microguard.pipelines.workbench.figures import CHANGED, Preview
-from microguard.pipelines.workbench.specification_text import REASON
-from microguard.pipelines.workbench.widgets import box, button, entry, plain_number, sentence, table, text
+from microguard.pipelines.workbench.remedies import remedies
+from microguard.pipelines.workbench.widgets import box, plain_number, table, text
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import WHOLE
+
+MOST_COLUMNS = 20
+"""Maximum number of unmodified columns with a row of their own."""
 
 
 class FiguresView:
@@ -86,17 +89,33 @@ class FiguresView:
                 [f"unique records, before{of}", f"{counts.uniques:,}", "exact", promised],
             ]
         limits = {each.requirement.key: each for each in found.limits}
-        for key, estimate in found.metrics.items():
-            limit = limits.get(key)
+        shown, further = most_exposed(found.metrics)
+        for key in shown:
+            limit, estimate = limits.get(key), found.metrics[key]
             asked = "accepted" if f"max_{key.metric}" in accepted else "none"
             if limit is not None:
                 verdict = limit.verdict if found.is_of_method else "not judged, see below"
                 asked = f"{_percent_limit(limit.requirement)}: {verdict}"
             rows.append([_words(key, found.effort), percent(estimate.value), error_of(estimate), asked])
+        if further:
+            most = percent(max(found.metrics[key].value for key in further))
+            exceeded = sum(key in limits and limits[key].verdict == "exceeded" for key in further)
+            rows.append(
+                [f"the same of {len(further):,} further columns", f"≤ {most}", "-", f"{exceeded:,} exceeded"]
+            )
         table("Risk and loss", ("figure", "value", "±", "limit"), rows, numbers=(1, 2), heard=True)
         text("p", found.sample, "soft")
         for note in found.notes:
             text("p", note, "soft")
+
+
+def most_exposed(metrics: Mapping[MetricKey, Any]) -> tuple[list[MetricKey], list[MetricKey]]:
+    """Return the figures that have a row of their own, and those of the unmodified columns with the smallest
+    shares, of which the table shows only the largest.
+    """
+    columns = [key for key in metrics if key.metric == "unique_published"]
+    further = sorted(columns, key=lambda key: -metrics[key].value)[MOST_COLUMNS:]
+    return [key for key in metrics if key not in further], further
 
 
 def _words(key: MetricKey, effort: str) -> str:
@@ -141,32 +160,3 @@ def _refusals(found: Preview) -> dict[str, list[dict[str, str]]]:
         if each.failure is not None:
             by_head[heads[each.verdict]].append(each.failure.as_json())
     return by_head
-
-
-def remedies(workbench: Workbench, failures: Sequence[Mapping[str, str]], head: str) -> None:
-    """Show each refusal with its remedies; a button applies a line of the specification."""
-    if not failures:
-        return
-    text("h3", head)
-    with box("ul", "remedies"):
-        for failure in failures:
-            found = f": {failure['found']}, allowed {failure['limit']}" if failure.get("limit") else ""
-            with box("li"):
-                text("p", f"{failure.get('what', '')}{found}. {sentence(failure.get('remedy', ''))}.")
-                _one_click(workbench, failure.get("line", ""))
-
-
-def _one_click(workbench: Workbench, line: str) -> None:
-    if not line:
-        return
-    if REASON not in line:
-        button(f"Set {line}", lambda: workbench.edit(lambda: workbench.text.apply_line(line)))
-        return
-    reason = {"": ""}
-    name = line.partition("{")[2].partition("=")[0].strip()
-    with box("div", "row"):
-        entry(
-            f"reason to accept {name}, and by whom", "", lambda value: reason.__setitem__("", value), "wide",
-            placeholder="reason, by whom",
-        )  # fmt: skip
-        button(f"Accept {name}", lambda: workbench.edit(lambda: workbench.text.apply_line(line, reason[""])))

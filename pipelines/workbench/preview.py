@@ -98,6 +98,14 @@ def _measured(data: Data, used: UsedRecords, groups: Mapping[str, Clustering]) -
 def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> Iterable[str]:
     """Yield notes on how these figures differ from those of a run."""
     specification, k = used.specification, used.specification.release.k
+    if used.rejected:
+        names = ", ".join(f"{name} ({count:,})" for name, count in used.lacking.items())
+        keep = any(name in used.lacking for name in used.numeric)
+        yield (
+            f"{used.rejected:,} of {data.profile.records:,} records are left out, because a run rejects "
+            f"records without a value of: {names}."
+            + (' [missing] numeric = "own_cluster" keeps records without a number.' if keep else "")
+        )
     if used.one_of_each_unit:
         yield "k counts units: one record of each unit is measured."
     if specification.groups:

@@ -11,8 +11,8 @@ from typing import Any
 
 from microguard.pipelines.publication.areas import PAGE
 from microguard.pipelines.workbench.commands import Finished
-from microguard.pipelines.workbench.figures_view import remedies
 from microguard.pipelines.workbench.guard import REPORTS
+from microguard.pipelines.workbench.remedies import remedies
 from microguard.pipelines.workbench.widgets import box, button, entry, text
 from microguard.pipelines.workbench.workbench import Workbench
 

@@ -13,6 +13,8 @@ NUMBERS = {
     "k": (("release", "k"), "k: records that share a combination"),
     "min_diversity": (("method", "min_diversity"), "values of a sensitive variable in each class"),
 }
+OF_TABLES = "k: fewest contributors of a safe cell"
+"""What k means for a table."""
 APPROVAL = {"none": "published once it is verified", "required": "is pending until a person approves it"}
 
 
@@ -29,7 +31,8 @@ class SettingsView:
         section = "method" if of_records else "table"
         self._effort = (section, "effort")
         with box("div", "row settings"):
-            for name, (path, label) in numbers.items():
+            for name, (path, words) in numbers.items():
+                label = words if of_records else OF_TABLES
                 with box("label"):
                     text("span", label)
                     self._fields[name] = entry(

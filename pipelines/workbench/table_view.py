@@ -74,9 +74,9 @@ class TableView:
                         inputmode="decimal",
                     )  # fmt: skip
             with box("label"):
-                text("span", "dominance: n, k")
+                text("span", "dominance: n, percent")
                 self._fields["dominance"] = entry(
-                    "dominance: the n largest contributors have more than k percent, such as 1, 85",
+                    "dominance, n and percent: the n largest contributors have more than it, such as 1, 85",
                     self._value("dominance"),
                     self._dominance,
                     "short",

@@ -25,6 +25,10 @@ class UsedRecords:
         Positions of the records that are protected.
     one_of_each_unit : bool
         Whether some unit has several records; only one record of each unit is measured.
+    rejected : int
+        Number of records that a run rejects, because a value is missing.
+    lacking : dict of name to int
+        Number of records without a value of each variable that rejects them.
 
     Raises
     ------
@@ -50,16 +54,19 @@ class UsedRecords:
         return self._data.values(name, self.specification.variables[name], self.specification)
 
     def _rows(self) -> tuple[np.ndarray, bool]:
-        specification = self.specification
-        kept = np.ones(self._data.profile.records, bool)
+        specification, columns = self.specification, self.columns
+        present: dict[str, np.ndarray] = {}
         if specification.missing.numeric == "reject":
-            for name in self.numeric:
-                kept &= np.isfinite(self.columns[name].amounts)
+            present |= {name: np.isfinite(columns[name].amounts) for name in self.numeric}
         if specification.missing.nominal == "reject":
-            for name in self.nominal:
-                kept &= self.columns[name].codes >= 0
+            present |= {name: columns[name].codes >= 0 for name in self.nominal}
         if specification.region is not None:
-            kept &= self.columns[specification.region].codes >= 0
+            present[specification.region] = columns[specification.region].codes >= 0
+        kept = np.ones(self._data.profile.records, bool)
+        for each in present.values():
+            kept &= each
+        self.rejected = int((~kept).sum())
+        self.lacking = {name: int((~each).sum()) for name, each in present.items() if not each.all()}
         rows = np.flatnonzero(kept)
         if specification.counted is not None and specification.counted in self._data.columns:
             units = self._values(specification.counted).codes[rows]

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import frictionless
 import numpy as np
@@ -95,6 +96,31 @@ def test_public_page_shows_statistics_guarantee_and_limits(release):
     assert "<td>5.0</td><td class=n>3</td>" in page
     assert "s<b>" not in page
     assert not re.search(r"https?://|<script|<link", page)
+
+
+def test_public_page_shows_lists_and_large_totals_as_a_reader_writes_them():
+    from microguard.pipelines.description.public_page import _number, _shown
+
+    assert _shown(["outsider", "pair"]) == "outsider, pair"
+    assert _shown(2) == "2"
+    plain = [
+        _number(value).replace("\N{NARROW NO-BREAK SPACE}", " ") for value in (323586675.0, 40.102, 1e-7)
+    ]
+    assert plain == ["323 587 000", "40.102", "1e-07"]
+
+
+def test_public_page_shows_no_mean_of_codes(release):
+    from microguard.pipelines.description.public_page import public_page
+
+    files = sorted((release / "microdata").glob("*.parquet"))
+    statistics = [column_statistics(files, name) for name in ("region", "income", "weight")]
+    manifest = manifest_of(release)
+    statistics[1] = replace(statistics[1], frequencies=(("5", 3), ("7", 3)))  # as of whole numbers
+    assert public_page(release, manifest, statistics).count(">mean<") == 2
+    manifest["columns"] = [column | {"kind": "nominal"} for column in manifest["columns"]]
+    page = public_page(release, manifest, statistics)
+    assert page.count(">mean<") == 1
+    assert '<td>5</td><td class="n">3</td>' in page
 
 
 def test_descriptor_follows_the_data_package_specification(release):
