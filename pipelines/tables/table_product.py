@@ -20,7 +20,7 @@ from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.stage import Staged
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.finished import cells_of_table
-from microguard.pipelines.tables.cells.identity import measures_of, origin_of
+from microguard.pipelines.tables.cells.identity import measures_of, origin_of, with_other_weights
 from microguard.pipelines.tables.cells.microdata import cells_of_microdata
 from microguard.pipelines.tables.chunks_in_tasks import mapper_of
 from microguard.pipelines.tables.contributor_map import write_contributors
@@ -192,6 +192,7 @@ class TableProduct(ABC, Generic[Comparison]):
         every, accepted = list(published_cells(job.areas)), self.specification.publish.successive == "accept"
         if not accepted:
             refuse_other_units(cells, self.table, every)
+            self._refuse_other_weights(cells, every)
         before = [cell for cell in every if cell.measure in measures_of(self.table)]
         same = of_the_same_records(cells, self.table, before, self._origin)
         alike = [cell for cell in same if (cell.status == CHANGED) != self.table.suppressed]
@@ -207,6 +208,26 @@ class TableProduct(ABC, Generic[Comparison]):
                 'publish.successive to "accept" if a steward has decided that they may be compared.'
             )
         return alike
+
+    def _refuse_other_weights(self, cells: Cells, every: Iterable[PublishedCell]) -> None:
+        """Refuse a weighted table next to an unweighted one of the same records and column, and the reverse.
+
+        Weights are often known, and 1 for large units: their cells would then be published twice, with
+        independent draws or other suppressed cells.
+        """
+        renamed = [replace(cell, measure=with_other_weights(cell.measure)) for cell in every]
+        before = [cell for cell in renamed if cell.measure in measures_of(self.table)]
+        common = in_common(cells, self.table, of_the_same_records(cells, self.table, before, self._origin))
+        if common:
+            releases = ", ".join(sorted({cell.release_id for cell in common})[:3])
+            now, then = ("with", "without") if self.table.weighted else ("without", "with")
+            raise GateRefused(
+                f"{len(common)} cell(s) of this table {now} weights were published before {then} weights, by "
+                f"{releases}: expected one of both, because whoever knows the weights (often 1 for large "
+                "units) has two published values of a cell. Nothing was published. Set table.weighted as "
+                'for that table, withdraw it, or set publish.successive to "accept" if a steward has decided '
+                "that both may be published."
+            )
 
     @property
     def _origin(self) -> dict[str, str]:
