@@ -1,4 +1,6 @@
-"""Contributor map of a table for the joint audit: the finest codes of each unit key, without amounts."""
+"""Contributor map of a table for the joint audit: the finest codes of each unit key, and the key of its
+holding, without amounts.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from pyspark.sql import functions as f
 #: Folder of the contributor map in the evidence of a release, and the subfolder of its records (Parquet
 #: files).
 CONTRIBUTORS, UNITS = "contributors", "units.parquet"
+_KEY = "__key"
 
 
 def has_contributors(specification: Specification) -> bool:
@@ -43,8 +46,14 @@ def write_contributors(frame: DataFrame, specification: Specification, release_i
     table = table_of(specification)
     target = private_folder(private_folder(areas.record(release_id)) / CONTRIBUTORS)
     place = areas.staging_area(release_id, CONTRIBUTORS, target)
-    keyed = with_unit_key(frame, unit, [unit], areas.key())
+    keyed = with_unit_key(frame, unit, [unit], areas.key()).withColumnRenamed(UNIT, _KEY)
+    if table.holding is not None:
+        keyed = with_unit_key(keyed, table.holding, [unit], areas.key())
     codes = [label(name, table).alias(f"code_{name}") for name in table.columns]
-    known = keyed.where(f.col(UNIT).isNotNull())
-    place.write(known.select(f.col(UNIT).alias("unit"), *codes).distinct(), UNITS)
+    known = keyed.where(f.col(_KEY).isNotNull()).withColumnRenamed(_KEY, "unit")
+    units = known.select("unit", *codes).distinct()
+    if table.holding is not None:
+        holdings = known.groupBy("unit").agg(f.min(UNIT).alias("holding"))
+        units = units.join(holdings, on="unit", how="inner")
+    place.write(units, UNITS)
     place.fetch(UNITS)

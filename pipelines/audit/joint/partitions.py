@@ -21,6 +21,7 @@ from microguard.pipelines.audit.joint.cells import CONTRIBUTORS, TableStatements
 from microguard.pipelines.audit.joint.releases import Release
 
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
+HOLDING = "holding"
 #: Number of standard errors of a sum of rounded numbers within which the true sum is assumed.
 SIGMAS = 4.0
 _SEPARATOR = "\x1f"
@@ -46,6 +47,8 @@ class Partition:
     cells : (p,) int64 array
         Row of each set among the cells of its table; -1 for classes.
     k : int
+    holders : (n,) uint64 array, or None
+        Holding of each entity, or the entity itself without one; entities of a holding are one contributor.
     """
 
     release: int
@@ -57,6 +60,7 @@ class Partition:
     upper: np.ndarray
     cells: np.ndarray
     k: int
+    holders: np.ndarray | None = None
 
     @classmethod
     def collect(
@@ -68,6 +72,7 @@ class Partition:
         intervals: tuple[np.ndarray, np.ndarray],
         cells: np.ndarray,
         k: int,
+        holdings: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Partition:
         """Build a partition by sorting records by their sets.
 
@@ -79,6 +84,8 @@ class Partition:
         part_of : (n,) int64 array
             Set of each record.
         intervals : (p,) array, (p,) array
+        holdings : (n,) bool array, (n,) uint64 array, optional
+            Whether the unit of each record has a holding, and the key of it.
         """
         sizes = np.bincount(part_of, minlength=len(cells))
         order = np.argsort(sizes, kind="stable")
@@ -91,7 +98,10 @@ class Partition:
         hashes = np.zeros(len(order), np.uint64)
         np.add.at(hashes, part[place], member_hashes(entities, weights))
         lower, upper = (each[order] for each in intervals)
-        return cls(release, entities, weights, sizes[order], hashes, lower, upper, cells[order], k)
+        holders = None
+        if holdings is not None:
+            holders = np.where(holdings[0][place], mix_bits(holdings[1], 21)[place], entities)
+        return cls(release, entities, weights, sizes[order], hashes, lower, upper, cells[order], k, holders)
 
     def members(self, sets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return for some sets the entities (p,) bool, the set of each entity, and the weights."""
@@ -305,7 +315,13 @@ def read_contributors(
         place = pd.Index(known).get_indexer(pd.Index(units))
         epochs = np.where(place >= 0, epochs_of(linked)[first][np.maximum(place, 0)], epochs)
     ends = np.full(sum(map(len, cells)), np.inf)
+    holdings = None
+    if HOLDING in frame.column_names:
+        has = ~np.asarray(frame[HOLDING].is_null())
+        keys = np.zeros(len(units), np.uint64)
+        keys[has] = first_halves(frame[HOLDING].drop_null())
+        holdings = has[chosen], keys[chosen]
     return Partition.collect(
         position, (units[chosen], epochs[chosen]), np.concatenate(parts), None, (-ends, ends),
-        np.concatenate(cells), layout.least,
+        np.concatenate(cells), layout.least, holdings,
     )  # fmt: skip

@@ -100,7 +100,7 @@ class Atoms:
     ----------
     key : (n,) uint64 array
     units : (n,) int64 array
-        Number of entities.
+        Number of contributors: of holdings, and of entities without one.
     k : (n,) int64 array
         Largest minimum frequency of their sets.
     """
@@ -226,7 +226,19 @@ def atoms_of(
     k = np.zeros(len(key), np.int64)
     np.maximum.at(k, atom[of], least[row])
     incidence = sparse.csr_matrix((weight[chosen], (row[chosen], atom[of[chosen]])), (len(keys), len(key)))
-    return Atoms(key, np.bincount(atom, minlength=len(key)), k), incidence
+    held = pd.DataFrame({"atom": atom, "holder": _holders(entity, partitions)}).drop_duplicates()
+    return Atoms(key, np.bincount(held["atom"], minlength=len(key)), k), incidence
+
+
+def _holders(entities: np.ndarray, partitions: Sequence[Partition]) -> np.ndarray:
+    """Return the holding of each entity (sorted, distinct) that a partition states, otherwise the entity."""
+    holders = entities.copy()
+    for each in partitions:
+        if each.holders is not None:
+            place = np.minimum(np.searchsorted(entities, each.entities), max(len(entities) - 1, 0))
+            found = entities[place] == each.entities if len(entities) else np.zeros(len(place), bool)
+            holders[place[found]] = each.holders[found]
+    return holders
 
 
 def set_rows(
