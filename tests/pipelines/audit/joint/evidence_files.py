@@ -77,6 +77,8 @@ def write_table(
             known = firms["holding"].notna()
             held = [key if there else None for key, there in zip(keys, known, strict=True)]
             units["holding"] = pa.array(held, pa.binary(16))
+        if "record" in firms:
+            units["record"] = unit_keys([f"record {each}" for each in firms["record"]])
         pq.write_table(pa.table(units), evidence / "contributors" / "units.parquet" / "part-0.parquet")
     manifest = None
     if not withdrawn:

@@ -137,3 +137,18 @@ def test_joint_audit_counts_the_units_of_a_holding_as_one_contributor(tmp_path, 
         units = part if stated else part.drop(columns="holding")
         releases.append(write_table(tmp_path / f"{place}", cells, names, firms=units))
     assert audit(releases).safe == (not stated_by[0])
+
+
+@pytest.mark.parametrize("left_out", ["unit", "one record", "nothing of a unit"])
+def test_joint_audit_counts_all_records_of_a_unit_as_one_contributor(tmp_path, left_out):
+    """A unit has three records in cells of two branches; tables by other columns have the others only."""
+    firms = firms_of(4).assign(record=range(80))
+    firms.loc[:2, "unit"] = firms.loc[0, "unit"]
+    firms.loc[:2, "branch"] = ["a", "b", "b"]
+    out = {"unit": [0, 1, 2], "one record": [1], "nothing of a unit": [5, 6, 7, 8, 9, 10]}[left_out]
+    part = firms.drop(index=out)
+    releases = [
+        write_table(tmp_path / name, published(all_cells(frame, [name], "turnover")), [name], firms=frame)
+        for name, frame in (("branch", firms), ("region", part.assign(region="all")))
+    ]
+    assert audit(releases).safe == (left_out == "nothing of a unit")
