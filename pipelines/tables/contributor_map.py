@@ -1,19 +1,23 @@
-"""Contributor map of a table for the joint audit: the finest codes of each unit key, without amounts."""
+"""Contributor map of a table for the joint audit: the finest codes of each unit key, the key of its
+holding, and keys of its records, without amounts.
+"""
 
 from __future__ import annotations
 
+from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.files import private_folder
-from microguard.pipelines.intake.unit_key import UNIT, with_unit_key
+from microguard.pipelines.intake.unit_key import ROW, UNIT, with_unit_key
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.tables.cells.contributions import label
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table_input import table_of
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 #: Folder of the contributor map in the evidence of a release, and the subfolder of its records (Parquet
 #: files).
 CONTRIBUTORS, UNITS = "contributors", "units.parquet"
+_KEY, _RECORD = "__key", "__record"
 
 
 def has_contributors(specification: Specification) -> bool:
@@ -25,7 +29,8 @@ def has_contributors(specification: Specification) -> bool:
 
 def write_contributors(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
     """Write which units are in which finest cell, in the format that `pipelines.audit.joint.partitions`
-    reads.
+    reads: a row for each record, with keys of its unit, its holding (or null) and itself. A record without a
+    unit is its own unit.
 
     Only tables of unweighted amounts of units have such a map: only there a cell is a sum over a set of
     units.
@@ -43,8 +48,20 @@ def write_contributors(frame: DataFrame, specification: Specification, release_i
     table = table_of(specification)
     target = private_folder(private_folder(areas.record(release_id)) / CONTRIBUTORS)
     place = areas.staging_area(release_id, CONTRIBUTORS, target)
-    keyed = with_unit_key(frame, unit, [unit], areas.key())
-    codes = [label(name, table).alias(f"code_{name}") for name in table.columns]
-    known = keyed.where(f.col(UNIT).isNotNull())
-    place.write(known.select(f.col(UNIT).alias("unit"), *codes).distinct(), UNITS)
+    keyed = with_unit_key(frame, unit, [unit], areas.key()).withColumnRenamed(UNIT, _KEY)
+    known, holding = f.col(_KEY), f.lit(None).cast("binary")
+    if table.holding is not None:
+        keyed = with_unit_key(keyed, table.holding, [unit], areas.key())
+        of_unit = f.min(UNIT).over(Window.partitionBy(_KEY))
+        holding = f.when(known.isNull(), f.col(UNIT)).otherwise(of_unit)
+    labels = [label(name, table) for name in table.columns]
+    amount = column(str(table.value)).cast("double").cast("string")
+    # equal amounts of a unit may be exchanged, so their order does not matter
+    number = f.row_number().over(Window.partitionBy(known, amount).orderBy(*labels)).cast("string")
+    record = f.concat_ws(" ", f.coalesce(f.hex(known), f.lit("")), amount, number)
+    codes = [each.alias(f"code_{name}") for name, each in zip(table.columns, labels, strict=True)]
+    records = keyed.select(known, holding.alias("holding"), record.alias(_RECORD), *codes)
+    records = with_unit_key(records, _RECORD, [_KEY], areas.key()).withColumnRenamed(UNIT, "record")
+    records = records.withColumn("unit", f.coalesce(_KEY, "record"))
+    place.write(records.drop(_KEY, _RECORD, ROW), UNITS)
     place.fetch(UNITS)

@@ -20,7 +20,7 @@ from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.stage import Staged
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.finished import cells_of_table
-from microguard.pipelines.tables.cells.identity import measures_of, origin_of
+from microguard.pipelines.tables.cells.identity import measures_of, origin_of, with_other_weights
 from microguard.pipelines.tables.cells.microdata import cells_of_microdata
 from microguard.pipelines.tables.chunks_in_tasks import mapper_of
 from microguard.pipelines.tables.contributor_map import write_contributors
@@ -31,6 +31,7 @@ from microguard.pipelines.tables.nested_codes import with_parents_of_codes
 from microguard.pipelines.tables.precision import with_digits_of_data
 from microguard.pipelines.tables.published_before import (
     CHANGED,
+    Places,
     PublishedCell,
     PublishedValues,
     in_common,
@@ -198,6 +199,7 @@ class TableProduct(ABC, Generic[Comparison]):
         if not accepted:
             refuse_other_units(cells, self.table, every)
             refuse_renamed_columns(cells, self.table, every)
+            self._refuse_other_weights(cells, every)
         before = [cell for cell in every if cell.measure in measures_of(self.table)]
         same = of_the_same_records(cells, self.table, before, self._origin)
         alike = [cell for cell in same if (cell.status == CHANGED) != self.table.suppressed]
@@ -222,6 +224,28 @@ class TableProduct(ABC, Generic[Comparison]):
         GateRefused
         """
         return list(published_cells(job.areas))
+
+    def _refuse_other_weights(self, cells: Cells, every: Iterable[PublishedCell]) -> None:
+        """Refuse a weighted table next to an unweighted one if cells of both have the same amount.
+
+        All weights of such a cell are 1, as those of large units often are: it would be published twice, with
+        independent draws or other suppressed cells.
+        """
+        renamed = [replace(cell, measure=with_other_weights(cell.measure)) for cell in every]
+        before = [cell for cell in renamed if cell.measure in measures_of(self.table)]
+        places = Places(cells, self.table)
+        same = of_the_same_records(cells, self.table, before, self._origin)
+        common = [cell for cell in same if cell.original and places.equal(cell, places.of(cell))]
+        if common:
+            releases = ", ".join(sorted({cell.release_id for cell in common})[:3])
+            now, then = ("with", "without") if self.table.weighted else ("without", "with")
+            raise GateRefused(
+                f"{len(common)} cell(s) of this table {now} weights were published before {then} weights, by "
+                f"{releases}, and have the same amount, because the weights of their records are 1: expected "
+                "none, because such a cell would be published twice. Nothing was published. Set table.weighted "
+                'as for that table, withdraw it, or set publish.successive to "accept" if a steward has '
+                "decided that both may be published."
+            )
 
     @property
     def _origin(self) -> dict[str, str]:

@@ -34,6 +34,7 @@ ROLES: dict[str, dict[str, Any]] = {
     "firm": {"role": "unit"},
     "turnover": {"role": "sensitive", "kind": "numeric"},
     "production": {"role": "sensitive", "kind": "numeric"},
+    "weight": {"role": "weight"},
 }
 
 

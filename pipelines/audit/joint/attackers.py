@@ -189,7 +189,8 @@ def _by_contributor(system: System, elimination: Elimination, known: np.ndarray)
     lead = np.argmax(np.abs(unit) > 1e-6, axis=1)
     unit *= np.sign(unit[np.arange(len(unit)), lead])[:, None]
     together = np.abs(unit @ unit.T) > 1 - 1e-9
-    np.fill_diagonal(together, False)
+    holder = system.holder[atoms]
+    together &= holder[:, None] != holder  # a contributor knows all its own values
     victims = 0
     for victim in np.flatnonzero(together.any(axis=1)):
         for attacker in np.flatnonzero(together[victim]):

@@ -109,13 +109,17 @@ def build(
     ]
     apart = cell_differences(known_cells, kept)
     atoms, incidence = atoms_of(partitions, row_of, sets, used, apart)
-    count = len(atoms.key)
     matrix, low, high, releases = set_rows(sets, used, apart, incidence, n_cells)
+    atoms, sums = atoms.with_sums()
+    count = len(atoms.key)
+    matrix.resize(matrix.shape[0], n_cells + count)
     said = cells.said + _totals_said(records, tables, starts, cell_of)
     stated = [np.concatenate(each) for each in zip(*said, strict=True)] if said else [np.zeros(0)] * 7
     nan = np.full(count, np.nan)
     structure = sparse.csr_matrix((relations.data, relations.indices, relations.indptr),
                                   (relations.shape[0], n_cells + count))  # fmt: skip
+    of_sums = [sparse.csr_matrix((sums.shape[0], n_cells)), sums, -sparse.identity(sums.shape[0])]
+    structure = sparse.vstack([structure, sparse.hstack(of_sums, format="csr")], format="csr")
     zeros = np.zeros(structure.shape[0])
     positive = all(bool((t.cells.truth >= 0).all()) for t in tables) and all(
         bool((each.upper >= 0).all()) for each in partitions
@@ -126,6 +130,7 @@ def build(
         units=np.concatenate([none, atoms.units]),
         secret=np.concatenate([cells.secret, atoms.units == 1]),
         k=np.concatenate([none, atoms.k]),
+        holder=np.concatenate([none.astype(np.uint64), atoms.holder]),
         rows=sparse.vstack([structure, matrix]).tocsr(),
         low=np.concatenate([zeros, low]),
         high=np.concatenate([zeros, high]),

@@ -158,6 +158,7 @@ def _name(system: System) -> str:
     for salt, array in enumerate((system.secret, system.units, system.k, system.truth, system.largest,
                                   system.second, system.last, system.positive)):  # fmt: skip
         marks = mix_bits(marks + _bits(array), 30 + salt)
+    marks = mix_bits(marks ^ system.holder, 38)
     said = system.key[system.said]
     said_of = (system.said_low, system.said_high, system.said_gap, system.said_shown, system.said_secret)
     for salt, array in enumerate(said_of):

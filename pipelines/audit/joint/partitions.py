@@ -21,6 +21,7 @@ from microguard.pipelines.audit.joint.cells import CONTRIBUTORS, TableStatements
 from microguard.pipelines.audit.joint.releases import Release
 
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
+HOLDING, RECORD = "holding", "record"
 #: Number of standard errors of a sum of rounded numbers within which the true sum is assumed.
 SIGMAS = 4.0
 _SEPARATOR = "\x1f"
@@ -46,6 +47,12 @@ class Partition:
     cells : (p,) int64 array
         Row of each set among the cells of its table; -1 for classes.
     k : int
+    holders : (n,) uint64 array, or None
+        Holding of each entity, or the entity itself without one; entities of a holding are one contributor.
+    records : (n,) uint64 array, or None
+        Key of the record of each entity, for units that have several records.
+    repeated : (u,) uint64 array, or None
+        Entities with several records; None if the records are unknown.
     """
 
     release: int
@@ -57,6 +64,9 @@ class Partition:
     upper: np.ndarray
     cells: np.ndarray
     k: int
+    holders: np.ndarray | None = None
+    records: np.ndarray | None = None
+    repeated: np.ndarray | None = None
 
     @classmethod
     def collect(
@@ -68,6 +78,8 @@ class Partition:
         intervals: tuple[np.ndarray, np.ndarray],
         cells: np.ndarray,
         k: int,
+        holdings: tuple[np.ndarray, np.ndarray] | None = None,
+        records: np.ndarray | None = None,
     ) -> Partition:
         """Build a partition by sorting records by their sets.
 
@@ -79,6 +91,10 @@ class Partition:
         part_of : (n,) int64 array
             Set of each record.
         intervals : (p,) array, (p,) array
+        holdings : (n,) bool array, (n,) uint64 array, optional
+            Whether the unit of each record has a holding, and the key of it.
+        records : (n,) uint64 array, optional
+            Key of each record.
         """
         sizes = np.bincount(part_of, minlength=len(cells))
         order = np.argsort(sizes, kind="stable")
@@ -91,7 +107,33 @@ class Partition:
         hashes = np.zeros(len(order), np.uint64)
         np.add.at(hashes, part[place], member_hashes(entities, weights))
         lower, upper = (each[order] for each in intervals)
-        return cls(release, entities, weights, sizes[order], hashes, lower, upper, cells[order], k)
+        holders = None
+        if holdings is not None:
+            holders = np.where(holdings[0][place], mix_bits(holdings[1], 21)[place], entities)
+        repeated = None
+        if records is not None:
+            records = mix_bits(records ^ units[1], 12)[place]
+            distinct, times = np.unique(entities, return_counts=True)
+            repeated = distinct[times > 1]
+        sets = (sizes[order], hashes, lower, upper, cells[order], k)
+        return cls(release, entities, weights, *sets, holders, records, repeated)
+
+    def by_record(self, several: np.ndarray) -> Partition:
+        """Return the partition with the records of some units as its entities, and the units as holders.
+
+        Parameters
+        ----------
+        several : (u,) uint64 array
+            Units with several records, which are not in one set only.
+        """
+        if self.records is None or not np.isin(self.entities, several).any():
+            return self
+        changed = np.isin(self.entities, several)
+        entities = np.where(changed, mix_bits(self.records, 22), self.entities)
+        hashes = np.zeros(len(self.sizes), np.uint64)
+        np.add.at(hashes, np.repeat(np.arange(len(self.sizes)), self.sizes), member_hashes(entities))
+        holders = self.entities if self.holders is None else self.holders
+        return replace(self, entities=entities, hashes=hashes, holders=holders)
 
     def members(self, sets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return for some sets the entities (p,) bool, the set of each entity, and the weights."""
@@ -305,7 +347,14 @@ def read_contributors(
         place = pd.Index(known).get_indexer(pd.Index(units))
         epochs = np.where(place >= 0, epochs_of(linked)[first][np.maximum(place, 0)], epochs)
     ends = np.full(sum(map(len, cells)), np.inf)
+    holdings = None
+    if HOLDING in frame.column_names and frame[HOLDING].null_count < len(frame):
+        has = ~np.asarray(frame[HOLDING].is_null())
+        keys = np.zeros(len(units), np.uint64)
+        keys[has] = first_halves(frame[HOLDING].drop_null())
+        holdings = has[chosen], keys[chosen]
+    keys = first_halves(frame[RECORD])[chosen] if RECORD in frame.column_names else None
     return Partition.collect(
         position, (units[chosen], epochs[chosen]), np.concatenate(parts), None, (-ends, ends),
-        np.concatenate(cells), layout.least,
+        np.concatenate(cells), layout.least, holdings, keys,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,24 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
             lost[position] = release.release_id
             continue
         found.tables.setdefault(release.table.measure, []).append(table)
+    for measure, tables in found.tables.items():
+        found.tables[measure] = _by_record(tables)
     return Statements(found.tables, found.records, found.lists, tuple(lost[each] for each in sorted(lost)))
+
+
+def _by_record(tables: list[Table]) -> list[Table]:
+    """Return tables in which the records of a unit are entities if one of the tables has several of them."""
+    stated = [t.partition.repeated for t in tables if t.partition is not None]
+    none = np.zeros(0, np.uint64)
+    units = np.unique(np.concatenate([none, *(each for each in stated if each is not None)]))
+    changed = []
+    for table in tables:
+        partition = None if table.partition is None or not len(units) else table.partition.by_record(units)
+        if partition is not None and partition is not table.partition:
+            sets = CellSets.collect(table.cells, partition)
+            table = replace(table, partition=partition, sets=sets)
+        changed.append(table)
+    return changed
 
 
 def _position_of_period(positions: Mapping[str, int], period: str) -> int | None:

@@ -27,6 +27,8 @@ class System:
         Sensitive cells, and values of single units.
     k : (n,) int64 array
         Sums over fewer than k units are secret too; 0 for cells.
+    holder : (n,) uint64 array
+        The contributor of an unknown that has only one; 0 for others.
     rows : (m, n) csr_matrix
     low, high : (m,) arrays
         Interval of each row.
@@ -53,6 +55,7 @@ class System:
     units: np.ndarray
     secret: np.ndarray
     k: np.ndarray
+    holder: np.ndarray
     rows: sparse.csr_matrix
     low: np.ndarray
     high: np.ndarray
@@ -113,6 +116,6 @@ class System:
         return {name: getattr(self, name)[rows] for name in _OF_ROWS}
 
 
-_OF_UNKNOWNS = ("key", "units", "secret", "k", "positive", "truth", "largest", "second", "last")
+_OF_UNKNOWNS = ("key", "units", "secret", "k", "holder", "positive", "truth", "largest", "second", "last")
 _OF_STATEMENTS = ("said", "said_low", "said_high", "said_gap", "said_shown", "said_secret", "said_release")
 _OF_ROWS = ("low", "high", "row_release")

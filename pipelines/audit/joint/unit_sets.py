@@ -100,14 +100,34 @@ class Atoms:
     ----------
     key : (n,) uint64 array
     units : (n,) int64 array
-        Number of entities.
+        Number of contributors: of holdings, and of entities without one.
     k : (n,) int64 array
         Largest minimum frequency of their sets.
+    holder : (n,) uint64 array
+        The contributor of a group with one; 0 for other groups.
     """
 
     key: np.ndarray
     units: np.ndarray
     k: np.ndarray
+    holder: np.ndarray
+
+    def with_sums(self) -> tuple[Atoms, sparse.csr_matrix]:
+        """Return the groups followed by the sum of all groups of each contributor that has several, and the
+        incidence of groups in these sums.
+        """
+        single = np.flatnonzero(self.units == 1)
+        holder, of, count = np.unique(self.holder[single], return_inverse=True, return_counts=True)
+        several = count > 1
+        place = np.cumsum(several) - 1
+        chosen = several[of.reshape(-1)]
+        rows, columns = place[of.reshape(-1)[chosen]], single[chosen]
+        number = int(several.sum())
+        k = np.zeros(number, np.int64)
+        np.maximum.at(k, rows, self.k[columns])
+        sums = Atoms(mix_bits(holder[several], 24), np.ones(number, np.int64), k, holder[several])
+        whole = Atoms(*(np.concatenate([getattr(self, name), getattr(sums, name)]) for name in vars(self)))
+        return whole, sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), (number, len(self.key)))
 
 
 @dataclass(frozen=True)
@@ -226,7 +246,23 @@ def atoms_of(
     k = np.zeros(len(key), np.int64)
     np.maximum.at(k, atom[of], least[row])
     incidence = sparse.csr_matrix((weight[chosen], (row[chosen], atom[of[chosen]])), (len(keys), len(key)))
-    return Atoms(key, np.bincount(atom, minlength=len(key)), k), incidence
+    held = pd.DataFrame({"atom": atom, "holder": _holders(entity, partitions)}).drop_duplicates()
+    units = np.bincount(held["atom"], minlength=len(key))
+    alone = held[units[held["atom"]] == 1]
+    holder = np.zeros(len(key), np.uint64)
+    holder[alone["atom"]] = alone["holder"]
+    return Atoms(key, units, k, holder), incidence
+
+
+def _holders(entities: np.ndarray, partitions: Sequence[Partition]) -> np.ndarray:
+    """Return the holding of each entity (sorted, distinct) that a partition states, otherwise the entity."""
+    holders = entities.copy()
+    for each in partitions:
+        if each.holders is not None:
+            place = np.minimum(np.searchsorted(entities, each.entities), max(len(entities) - 1, 0))
+            found = entities[place] == each.entities if len(entities) else np.zeros(len(place), bool)
+            holders[place[found]] = each.holders[found]
+    return holders
 
 
 def set_rows(

@@ -22,6 +22,8 @@ from microguard.schemas.specification.table import Table
 
 COUNT = "(count)"
 """Measure of a frequency table."""
+WEIGHTED = " (weighted)"
+"""What follows the column in the name of a weighted measure."""
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 CellCodes = tuple[tuple[str, str], ...]
 """Column and code of each dimension that is not summed over (the finest code only), sorted by column."""
@@ -40,7 +42,12 @@ def measures_of(table: Table) -> set[str]:
 
 
 def _measure(column: str, table: Table) -> str:
-    return column + (" (weighted)" if table.weighted else "")
+    return column + (WEIGHTED if table.weighted else "")
+
+
+def with_other_weights(measure: str) -> str:
+    """Return the measure of the same column without weights if it has weights, and with weights if not."""
+    return measure.removesuffix(WEIGHTED) if measure.endswith(WEIGHTED) else measure + WEIGHTED
 
 
 def total_measure(table: Table) -> str:

@@ -17,7 +17,7 @@ from microguard.pipelines.audit.joint.releases import Release, TableLayout
 TOTAL = "Total"
 
 
-def unit_keys(units: Sequence[int]) -> pa.Array:
+def unit_keys(units: Sequence[object]) -> pa.Array:
     """Return the keyed hash of each unit."""
     keys = [hashlib.blake2b(str(unit).encode(), key=b"agency", digest_size=16).digest() for unit in units]
     return pa.array(keys, pa.binary(16))
@@ -72,6 +72,13 @@ def write_table(
         (evidence / "contributors" / "units.parquet").mkdir(parents=True)
         units = {"unit": unit_keys(firms["unit"].tolist())}
         units |= {f"code_{name}": pa.array(firms[name].astype(str)) for name in dimensions}
+        if "holding" in firms:
+            keys = unit_keys([f"holding {each}" for each in firms["holding"]]).to_pylist()
+            known = firms["holding"].notna()
+            held = [key if there else None for key, there in zip(keys, known, strict=True)]
+            units["holding"] = pa.array(held, pa.binary(16))
+        if "record" in firms:
+            units["record"] = unit_keys([f"record {each}" for each in firms["record"]])
         pq.write_table(pa.table(units), evidence / "contributors" / "units.parquet" / "part-0.parquet")
     manifest = None
     if not withdrawn:

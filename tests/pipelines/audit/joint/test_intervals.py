@@ -22,6 +22,7 @@ def system_of(matrix, low, high, *, positive=True, whole=False):
     none, blank = np.zeros(0), np.full(n, np.nan)
     return System(
         np.arange(n, dtype=np.uint64), np.ones(n, np.int64), np.ones(n, bool), np.full(n, 3),
+        np.arange(1, n + 1, dtype=np.uint64),
         sparse.csr_matrix(np.asarray(matrix, float)), np.asarray(low, float), np.asarray(high, float),
         np.arange(m), none.astype(int), none, none, none, none, none.astype(bool), none.astype(int),
         whole, np.full(n, positive), blank, blank, blank, blank,

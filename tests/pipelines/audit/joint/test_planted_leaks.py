@@ -124,3 +124,31 @@ def test_joint_audit_reveals_no_value_and_no_unit(tmp_path):
     assert content.pop("verdict") == "red"
     counts = [each for each in content.values() if not isinstance(each, (dict, tuple, list))]
     assert all(isinstance(each, int) for each in counts)
+
+
+@pytest.mark.parametrize("stated_by", [(True, True), (True, False), (False, True), (False, False)])
+def test_joint_audit_counts_the_units_of_a_holding_as_one_contributor(tmp_path, stated_by):
+    """The second table leaves out the five units of one holding, whose total is the difference."""
+    names, firms = ["branch", "region"], firms_of(3).sort_values("region", ignore_index=True)
+    firms = firms.assign(holding=["H" if place < 5 else None for place in range(len(firms))])
+    releases = []
+    for place, (part, stated) in enumerate(zip((firms, firms[5:]), stated_by, strict=True)):
+        cells = published(all_cells(part, names, "turnover")[lambda each: each["branch"] == "Total"])
+        units = part if stated else part.drop(columns="holding")
+        releases.append(write_table(tmp_path / f"{place}", cells, names, firms=units))
+    assert audit(releases).safe == (not stated_by[0])
+
+
+@pytest.mark.parametrize("left_out", ["unit", "one record", "nothing of a unit"])
+def test_joint_audit_counts_all_records_of_a_unit_as_one_contributor(tmp_path, left_out):
+    """A unit has three records in cells of two branches; tables by other columns have the others only."""
+    firms = firms_of(4).assign(record=range(80))
+    firms.loc[:2, "unit"] = firms.loc[0, "unit"]
+    firms.loc[:2, "branch"] = ["a", "b", "b"]
+    out = {"unit": [0, 1, 2], "one record": [1], "nothing of a unit": [5, 6, 7, 8, 9, 10]}[left_out]
+    part = firms.drop(index=out)
+    releases = [
+        write_table(tmp_path / name, published(all_cells(frame, [name], "turnover")), [name], firms=frame)
+        for name, frame in (("branch", firms), ("region", part.assign(region="all")))
+    ]
+    assert audit(releases).safe == (left_out == "nothing of a unit")

@@ -141,3 +141,34 @@ def test_refusal_of_a_total_summed_from_rounded_parts_names_the_rounding(tmp_pat
         GateRefused, match=r"other values, which can be explained by the rounding .* table\.decimals = 0 "
     ):
         publish(whole, "a", "b")
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["weighted later", "weighted first"])
+def test_weighted_table_next_to_an_unweighted_one_of_the_same_records_is_refused(tmp_path, weighted):
+    """Cells of large firms, whose weights are 1, would be published twice, with other cells suppressed."""
+    frame = firms(1).assign(weight=lambda each: np.where(each["turnover"] > 60, 1.0, 3.0))
+    specs = [
+        specification(
+            frame,
+            {"value": "turnover", "tables": [["activity", "region"]], "decimals": 0, "method": "suppression",
+             "weighted": each},
+            name=f"weighted_{each}", source="survey",
+        )
+        for each in (weighted, not weighted)
+    ]  # fmt: skip
+    office = SuppressingOffice(tmp_path)
+    tables = [cells_of_firms(frame, spec) for spec in specs]
+    office.publish(tables[0], specs[0])
+    with pytest.raises(
+        GateRefused, match=r"weights, by release0, and have the same amount.* Set table\.weighted as"
+    ):
+        office.publish(tables[1], specs[1])
+
+
+def test_weighted_table_next_to_an_unweighted_one_is_published_if_no_weight_is_one(tmp_path):
+    frame = firms(1).assign(weight=lambda each: 2.0 + each["firm"] % 5)
+    office = SuppressingOffice(tmp_path)
+    for weighted in (False, True):
+        table = {"value": "turnover", "tables": [["activity", "region"]], "decimals": 0, "weighted": weighted}
+        spec = specification(frame, {**table, "method": "suppression"}, name=str(weighted), source="survey")
+        assert office.publish(cells_of_firms(frame, spec), spec).broken == []
