@@ -25,6 +25,7 @@ from microguard.pipelines.tables.published_before import Places, PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -53,24 +54,29 @@ def refuse_nested_columns(
     columns: dict[str, set[str]] = {}
     for cell in before:
         columns.setdefault(cell.release_id, set()).update(name for name, _ in cell.codes)
-    for release_id, theirs in columns.items():
-        for here in families(table):
-            if here[0] in table.parts:
-                continue
-            for other in sorted((theirs - set(table.columns)) & set(records.columns)):
-                shared = [name for name in here if name in theirs]
-                if any(_determines(_pairs(records, table, name, other)) for name in shared):
-                    continue  # the cells that both tables contain add up to cells of the other column
-                for name in (name for name in here if name not in theirs):
-                    if add_up(_pairs(records, table, name, other), known=known):
-                        raise GateRefused(
-                            f"Codes of {name} add up to the same records as codes of {other}, a column of "
-                            f"the published table {release_id} that this table does not contain. The "
-                            "difference of their sums would disclose by how much cells were changed. "
-                            f'Include both columns in this table (table.hierarchies with "{other}" and '
-                            f'"{name}", the coarser one first), or set publish.successive to "accept" if a '
-                            "steward has decided that both tables may be published."
-                        )
+    here = [names for names in families(table) if names[0] not in table.parts]
+    compared = [
+        (release_id, theirs, names, other)
+        for release_id, theirs in columns.items()
+        for names in here
+        if not theirs.issuperset(names)
+        for other in sorted((theirs - set(table.columns)) & set(records.columns))
+    ]
+    wanted = [(name, other) for _, _, names, other in compared for name in names]
+    pairs = _pairs(records, table, wanted)
+    for release_id, theirs, names, other in compared:
+        if any(_determines(pairs[name, other]) for name in names if name in theirs):
+            continue  # the cells that both tables contain add up to cells of the other column
+        for name in (name for name in names if name not in theirs):
+            if add_up(pairs[name, other], known=known):
+                raise GateRefused(
+                    f"Codes of {name} add up to the same records as codes of {other}, a column of the "
+                    f"published table {release_id} that this table does not contain. The difference of "
+                    "their sums would disclose by how much cells were changed. Include both columns in this "
+                    f'table (table.hierarchies with "{other}" and "{name}", the coarser one first), or set '
+                    'publish.successive to "accept" if a steward has decided that both tables may be '
+                    "published."
+                )
 
 
 def refuse_unknown_columns(
@@ -137,8 +143,7 @@ def refuse_unrelated_columns(records: DataFrame, table: Table, *, tied: bool) ->
     ------
     GateRefused
     """
-    for one, other in unrelated(table):
-        pairs = _pairs(records, table, one, other)
+    for (one, other), pairs in _pairs(records, table, unrelated(table)).items():
         untied = int(np.sum(_sizes(pairs) > (2 if tied else 1)))
         # a single one follows from the total and the tied ones
         if untied > 1 and _nest(pairs, records):
@@ -205,6 +210,23 @@ def _determines(pairs: pd.DataFrame) -> bool:
     return bool(pairs.groupby(first)[second].nunique().max() == 1)
 
 
-def _pairs(records: DataFrame, table: Table, name: str, other: str) -> pd.DataFrame:
-    codes = [label(name, table).alias("here"), label(other, table).alias("there")]
-    return records.select(*codes).distinct().toPandas()
+def _pairs(
+    records: DataFrame, table: Table, wanted: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return the pairs of codes that records have in each two columns, as hashes, in one pass over the
+    records.
+    """
+    columns = list(dict.fromkeys(wanted))
+    if not columns:
+        return {}
+    codes = [
+        f.struct(
+            f.lit(number).alias("columns"),
+            f.xxhash64(label(one, table)).alias("here"),
+            f.xxhash64(label(other, table)).alias("there"),
+        )
+        for number, (one, other) in enumerate(columns)
+    ]
+    rows = records.select(f.inline(f.array(*codes))).distinct().toPandas()
+    found = dict(list(rows.groupby("columns")[["here", "there"]]))
+    return {each: found.get(number, rows[:0][["here", "there"]]) for number, each in enumerate(columns)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,14 @@ import pandas as pd
 import pytest
 from microguard.pipelines.tables import nested_columns
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.nested_columns import add_up, refuse_unknown_columns, unrelated
-from microguard.pipelines.tables.published_before import new_cells
+from microguard.pipelines.tables.cells.identity import COUNT
+from microguard.pipelines.tables.nested_columns import (
+    add_up,
+    refuse_nested_columns,
+    refuse_unknown_columns,
+    unrelated,
+)
+from microguard.pipelines.tables.published_before import PublishedCell, new_cells
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 
@@ -170,3 +177,22 @@ def test_a_table_of_another_source_is_known_by_a_common_cell_that_is_no_total():
     refuse_unknown_columns(records, table, cells, before, {"source": "b", "period": ""})
     with pytest.raises(GateRefused, match="The records lack region"):
         refuse_unknown_columns(records, table, cells, before, {"source": "a", "period": ""})
+
+
+@pytest.mark.spark
+def test_columns_of_many_earlier_tables_are_compared_in_as_many_jobs_as_those_of_one(spark):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({f"c{i}": random.integers(0, 5, 200).astype(str) for i in range(8)})
+    chosen = described(frame, {"kind": "frequency", "tables": [["c6", "c7"]]}).table
+    assert chosen is not None
+    jobs = []
+    for earlier in (1, 6):
+        before = [
+            PublishedCell("a", "", COUNT, ((f"c{i}", "1"),), None, 0, f"r{i}", Decimal(40))
+            for i in range(earlier)
+        ]
+        spark.sparkContext.setJobGroup(f"{earlier} earlier tables", "")
+        refuse_nested_columns(spark.createDataFrame(frame), chosen, before, known=False)
+        jobs.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"{earlier} earlier tables")))
+    spark.sparkContext.setJobGroup(None, None)
+    assert jobs[0] == jobs[1]
