@@ -242,9 +242,9 @@ class TableProduct(ABC, Generic[Comparison]):
             raise GateRefused(
                 f"{len(common)} cell(s) of this table {now} weights were published before {then} weights, by "
                 f"{releases}, and have the same amount, because the weights of their records are 1: expected "
-                "none, because such a cell would be published twice. Nothing was published. Set table.weighted "
-                'as for that table, withdraw it, or set publish.successive to "accept" if a steward has '
-                "decided that both may be published."
+                "none, because such a cell would be published twice. Nothing was published. Set "
+                'table.weighted as for that table, withdraw it, or set publish.successive to "accept" if a '
+                "steward has decided that both may be published."
             )
 
     @property
