@@ -226,7 +226,7 @@ def _comment(inside: Any, key: str, value: Any) -> str:
     now = inside.get(key)
     if not (isinstance(value, Mapping) and isinstance(now, Mapping)):
         return ""
-    words = now.trivia.comment.removeprefix("#").strip()
+    words = inside[key].trivia.comment.removeprefix("#").strip()
     drafted = words.partition(":")[0] in (SURE, LIKELY, UNSURE)
     changed = value.get("role", now.get("role")) != now.get("role")
     return f"chosen by hand; the draft proposed {now['role']}" if drafted and changed else ""
