@@ -59,13 +59,14 @@ class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
         if specification.weight is None and not specification.groups:
             expected = [float(each.risk.classes) for each in both]
             largest = [1.0 / max(each.risk.smallest, 1) for each in both]
-            return IndividualRisk(comparison.records, False, *expected, *largest, differs)
-        figures = [each.identified for each in both] + [each.most_exposed for each in both]
+            figures, weighted = [*expected, *largest], False
+        else:
+            figures = [each.identified for each in both] + [each.most_exposed for each in both]
+            figures = [float(f"{value:.{DIGITS}g}") for value in figures]
+            weighted = specification.weight is not None
+        before, after, most_before, most_after = figures
         return IndividualRisk(
-            comparison.records,
-            specification.weight is not None,
-            *(float(f"{value:.{DIGITS}g}") for value in figures),
-            records_before=differs,
+            comparison.records, weighted, before, after, most_before, most_after, records_before=differs
         )
 
     def attacks(self, section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:

@@ -20,8 +20,8 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement, 
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
-    'protect the column (also a weight, with role = "quasi_identifier" and kind = "numeric"), leave it out, '
-    "raise the limit, or have a steward accept it by name in quality.accept"
+    'protect the column (also a weight, with role = "quasi_identifier" and kind = "numeric"), leave it out '
+    'with role = "identifier", raise the limit, or have a steward accept it by name in quality.accept'
 )
 NUMBER = (
     "anyone who knows this number or date of a person learns the other sensitive variables: round it or "

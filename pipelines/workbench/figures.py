@@ -83,6 +83,8 @@ class Preview:
         Whether the method of the specification promises that k records share each combination of a group.
     is_of_method : bool
         Whether risk and loss are those of the method of the specification.
+    rejection : Failure or None
+        Failure if a run would reject more records than the specification allows.
     """
 
     records: int
@@ -100,6 +102,7 @@ class Preview:
     notes: tuple[str, ...] = ()
     promises_k: bool = True
     is_of_method: bool = True
+    rejection: Failure | None = None
 
     @property
     def sample(self) -> str:

@@ -151,12 +151,14 @@ def with_error(estimate: Estimate) -> str:
 
 
 def _refusals(found: Preview) -> dict[str, list[dict[str, str]]]:
-    """Return the limits that a run would or may refuse, by heading; none if another method was measured."""
-    if not found.is_of_method:
-        return {}
+    """Return the limits that a run would or may refuse, by heading; only rejected records if another method
+    was measured.
+    """
     heads = {"exceeded": "A run would be refused", "within the error": "A run may be refused"}
     by_head: dict[str, list[dict[str, str]]] = {head: [] for head in heads.values()}
-    for each in found.limits:
+    if found.rejection is not None:
+        by_head[heads["exceeded"]].append(found.rejection.as_json())
+    for each in found.limits if found.is_of_method else ():
         if each.failure is not None:
             by_head[heads[each.verdict]].append(each.failure.as_json())
     return by_head

@@ -16,6 +16,7 @@ from microguard.pipelines.workbench.clustering import Clustering
 from microguard.pipelines.workbench.data import Data
 from microguard.pipelines.workbench.figures import CHANGED, LOSS, Limit, Preview
 from microguard.pipelines.workbench.used_records import UsedRecords
+from microguard.schemas.errors import Failure
 from microguard.schemas.method_registry import method_row
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
@@ -91,8 +92,28 @@ def _measured(data: Data, used: UsedRecords, groups: Mapping[str, Clustering]) -
         notes=tuple(_notes(data, used, clusterings)),
         promises_k="k-anonymity" in guarantees,
         is_of_method=specification.method.name == METHOD,
+        rejection=_rejection(used),
     )
     return _with_means(figures, used)
+
+
+def _rejection(used: UsedRecords) -> Failure | None:
+    """Return the failure of a run that would reject more records than the specification allows."""
+    most = used.specification.missing.max_rejected
+    if used.rejected <= most:
+        return None
+    keep = all(name in used.numeric for name in used.lacking)
+    return Failure(
+        "records_rejected",
+        "records that are rejected because a value is missing",
+        f"{used.rejected:,}",
+        f"at most {most:,}",
+        'protect records without a number in clusters of their own (missing.numeric = "own_cluster"), or '
+        "raise missing.max_rejected"
+        if keep
+        else "mend the records, or raise missing.max_rejected",
+        '[missing] numeric = "own_cluster"' if keep else f"[missing] max_rejected = {used.rejected}",
+    )
 
 
 def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> Iterable[str]:
@@ -100,11 +121,9 @@ def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> 
     specification, k = used.specification, used.specification.release.k
     if used.rejected:
         names = ", ".join(f"{name} ({count:,})" for name, count in used.lacking.items())
-        keep = any(name in used.lacking for name in used.numeric)
         yield (
             f"{used.rejected:,} of {data.profile.records:,} records are left out, because a run rejects "
             f"records without a value of: {names}."
-            + (' [missing] numeric = "own_cluster" keeps records without a number.' if keep else "")
         )
     if used.one_of_each_unit:
         yield "k counts units: one record of each unit is measured."

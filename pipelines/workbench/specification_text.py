@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
+from microguard.pipelines.drafting.guess import LIKELY, SURE, UNSURE
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
@@ -210,11 +211,25 @@ def _set(document: Any, path: Sequence[str], value: Any) -> None:
             inside[name] = tomlkit.inline_table() if inline else tomlkit.table()
         inside = inside[name]
     if value is not None:
+        comment = _comment(inside, key, value)
         inside[key] = _item(value)
+        if comment:
+            inside[key].comment(comment)
         if isinstance(inside, Table) and isinstance(value, Mapping):
             inside[key].trivia.trail = "\n"
     elif key in inside:
         del inside[key]
+
+
+def _comment(inside: Any, key: str, value: Any) -> str:
+    """Return a comment that replaces the reason of the draft for another role; empty if there is none."""
+    now = inside.get(key)
+    if not (isinstance(value, Mapping) and isinstance(now, Mapping)):
+        return ""
+    words = inside[key].trivia.comment.removeprefix("#").strip()
+    drafted = words.partition(":")[0] in (SURE, LIKELY, UNSURE)
+    changed = value.get("role", now.get("role")) != now.get("role")
+    return f"chosen by hand; the draft proposed {now['role']}" if drafted and changed else ""
 
 
 def _item(value: Any) -> Any:

@@ -236,7 +236,7 @@ def test_page_shows_results_of_verbs_with_possible_actions(tmp_path):
         assert page.get_by_role("button", name="Approve and publish").count() == 2
         assert page.get_by_text("units 3 to 5").is_visible()
         page.get_by_role("button", name="Show what withdrawal means").click()
-        page.get_by_text("current.json will refer to 01234567 again").wait_for()
+        page.get_by_text("current.json will direct readers to 01234567 again").wait_for()
         assert page.evaluate(CONTRAST) == []
         assert page.evaluate(NAMELESS) == []
         page.get_by_role("button", name="Approve and publish").first.click()

@@ -116,7 +116,11 @@ def test_preview_states_which_missing_values_reject_records(tmp_path):
     opened = workbench(tmp_path, content)
     found = preview(opened.data, opened.text.specification())
     assert [note for note in found.notes if note.startswith("7 of 300 records") and "age (7)" in note]
-    opened.set("missing", (("missing", "numeric"), "own_cluster"))
+    assert (found.rejection.found, found.rejection.limit) == ("7", "at most 0")
+    opened.text.apply_line(found.rejection.line)
     kept = preview(opened.data, opened.text.specification())
     assert (found.used, kept.used) == (293, 300)
+    assert kept.rejection is None
     assert not any("left out" in note for note in kept.notes)
+    opened.set("missing", (("missing", "numeric"), None), (("missing", "max_rejected"), 7))
+    assert preview(opened.data, opened.text.specification()).rejection is None

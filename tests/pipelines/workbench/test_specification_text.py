@@ -39,6 +39,19 @@ def test_set_changes_a_line_and_keeps_comments(state):
     assert state.specification().variables["age"].top_code == 90
 
 
+def test_changed_role_replaces_the_reason_of_the_draft_and_no_other_comment(state):
+    state.set("age", (("variables", "age"), {"role": "quasi_identifier", "kind": "nominal"}))
+    assert "# sure: numbers" in state.text
+    state.set("age", (("variables", "age"), {"role": "identifier"}))
+    line = next(line for line in state.text.splitlines() if line.startswith("age"))
+    assert line.endswith("# chosen by hand; the draft proposed quasi_identifier")
+    state.set("age", (("variables", "age"), {"role": "other"}))
+    assert "# chosen by hand; the draft proposed quasi_identifier" in state.text
+    state.undo()
+    state.undo()
+    assert "# sure: numbers" in state.text
+
+
 def test_set_creates_sections_and_quotes_names(state):
     hostile = 'x"]\n[publish]\npath = "elsewhere'
     state.set("add", (("variables", hostile), {"role": "identifier"}), (("method", "effort"), "fast"))
