@@ -6,8 +6,8 @@ Four other tests are therefore made:
 - whether the variable is a function of the rank of a column, in the whole file (wages before and after tax)
   or within a category (a wage in the currency of its country, a rank in its region), also a function of steps
   (an age by date of birth);
-- whether a column with many values is such a function of the variable (an income in thousands, its distance from
-  a mean);
+- whether a column with many values is such a function of the variable (an income in thousands, its distance
+  from a mean);
 - whether a column is a constant multiple of the variable for some records (the income of a household of one,
 the
   turnover of an enterprise with one establishment);
