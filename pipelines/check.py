@@ -133,6 +133,7 @@ def _answer(
         lines.append(
             f"population by {variables}: {in_population.rare} records have a combination that fewer than k "
             f"= {k} of the population have, {in_population.absent} a combination that does not occur in it"
+            + (f" ({in_population.missing} with a missing value)" if in_population.missing else "")
         )
     lines += map(str, (*exposed.dependencies, *exposed.contradictions))
     lines.append(foretold.text)

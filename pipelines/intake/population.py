@@ -81,8 +81,13 @@ def _in_type_of_records(counts: DataFrame, name: str, kind: t.DataType) -> tuple
     except AnalysisException:
         raise InputRejected(
             f"[population] {name}: expected values of type {kind.simpleString()} like those of the records, "
-            f"found {written.simpleString()}. Write the counts by the same values as the records."
+            f"found {written.simpleString()}. Write the counts by the same values as the records"
+            + (", and times in microseconds." if isinstance(written, t.LongType) else ".")
         ) from None
+    if isinstance(written, t.FloatType | t.DoubleType) and isinstance(kind, t.IntegralType | t.DecimalType):
+        return value, f.coalesce(
+            (value.try_cast(written) == given) & _distinct(given, written, kind), f.lit(False)
+        )
     if isinstance(kind, t.FloatType):  # another number with the same nearest float is the same number
         return value, value.isNotNull()
     if isinstance(written, t.StringType) and isinstance(kind, t.NumericType | t.DateType):
@@ -92,6 +97,16 @@ def _in_type_of_records(counts: DataFrame, name: str, kind: t.DataType) -> tuple
     if isinstance(written, t.StringType):
         return value, value.isNotNull()
     return value, f.coalesce(value.try_cast(written) == given, f.lit(False))
+
+
+def _distinct(given: Column, written: t.DataType, kind: t.DataType) -> Column:
+    """Return whether no other number of the records' type has the same nearest float (or double).
+
+    Beyond 2^24 (2^53) several whole numbers have one, and decimals of more than 6 (15) digits do.
+    """
+    single, scale = isinstance(written, t.FloatType), kind.scale if isinstance(kind, t.DecimalType) else 0
+    whole, digits = (2**24, 6) if single else (2**53, 15)
+    return f.abs(given) < f.lit(float(10 ** (digits - scale) if scale else whole))
 
 
 def _as_input(specification: Specification) -> Specification:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import or_
 
+from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import DIGESTS, digest
 from microguard.pipelines.intake.population import HOLDERS
 from microguard.pipelines.measures.comparison import Comparison
@@ -23,6 +25,7 @@ from pyspark.sql import functions as f
 
 REMEDY = "coarsen the variables by which the population is counted, raise k, or raise the limit"
 FILE, RECORDS = "file", "records"
+_MISSING = "missing"
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,15 @@ class Held:
     expected : float
         Expected number of records that a register of the population identifies: the sum of 1 / (number of
         persons with the combination).
+    missing : int
+        Records among the absent ones that have a missing value; a complete register cannot contain them.
     """
 
     records: int
     rare: int
     absent: int
     expected: float
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,13 @@ def held(files: Sequence[DataFrame], population: DataFrame, specification: Speci
         As returned by `pipelines.intake.population`.
     """
     key = specification.population_key
-    parts = [frame.select(f.lit(file).alias(FILE), *digest(key)) for file, frame in enumerate(files)]
+    missing = reduce(or_, [column(name).isNull() for name in key])
+    parts = [
+        frame.select(f.lit(file).alias(FILE), *digest(key), missing.alias(_MISSING))
+        for file, frame in enumerate(files)
+    ]
     together = reduce(DataFrame.unionByName, parts)
-    classes = together.groupBy(FILE, *DIGESTS).agg(f.count(f.lit(1)).alias(RECORDS))
+    classes = together.groupBy(FILE, *DIGESTS, _MISSING).agg(f.count(f.lit(1)).alias(RECORDS))
     holders = population.select(*digest(key), HOLDERS)
     there = f.coalesce(f.col(HOLDERS), f.lit(0.0))
     rows = (
@@ -84,6 +94,7 @@ def held(files: Sequence[DataFrame], population: DataFrame, specification: Speci
             f.sum(RECORDS).alias("records"),
             _records((there > 0) & (there < specification.release.k)).alias("rare"),
             _records(there <= 0).alias("absent"),
+            _records((there <= 0) & f.col(_MISSING)).alias("missing"),
             f.sum(f.when(there > 0, f.col(RECORDS) / f.greatest(there, f.lit(1.0)))).alias("expected"),
         )
         .collect()
@@ -98,8 +109,10 @@ def _records(condition: Column) -> Column:
 
 def _held(row: Mapping[str, float | None]) -> Held:
     expected = float(f"{row['expected'] or 0.0:.{DIGITS}g}")
-    records, rare, absent = (int(row[name] or 0) for name in ("records", "rare", "absent"))
-    return Held(records, rare, absent, expected)
+    records, rare, absent, missing = (
+        int(row[name] or 0) for name in ("records", "rare", "absent", "missing")
+    )
+    return Held(records, rare, absent, expected, missing)
 
 
 class KMapMeasure(Measure[Comparison, KMap]):
@@ -145,8 +158,9 @@ class KMapMeasure(Measure[Comparison, KMap]):
             f"{100 * original:.3g} %."
         )
         if before.absent:
+            having = f", {before.missing:,} of them with a missing value," if before.missing else ""
             sentence += (
-                f" The combinations of {before.absent:,} original records are not in [population]: compare "
-                "its codes and its date with those of the records."
+                f" The combinations of {before.absent:,} original records{having} are not in [population]: "
+                "compare its codes and its date with those of the records."
             )
         yield share, sentence

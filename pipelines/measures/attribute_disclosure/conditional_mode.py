@@ -3,8 +3,8 @@
 A column that determines the variable for nearly all records counts as determining it: one miscoded record in
 a million does not protect the others. A column that determines the variable for half of the file also counts:
 a code that is missing in one record of ten still discloses the section of the others. The region is exempt:
-no class crosses regions, so values that are equal within a region are published in any case. Two columns may
-jointly determine a variable: the years of birth and of the survey determine the age.
+no class crosses regions, so values that are equal within a region are published in any case. Columns may
+jointly determine a variable: the years of birth and of the survey determine the age, three digits a code.
 """
 
 from __future__ import annotations
@@ -180,8 +180,9 @@ def _together(
     found: list[Dependency],
     region: str | None,
 ) -> Iterator[Dependency]:
-    """Find variables that two columns determine jointly but not separately, if one of the columns predicts
-    well.
+    """Find variables that columns determine jointly but not separately, if one of them predicts well.
+
+    More than two columns are tried if no pair determines the variable.
 
     Only frequent values are judged, because a rare combination of two columns often is a single household. A
     pair with the region must predict nearly all of them: the region alone may determine the variable in half
@@ -194,12 +195,57 @@ def _together(
             if pair.determines == name and pair not in found and seen.often_enough
         }
         ranked = sorted(alone, key=lambda each: -alone[each])
-        for place, one in enumerate(ranked[:TRIED_TOGETHER]):
-            for other in ranked[place + 1 :]:
-                both = pd.factorize(codes[one] * (codes[other].max(initial=0) + 1) + codes[other])[0]
-                guessed = guessing(both, codes[name], nominal=False)
-                if guessed.nearly_all or (guessed.nearly and region not in (one, other)):
-                    yield Dependency(one, name, (other,))
+        pairs = {
+            (one, other): _guessing_by((one, other), name, codes)
+            for place, one in enumerate(ranked[:TRIED_TOGETHER])
+            for other in ranked[place + 1 :]
+        }
+        jointly = [
+            pair
+            for pair, guessed in pairs.items()
+            if guessed.nearly_all or (guessed.nearly and region not in pair)
+        ]
+        yield from (Dependency(one, name, (other,)) for one, other in jointly)
+        often = [pair for pair in pairs if pairs[pair].often_enough]
+        if not jointly and often:
+            best = max(often, key=lambda pair: pairs[pair].right)
+            yield from _more_than_two(best, name, ranked, codes)
+
+
+def _more_than_two(
+    chosen: tuple[str, ...], name: str, columns: Sequence[str], codes: Mapping[str, np.ndarray]
+) -> Iterator[Dependency]:
+    """Add columns to a pair, each time the one that predicts best with those chosen, until they determine the
+    variable.
+    """
+    reached = _guessing_by(chosen, name, codes).right
+    while True:
+        more = {
+            (*chosen, other): _guessing_by((*chosen, other), name, codes)
+            for other in columns
+            if other not in chosen
+        }
+        more = {each: guessed for each, guessed in more.items() if guessed.often_enough}
+        if not more:
+            return
+        chosen = max(more, key=lambda each: more[each].right)
+        if more[chosen].nearly_all:
+            for each in chosen:  # without those that the others make superfluous
+                fewer = tuple(other for other in chosen if other != each)
+                chosen = fewer if _guessing_by(fewer, name, codes).nearly_all else chosen
+            yield Dependency(chosen[0], name, chosen[1:])
+            return
+        if more[chosen].right <= reached:
+            return
+        reached = more[chosen].right
+
+
+def _guessing_by(columns: Sequence[str], name: str, codes: Mapping[str, np.ndarray]) -> Guessing:
+    """Count how well columns together predict a variable, by combinations that are frequent."""
+    joint = codes[columns[0]]
+    for other in columns[1:]:
+        joint = pd.factorize(joint * (codes[other].max(initial=0) + 1) + codes[other])[0]
+    return guessing(joint, codes[name], nominal=False)
 
 
 def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessing:

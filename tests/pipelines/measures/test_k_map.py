@@ -94,7 +94,10 @@ def test_check_reports_the_least_population_frequency_of_a_combination(spark, tm
     rare, absent, expected = held_by_hand(frame, counts, 4)
     told = answer.content["k_map"]
     assert told.pop("expected") == pytest.approx(expected, rel=1e-8)
-    assert told == {"variables": KEY, "records": 200, "rare": rare, "absent": absent}
+    holders = set(as_text(counts[counts["people"] > 0]))
+    lacking = sum("missing" in key and key not in holders for key in as_text(frame))
+    assert told == {"variables": KEY, "records": 200, "rare": rare, "absent": absent, "missing": lacking}
+    assert lacking > 0
     assert rare > 0
     assert absent > 0
     line = f"{rare} records have a combination that fewer than k = 4 of the population have, {absent} a comb"
@@ -146,10 +149,21 @@ def typed(values, kind):
         ),
         (typed([date(2000, 1, 1)], pa.date32()), typed(["300000-01-01", "2000-1-1"], pa.string()), 1),
         (typed([1, 2], pa.int32()), typed(["01", "1", " 1", "2"], pa.string()), 1),
+        (typed([2, 3_000_000], pa.int32()), typed([2.0, 3e6], pa.float32()), 2),
         (typed([0.1], pa.float32()), typed([0.1, 0.1, 0.1], pa.float64()), 0),
         (typed([1.5], pa.float64()), typed([Decimal("1.50")] * 3, None), 0),
     ],
-    ids=["fractions", "codes", "decimals", "times", "far days", "text", "floats", "decimal"],
+    ids=[
+        "fractions",
+        "codes",
+        "decimals",
+        "times",
+        "far days",
+        "text",
+        "whole floats",
+        "floats",
+        "decimal",
+    ],
 )
 def test_persons_with_another_value_than_the_records_are_not_counted_for_it(
     ages, of_population, rare, spark, tmp_path
@@ -163,6 +177,31 @@ def test_persons_with_another_value_than_the_records_are_not_counted_for_it(
     frame = spark.read.parquet(str(tmp_path / "records.parquet"))
     (found,) = held([frame], population(frame, spec), spec)
     assert (found.rare, found.absent) == (rare, 0)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("ages", "of_population"),
+    [
+        (typed([2**24], pa.int32()), typed(np.arange(2**24 - 1, 2**24 + 2).astype("f4"), pa.float32())),
+        (
+            typed([Decimal("200000.01")], pa.decimal128(9, 2)),
+            typed(np.arange(200_000, 200_000.05, 0.01).astype("f4"), pa.float32()),
+        ),
+        (typed([2**53], pa.int64()), typed([2.0**53] * 3, pa.float64())),
+    ],
+    ids=["whole numbers", "decimals", "doubles"],
+)
+def test_persons_whose_value_a_float_merges_with_others_are_not_counted(ages, of_population, spark, tmp_path):
+    """Control: the register holds at least three persons whose float is cast to the record's value."""
+    pq.write_table(ages, tmp_path / "records.parquet")
+    people = pa.array([2] * len(of_population), pa.int64())
+    pq.write_table(of_population.append_column("people", people), tmp_path / "counts.parquet")
+    people_file = {"path": "counts.parquet", "count": "people"}
+    spec = specification(tmp_path, {"age": VARIABLES["age"]}, population=people_file)
+    frame = spark.read.parquet(str(tmp_path / "records.parquet"))
+    (found,) = held([frame], population(frame, spec), spec)
+    assert (found.rare, found.absent) == (0, 1)
 
 
 @pytest.mark.spark
@@ -180,6 +219,9 @@ def test_register_written_by_other_codes_does_not_count_as_safe():
     ((share, sentence),) = KMapMeasure().attacks(section, 3)
     assert share == 1.0
     assert "not in [population]" in sentence
+    incomplete = KMap(("sex",), Held(100, 0, 100, 0.0, missing=30), Held(100, 0, 100, 0.0))
+    ((_, sentence),) = KMapMeasure().attacks(incomplete, 3)
+    assert "100 original records, 30 of them with a missing value, are not in [population]" in sentence
     suppressed = KMap(("sex",), Held(100, 10, 0, 5.0), Held(100, 0, 10, 1.0))
     ((share, sentence),) = KMapMeasure().attacks(suppressed, 3)
     assert share == 0.0
