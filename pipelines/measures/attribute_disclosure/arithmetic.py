@@ -9,8 +9,7 @@ Four other tests are therefore made:
 - whether a column with many values is such a function of the variable (an income in thousands, its distance
   from a mean);
 - whether a column is a constant multiple of the variable for some records (the income of a household of one,
-the
-  turnover of an enterprise with one establishment);
+  the turnover of an enterprise with one establishment);
 - whether a sum or a product of columns is the variable (an income and its sources, hours times pay).
 """
 
