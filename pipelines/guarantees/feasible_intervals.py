@@ -208,8 +208,10 @@ class _Attack:
             witnesses.append((witness, self._error(witness)))
             doubts.compare(*witnesses[-1])
 
-        for side, target in enumerate(doubts.targets):
-            for near, last in self.search.growing(cell):
+        if not doubts.left.any():
+            return set()
+        for near, last in self.search.growing(cell):
+            for side, target in enumerate(doubts.targets):
                 while doubts.left[side].any():
                     before = int(doubts.left[side].sum())
                     bounds = coalitions.narrowest(doubts.left[side], known)
@@ -218,6 +220,8 @@ class _Attack:
                         add(found)
                     if not last or int(doubts.left[side].sum()) == before:
                         break
+            if not doubts.left.any():
+                break
         learning: set[str] = set()
         while doubts.left.any():
             one = int(np.argmax(doubts.left.any(axis=0)))
