@@ -128,11 +128,30 @@ def _compare_methods(specification: Specification, master: str | None, progress:
             "All methods on the same table; nothing was published. Errors are relative to the true value. "
             "For a suppressed cell, a user is assumed to take the middle of its interval.",
             *format_methods(rows),
+            *_conclusion(rows),
             f"Picture: {folder / PICTURE}",
         ]
     )
     content = {"methods": [asdict(row) for row in rows], "picture": str(folder / PICTURE)}
     return CommandResult(text, content)
+
+
+def _conclusion(rows: Sequence[MethodOnTable]) -> list[str]:
+    """Return what follows from the figures for the choice of a method."""
+    measured = [row for row in rows if not row.reason]
+    unsafe = [f"{row.method} ({row.given_away})" for row in measured if row.given_away]
+    safe = [row for row in measured if not row.given_away]
+    lines = [f"Gives sensitive cells away, so that it protects less: {', '.join(unsafe)}."] if unsafe else []
+    full = [row.method for row in safe if not row.suppressed and not row.open_lines]
+    if full:
+        lines.append(f"A value in every cell, and totals that add up: {', '.join(full)}.")
+    true = [row.method for row in safe if not row.changed]
+    if true:
+        lines.append(f"Only true values, in fewer cells: {', '.join(true)}.")
+    errors = {row.method: row.error for row in safe if row.error is not None}
+    if errors:
+        lines.append(f"Least mean error of a reader: {min(errors, key=lambda name: errors[name])}.")
+    return lines
 
 
 def _by_method(job: Job, screened: ValidatedInput, method: str) -> MethodOnTable:

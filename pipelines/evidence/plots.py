@@ -141,13 +141,13 @@ def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) 
 
 def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
     """Plot information loss and remaining risk of each choice by k, in percent of the variation or of the
-    records.
+    records; markers of rows with an exceeded limit are open.
     """
     names = {
-        "information_loss": "information loss, %",
+        "information_loss": "information loss: lost variation of the numbers, %",
         "categories_changed": "categories changed, %",
-        "unique_jointly": "unique jointly, %",
-        "homogeneous": "homogeneous, %",
+        "unique_jointly": "unique jointly: records unique with all published columns, %",
+        "homogeneous": "homogeneous: records in classes with one sensitive value, %",
     }
     shown = [name for name in names if any(row[name] is not None for row in rows)]
     choices = list(dict.fromkeys(row["choice"] for row in rows))
@@ -155,18 +155,22 @@ def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
         for axes, name in zip(np.atleast_1d(panels), shown, strict=True):
             for position, choice in enumerate(choices):
                 of_choice = [row for row in rows if row["choice"] == choice and row[name] is not None]
+                marker = MARKERS[position // len(PALETTE) % len(MARKERS)]
+                colour = PALETTE[position % len(PALETTE)]
+                shares = [100 * row[name] for row in of_choice]
+                axes.plot([row["k"] for row in of_choice], shares, marker=marker, color=colour, label=choice)
+                beyond = [row for row in of_choice if row.get("broken")]
                 axes.plot(
-                    [row["k"] for row in of_choice],
-                    [100 * row[name] for row in of_choice],
-                    marker=MARKERS[position // len(PALETTE) % len(MARKERS)],
-                    color=PALETTE[position % len(PALETTE)],
-                    label=choice,
-                )
+                    [row["k"] for row in beyond],
+                    [100 * row[name] for row in beyond],
+                    marker=marker, color=colour, markerfacecolor="white", linestyle="none",
+                )  # fmt: skip
             axes.set_title(names[name])
             highest = max(100 * row[name] for row in rows if row[name] is not None)
             axes.set_ylim(0, 1.15 * highest or 1.0)  # space for the highest markers
             axes.set_xticks(sorted({row["k"] for row in rows}))
-        axes.set_xlabel("k")
+        open_ones = any(row.get("broken") for row in rows)
+        axes.set_xlabel("k (open marker: a limit is exceeded)" if open_ones else "k")
         if len(choices) > 1:
             handles, labels = axes.get_legend_handles_labels()
             drawn.legend(handles, labels, loc="outside upper left", frameon=False)

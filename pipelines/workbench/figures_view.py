@@ -101,7 +101,12 @@ class FiguresView:
             most = percent(max(found.metrics[key].value for key in further))
             exceeded = sum(key in limits and limits[key].verdict == "exceeded" for key in further)
             rows.append(
-                [f"the same of {len(further):,} further columns", f"≤ {most}", "-", f"{exceeded:,} exceeded"]
+                [
+                    f"share of records unique with each of {len(further):,} further columns",
+                    f"≤ {most}",
+                    "-",
+                    f"{exceeded:,} exceeded",
+                ]
             )
         table("Risk and loss", ("figure", "value", "±", "limit"), rows, numbers=(1, 2), heard=True)
         text("p", found.sample, "soft")

@@ -4,8 +4,9 @@ from contextlib import contextmanager
 
 import pytest
 from microguard.pipelines import start_job as module
-from microguard.pipelines.compare import compare
+from microguard.pipelines.compare import _conclusion, compare
 from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.tables.method_comparison import MethodOnTable
 from microguard.schemas.errors import SpecificationError
 
 from tests.pipelines.microdata import ROLES, persons, specification
@@ -73,6 +74,27 @@ def test_compare_measures_choices_on_the_same_records_with_their_exceeded_limits
     assert "limits broken" in text
     picture = (tmp_path / "evidence" / "compare" / "compare.svg").read_text()
     assert all(name in picture for name in ("as specified", *choices))
+
+
+@pytest.mark.parametrize(
+    ("given_away", "lines"),
+    [
+        (0, ["A value in every cell, and totals that add up: adjustment.",
+             "Only true values, in fewer cells: suppression.",
+             "Least mean error of a reader: suppression."]),
+        (2, ["Gives sensitive cells away, so that it protects less: suppression (2).",
+             "A value in every cell, and totals that add up: adjustment.",
+             "Least mean error of a reader: adjustment."]),
+    ],
+)  # fmt: skip
+def test_compare_of_tables_concludes_what_each_method_is_for(given_away, lines):
+    rows = [
+        MethodOnTable("adjustment", 0.0, 0.2, 0.09, 1.0, 0.02, 0, 0),
+        MethodOnTable("cell_key", 0.0, 0.8, 0.2, 1.0, 0.1, 7, 0),
+        MethodOnTable("suppression", 0.2, 0.0, 0.05, 0.7, 0.01, 0, given_away),
+        MethodOnTable("rounding", reason="is for counts"),
+    ]
+    assert _conclusion(rows) == lines
 
 
 def test_compare_refuses_a_choice_for_another_file(tmp_path):

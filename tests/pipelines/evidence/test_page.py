@@ -103,6 +103,17 @@ def test_stage_plot_has_a_bar_for_each_stage_as_long_as_its_seconds():
     assert stage_plot({"read": 0.0})
 
 
+def test_trade_off_plot_marks_rows_with_an_exceeded_limit():
+    row = {"information_loss": 0.1, "categories_changed": None, "unique_jointly": None, "homogeneous": None}
+    kept, beyond = (
+        evidence_page.plots.trade_off_plot([row | {"k": k, "choice": "a", "broken": broken} for k in (3, 5)])
+        for broken in ((), ("gap",))
+    )
+    assert "a limit is exceeded" in beyond
+    assert "a limit is exceeded" not in kept
+    assert beyond.count("fill: #ffffff") > kept.count("fill: #ffffff")
+
+
 def test_page_shows_plots_that_were_drawn_before(tmp_path):
     whole, evidence = page_of(tmp_path), read_evidence_of(tmp_path)
     drawn = evidence_page.plots_of(measures_of("records"), evidence.sections, evidence.release.k)
