@@ -68,7 +68,9 @@ def counted_alone(
     return found
 
 
-@pytest.mark.parametrize("sliding", [0.0, 1.5], ids=["levels", "sliding"])
+@pytest.mark.parametrize(
+    "sliding", [pytest.param(0.0, marks=pytest.mark.long, id="levels"), pytest.param(1.5, id="sliding")]
+)
 def test_counts_are_those_of_one_program_for_each_cell_and_coalition(sliding: float) -> None:
     """Witnesses that serve several coalitions and cells leave no attacker out."""
     narrowed = dict.fromkeys(KINDS, 0)
