@@ -99,7 +99,7 @@ def _disjoint(left: UnitFingerprint, right: UnitFingerprint) -> bool:
     cut = [each.units[-1] for each in (left, right) if each.size > len(each.units)]
     compared = [each.units[each.units <= min(cut)] if cut else each.units for each in (left, right)]
     enough = not cut or min(map(len, compared)) >= SAMPLED
-    return enough and not len(np.intersect1d(*compared, assume_unique=True))
+    return enough and not bool(np.isin(compared[0], compared[1]).any())
 
 
 def _sums_the_same(one: Entry, other: Entry, apart: set[str]) -> bool:

@@ -31,16 +31,9 @@ from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.method import TableMethod
 from microguard.pipelines.tables.cells.cell_list import write_cells
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.cells.identity import identical_members
 from microguard.pipelines.tables.chunks_in_tasks import mapper_of
-from microguard.pipelines.tables.contributor_map import has_contributors
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
-from microguard.pipelines.tables.nested_columns import (
-    refuse_nested_columns,
-    refuse_unknown_columns,
-    refuse_unrelated_columns,
-)
 from microguard.pipelines.tables.problem import few_with_nothing, rule_table
 from microguard.pipelines.tables.published_before import (
     CHANGED,
@@ -213,13 +206,8 @@ class CellTables(TableProduct[CellComparison]):
                 "publish them with the earlier values. Nothing was published. Withdraw that table, or set "
                 'publish.successive to "accept" if a steward has decided that both tables may be compared.'
             )
-        if self.table.source == "microdata" and self.specification.publish.successive != "accept":
-            known = cells.members is not None and bool((cells.members != "").any())
-            tied = bool((identical_members(cells, self.table) >= 0).any())
-            refuse_unrelated_columns(screened.raw, self.table, tied=tied)
-            refuse_nested_columns(screened.raw, self.table, before, known=known)
-            if not has_contributors(self.specification):
-                refuse_unknown_columns(screened.raw, self.table, cells, before, self._origin)
+        if self.specification.publish.successive != "accept":
+            self._refuse_related_columns(screened, cells, before)
         try:
             standing = standing_cells(cells, self.table, before if self.suppression else [])
         except StandingValueFails as error:

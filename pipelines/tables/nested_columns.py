@@ -21,6 +21,7 @@ import pandas as pd
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.contributions import label
 from microguard.pipelines.tables.hierarchy import families
+from microguard.pipelines.tables.independent_columns import cannot_add_up
 from microguard.pipelines.tables.published_before import Places, PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
@@ -80,18 +81,22 @@ def refuse_nested_columns(
 
 
 def refuse_unknown_columns(
-    records: DataFrame, table: Table, cells: Cells, before: Iterable[PublishedCell], source: Mapping[str, str]
+    known: Iterable[str],
+    table: Table,
+    cells: Cells,
+    before: Iterable[PublishedCell],
+    source: Mapping[str, str],
 ) -> None:
-    """Refuse a table if it has other columns than an earlier table whose columns the records lack: their
+    """Refuse a table if it has other columns than an earlier table whose columns the input lacks: their
     codes may add up to each other, and this cannot be compared.
 
     A column is no other one if each of its codes is a code of the earlier table under another name. The
-    earlier table has the same source and period, or a cell in common that is not the total.
+    earlier table has the same source and period, or a cell in common that is not the total. True values may
+    prove that no codes add up (`independent_columns`).
 
     Parameters
     ----------
-    records : DataFrame
-        Records with every column of the input.
+    known : names of the columns of the records; none for a finished table, whose columns have no records
     before : cells of the same records, of every table that is or was published
     source : ``source`` and ``period`` of this table
 
@@ -112,16 +117,26 @@ def refuse_unknown_columns(
         found.setdefault(cell.release_id, set()).update(rows)
         if (rows and cell.codes) or (cell.source, cell.period) == (source["source"], source["period"]):
             same.add(cell.release_id)
-    instead = "" if table.counts else ", or a variable of role unit"
+    given, instead = "records", "" if table.counts else ", or a variable of role unit"
+    if table.source == "cells":
+        given, instead = "cells", ", protect both tables together (table.tables)"
     for release_id, theirs in columns.items():
         if release_id not in same:
             continue
-        missing = theirs - set(table.columns) - set(records.columns)
-        for row, (_, codes) in enumerate(places.identities):
-            if missing and len(codes) == 1 and codes[0][0] not in theirs and row not in found[release_id]:
+        missing = theirs - set(table.columns) - set(known)
+        new = {
+            codes[0][0]: None
+            for row, (_, codes) in enumerate(places.identities)
+            if len(codes) == 1 and codes[0][0] not in theirs and row not in found[release_id]
+        }
+        for column in new:
+            unknown = [
+                other for other in sorted(missing) if not cannot_add_up(cells, table, before, column, other)
+            ]
+            if unknown:
                 raise GateRefused(
-                    f"The records lack {', '.join(sorted(missing))}, column(s) of the published table "
-                    f"{release_id} of the same amounts, so it is not known whether codes of {codes[0][0]} "
+                    f"The {given} lack {', '.join(unknown)}, column(s) of the published table "
+                    f"{release_id} of the same amounts, so it is not known whether codes of {column} "
                     "add up to theirs. Their sums would disclose cells. Add the column(s) to the "
                     f"input{instead}, or set publish.successive to "
                     '"accept" if a steward has decided that both tables may be published.'

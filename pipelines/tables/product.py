@@ -22,18 +22,11 @@ from microguard.pipelines.tables.adjusted import (
 )
 from microguard.pipelines.tables.cells.cell_list import write_cells
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.cells.identity import identical_members
-from microguard.pipelines.tables.contributor_map import has_contributors
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.infeasible_lines import named
 from microguard.pipelines.tables.measures import TableComparison
-from microguard.pipelines.tables.nested_columns import (
-    refuse_nested_columns,
-    refuse_unknown_columns,
-    refuse_unrelated_columns,
-)
 from microguard.pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
 from microguard.pipelines.tables.published_before import (
     PublishedValues,
@@ -156,13 +149,8 @@ class Tables(TableProduct[TableComparison]):
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
         """Return the cells of this table that were published before, under any name, seed or version."""
         before = self._before(self._every_cell(job), cells)
-        if self.table.source == "microdata" and self.specification.publish.successive != "accept":
-            known = cells.members is not None and bool((cells.members != "").any())
-            tied = bool((identical_members(cells, self.table) >= 0).any())
-            refuse_unrelated_columns(screened.raw, self.table, tied=tied)
-            refuse_nested_columns(screened.raw, self.table, before, known=known)
-            if not has_contributors(self.specification):
-                refuse_unknown_columns(screened.raw, self.table, cells, before, self._origin)
+        if self.specification.publish.successive != "accept":
+            self._refuse_related_columns(screened, cells, before)
         try:
             return standing_cells(cells, self.table, before)
         except StandingValueFails as error:

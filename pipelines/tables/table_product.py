@@ -20,14 +20,24 @@ from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.stage import Staged
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.finished import cells_of_table
-from microguard.pipelines.tables.cells.identity import measures_of, origin_of, with_other_weights
+from microguard.pipelines.tables.cells.identity import (
+    identical_members,
+    measures_of,
+    origin_of,
+    with_other_weights,
+)
 from microguard.pipelines.tables.cells.microdata import cells_of_microdata
 from microguard.pipelines.tables.chunks_in_tasks import mapper_of
-from microguard.pipelines.tables.contributor_map import write_contributors
+from microguard.pipelines.tables.contributor_map import has_contributors, write_contributors
 from microguard.pipelines.tables.files import stage_tables
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.manifest import layout_of, table_manifest
 from microguard.pipelines.tables.nested_codes import with_parents_of_codes
+from microguard.pipelines.tables.nested_columns import (
+    refuse_nested_columns,
+    refuse_unknown_columns,
+    refuse_unrelated_columns,
+)
 from microguard.pipelines.tables.precision import with_digits_of_data
 from microguard.pipelines.tables.published_before import (
     CHANGED,
@@ -246,6 +256,27 @@ class TableProduct(ABC, Generic[Comparison]):
                 'table.weighted as for that table, withdraw it, or set publish.successive to "accept" if a '
                 "steward has decided that both may be published."
             )
+
+    def _refuse_related_columns(
+        self, screened: ValidatedInput, cells: Cells, before: list[PublishedCell]
+    ) -> None:
+        """Refuse columns whose codes add up to codes of a column of another table, or may do so.
+
+        The columns of a finished table have no records, so that only true values are compared.
+
+        Raises
+        ------
+        GateRefused
+        """
+        if self.table.source == "cells":
+            refuse_unknown_columns((), self.table, cells, before, self._origin)
+            return
+        known = cells.members is not None and bool((cells.members != "").any())
+        tied = bool((identical_members(cells, self.table) >= 0).any())
+        refuse_unrelated_columns(screened.raw, self.table, tied=tied)
+        refuse_nested_columns(screened.raw, self.table, before, known=known)
+        if not has_contributors(self.specification):
+            refuse_unknown_columns(screened.raw.columns, self.table, cells, before, self._origin)
 
     @property
     def _origin(self) -> dict[str, str]:

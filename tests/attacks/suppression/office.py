@@ -100,9 +100,7 @@ class SuppressingOffice:
         self.evidence(release_id).mkdir(parents=True, exist_ok=True)
         keyed = cells.keyed(self.key)
         with (
-            mock.patch.object(cell_method, "refuse_nested_columns"),
-            mock.patch.object(cell_method, "refuse_unrelated_columns"),
-            mock.patch.object(cell_method, "refuse_unknown_columns"),
+            mock.patch.object(CellTables, "_refuse_related_columns"),
             mock.patch.object(cell_method, "mapper_of", return_value=in_turn),
             mock.patch.object(CellTables, "_tabulated", return_value=keyed),
             mock.patch.object(table_product, "published_cells", return_value=self.ledger()),

@@ -117,12 +117,11 @@ def test_columns_of_records_that_lack_those_of_an_earlier_table_are_refused(tabl
     origin = {"source": "survey", "period": "", "release_id": "r1"}
     before = new_cells(first, its_table, first.units, None, origin)
     cells, chosen = counted(table)
-    records: Any = SimpleNamespace(columns=columns)
     if not refused:
-        refuse_unknown_columns(records, chosen, cells, before, origin)
+        refuse_unknown_columns(columns, chosen, cells, before, origin)
         return
     with pytest.raises(GateRefused, match="The records lack branch"):
-        refuse_unknown_columns(records, chosen, cells, before, origin)
+        refuse_unknown_columns(columns, chosen, cells, before, origin)
 
 
 @pytest.mark.spark
@@ -173,10 +172,9 @@ def test_a_table_of_another_source_is_known_by_a_common_cell_that_is_no_total():
     first, its_table = counted("region")
     before = new_cells(first, its_table, first.units, None, {"source": "a", "period": "", "release_id": "r1"})
     cells, table = counted("activity")
-    records: Any = SimpleNamespace(columns=["activity"])
-    refuse_unknown_columns(records, table, cells, before, {"source": "b", "period": ""})
+    refuse_unknown_columns(["activity"], table, cells, before, {"source": "b", "period": ""})
     with pytest.raises(GateRefused, match="The records lack region"):
-        refuse_unknown_columns(records, table, cells, before, {"source": "a", "period": ""})
+        refuse_unknown_columns(["activity"], table, cells, before, {"source": "a", "period": ""})
 
 
 @pytest.mark.spark
