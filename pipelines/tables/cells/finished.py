@@ -129,8 +129,8 @@ def _refuse_contradictions(
         wrong = np.abs(numbers[smaller]) > np.abs(numbers[larger])
         if wrong.any():
             raise InputRejected(
-                f"{int(wrong.sum())} cell(s) have a larger contribution in {smaller} than in {larger}: expected "
-                "the columns of table.largest from the largest contribution down. Reorder them."
+                f"{int(wrong.sum())} cell(s) have a larger contribution in {smaller} than in {larger}: "
+                "expected the columns of table.largest from the largest contribution down. Reorder them."
             )
     if table.contributors is not None:
         count = numbers[table.contributors]

@@ -48,11 +48,14 @@ def test_tables_with_and_without_one_contributor_in_several_cells_are_refused(ad
     for name, part, source in (("a21", frame, "whole"), ("size", rest, "rest")):
         (tmp_path / source).mkdir()
         chosen = specification(
-            tmp_path / source, part.assign(a10="AC", region="all"), VARIABLES, {"name": source, "source": source},
+            tmp_path / source, part.assign(a10="AC", region="all"), VARIABLES,
+            {"name": source, "source": source},
             tables=[[name]], hierarchies=None, dominance=None, holding="group",
         )  # fmt: skip
         places = {"path": str(tmp_path / "lake" / source), "evidence": str(tmp_path / "evidence")}
         specs.append(chosen.model_copy(update={"publish": chosen.publish.model_copy(update=places)}))
     adjusted(specs[0])
-    with pytest.raises(GateRefused, match="1 of [0-9]+ secrets are known within 1 % to the attacker 'outsider'"):
+    with pytest.raises(
+        GateRefused, match=r"1 of [0-9]+ secrets are known within 1 % to the attacker 'outsider'"
+    ):
         adjusted(specs[1])

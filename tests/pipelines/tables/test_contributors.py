@@ -97,7 +97,7 @@ def test_weighted_cells_equal_the_contributions_of_the_expanded_sample(spark, tm
 @pytest.mark.spark
 @pytest.mark.parametrize("key", ["unit", "holding"])
 def test_amounts_of_a_contributor_that_cancel_only_without_weights_count_as_weighted(spark, tmp_path, key):
-    """100 with weight 2 and -100 with weight 1 are 100 of the 106 in the cell, and not a contribution of 0."""
+    """100 with weight 2 and -100 with weight 1 are 100 of the 106 in the cell, and not 0."""
     frame = pd.DataFrame(
         {"a10": "AB", "a21": "A", "region": "north", "turnover": [100.0, -100.0, 2.0, 2.0, 2.0],
          "weight": [2.0, 1.0, 1.0, 1.0, 1.0], "firm": list("xxabc")}

@@ -151,7 +151,7 @@ def test_cells_that_contradict_themselves_are_refused_and_not_taken_as_safe(colu
          "second": 20.0, "status": "S"}
     )  # fmt: skip
     frame[column] = frame[column].astype(type(value))
-    frame.loc[:2 if value == 0 else 0, column] = value
+    frame.loc[: 2 if value == 0 else 0, column] = value
     spec = of_finished(frame, {
         "tables": [["a"]], "value": "v", "contributors": "n", "largest": ["first", "second"],
         "status": "status", "statuses": {"S": "safe", "U": "sensitive", "E": "empty"},
