@@ -19,8 +19,8 @@ The keywords of a field are converted as follows:
 | `<STATUS>`, `<SAFE>`, `<UNSAFE>`, `<PROTECT>` | `table.status`: safe, sensitive, fixed; or S, U, P |
 
 `<CODELIST>` (labels) and `<DISTANCE>` (costs of suppression by the distance of codes) are not read. Codes for
-missing values are treated as ordinary codes. The status E marks an empty cell; with a value it is refused. The
-decimal mark is detected in the first lines of the table. Keywords that are not supported are refused by name.
+missing values are treated as ordinary codes. The status E marks an empty cell; with a value it is refused.
+The decimal mark is detected in the first lines of the table. Keywords that are not supported are refused by name.
 
 References
 ----------
