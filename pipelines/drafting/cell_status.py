@@ -10,7 +10,7 @@ the metadata; Eurostat, flag c.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd
 from microguard.schemas.errors import InputRejected
@@ -30,7 +30,7 @@ _WORDS = (
     {"TRUE": "sensitive", "FALSE": "safe"},
     {"True": "sensitive", "False": "safe"},
 )
-_TAU_ARGUS = {"S": "safe", "U": "sensitive", "P": "fixed", "E": "safe"}
+_TAU_ARGUS = {"S": "safe", "U": "sensitive", "P": "fixed", "E": "empty"}
 _WITHHELD = frozenset(["Q", "C", "c"])
 """Codes that one standard reads as suppressed or confidential: S in CL_OBS_STATUS, C as a flag of Eurostat
 (CL_OBS_STATUS has no C)."""
@@ -72,11 +72,16 @@ def cell_status(frame: pd.DataFrame, others: Iterable[str]) -> tuple[str, Mappin
     for name in (each for each in others if each.upper() not in (*CONFIDENTIALITY, *QUALITY)):
         codes = _codes(frame[name])
         for meaning in standards:
-            if codes <= meaning.keys() and {"safe", "sensitive"} <= {meaning[code] for code in codes}:
+            if codes <= meaning.keys() and _tells({meaning[code] for code in codes}):
                 return name, {code: meaning[code] for code in sorted(codes)}
     for name in (each for each in others if each.upper() in QUALITY):
         refuse_withheld(_codes(frame[name]) & _WITHHELD, name)
     return None
+
+
+def _tells(meanings: Collection[str]) -> bool:
+    """Return whether codes name both sensitive cells and others."""
+    return "sensitive" in meanings and bool({"safe", "empty"} & set(meanings))
 
 
 def refuse_withheld(codes: Iterable[str], name: str) -> None:

@@ -19,8 +19,8 @@ The keywords of a field are converted as follows:
 | `<STATUS>`, `<SAFE>`, `<UNSAFE>`, `<PROTECT>` | `table.status`: safe, sensitive, fixed; or S, U, P |
 
 `<CODELIST>` (labels) and `<DISTANCE>` (costs of suppression by the distance of codes) are not read. Codes for
-missing values are treated as ordinary codes. The status E marks an empty cell. The decimal mark is detected
-in the first lines of the table. Keywords that are not supported are refused by name.
+missing values are treated as ordinary codes. The status E marks an empty cell; with a value it is refused.
+The decimal mark is detected in the first lines of the table. Keywords that are not supported are refused by name.
 
 References
 ----------
@@ -179,7 +179,7 @@ def _content(head: Mapping[str, str], fields: list[Field], path: Path, encoding:
         table |= {"kind": "frequency", "value": table.pop("contributors")}
     if "status" in table:
         codes = {head.get(keyword, code): status for keyword, (code, status) in STATUS_OF.items()}
-        table["statuses"] = {EMPTY: "safe", **codes}
+        table["statuses"] = {EMPTY: "empty", **codes}
     variables = {
         each.name: {"role": "other", "kind": "nominal" if each.key in ("dimension", "status") else "numeric"}
         for each in fields

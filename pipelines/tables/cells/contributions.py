@@ -27,9 +27,10 @@ from pyspark.sql import types as t
 MISSING = "(missing)"
 #: Relative error up to which sums of floating-point amounts count as equal.
 FLOAT_ERROR = 1e-9
-#: Columns of a contribution: weighted and rounded amount, original amount, contributor, and percentage of a
-#: cell above which the contributor is protected.
+#: Columns of a contribution: weighted and rounded amount, original amount, contributor, percentage of a cell
+#: above which the contributor is protected, and weight.
 AMOUNT, CONTRIBUTION, UNIT, THRESHOLD = "__amount", "__contribution", "__unit", "__threshold"
+WEIGHT = "__weight"
 #: Number of digits of a record's amount; sums may have ten digits more.
 _DIGITS = 28
 
@@ -48,7 +49,7 @@ def contributions_of(
     if table.suppressed and table.expanded and specification.unit is None and table.holding is None:
         frame = frame.withColumn(UNIT, _identity(table, weight))
         unit = f.col(UNIT)
-    also = [unit.alias(UNIT), _threshold(frame, table).alias(THRESHOLD)]
+    also = [unit.alias(UNIT), _threshold(frame, table).alias(THRESHOLD), weight.alias(WEIGHT)]
     if table.parts:
         ((dimension, columns),) = table.parts.items()
         _refuse_unequal(frame, table, columns)

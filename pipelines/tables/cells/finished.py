@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.summation import Summation
 from pyspark.sql import DataFrame
 
+EMPTY = "empty"
+"""Status of a cell without value and contributors."""
 #: Rounding error of floating-point sums, relative to the total.
 _FLOAT_TOLERANCE = 1e-9
 _LEVELS = (
@@ -82,6 +85,9 @@ def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
     if contributors is None and table.kind == "frequency":
         contributors = numbers[table.value]
     largest = np.stack([numbers[name] * scale for name in table.largest], axis=1) if table.largest else None
+    _refuse_contradictions(units, numbers, input_columns.get("status"), table)
+    if table.status is not None:
+        input_columns["status"] = np.where(input_columns["status"] == EMPTY, "safe", input_columns["status"])
     cells = tabulated(
         codes,
         table,
@@ -110,6 +116,38 @@ def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
             "not contain. Add the code with its meaning to table.statuses."
         )
     return statuses.to_numpy(object)
+
+
+def _refuse_contradictions(
+    units: np.ndarray, numbers: Mapping[str, np.ndarray], status: np.ndarray | None, table: Table
+) -> None:
+    """Refuse numbers of contributors that are none, largest contributions in another order, and cells with a
+    value that are stated to be empty: the rules would take them for cells that need no protection.
+    """
+    filled = units != 0
+    for larger, smaller in pairwise(table.largest):
+        wrong = np.abs(numbers[smaller]) > np.abs(numbers[larger])
+        if wrong.any():
+            raise InputRejected(
+                f"{int(wrong.sum())} cell(s) have a larger contribution in {smaller} than in {larger}: "
+                "expected the columns of table.largest from the largest contribution down. Reorder them."
+            )
+    if table.contributors is not None:
+        count = numbers[table.contributors]
+        wrong = (count < 0) | (count != np.rint(count)) | (filled & (count == 0))
+        if wrong.any():
+            raise InputRejected(
+                f"{int(wrong.sum())} cell(s) have another number in {table.contributors} than one of "
+                "contributors: expected a whole number of at least 0, and at least 1 if the value is not 0. "
+                "Correct it."
+            )
+        filled = filled | (count > 0)
+    wrong = np.zeros(len(units), bool) if status is None else (status == EMPTY) & filled
+    if wrong.any():
+        raise InputRejected(
+            f"{int(wrong.sum())} cell(s) are empty by their code in {table.status}, but have a value or "
+            "contributors. Correct the code, or table.statuses."
+        )
 
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:

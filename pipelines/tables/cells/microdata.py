@@ -13,8 +13,10 @@ from microguard.pipelines.tables.cells.cells import Cells, tabulated, units_of
 from microguard.pipelines.tables.cells.contributions import (
     AMOUNT,
     CONTRIBUTION,
+    FLOAT_ERROR,
     THRESHOLD,
     UNIT,
+    WEIGHT,
     contributions_of,
     contributors_repeat,
     label,
@@ -209,6 +211,7 @@ def _sums() -> list[Column]:
     return [
         _total(),
         f.sum(CONTRIBUTION).alias(CONTRIBUTION),
+        f.max(WEIGHT).alias(WEIGHT),
         f.min(THRESHOLD).alias(THRESHOLD),
     ]
 
@@ -244,11 +247,10 @@ def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
     """Compute the sum, the number of contributors and the largest contributions for each combination of
     labels.
     """
-    size = f.abs(f.col(CONTRIBUTION)).cast("double")
+    size, weight = _size_and_weight()
     largest = f.array().cast("array<struct<size:double,threshold:double,weight:double>>")
     protected = f.col(THRESHOLD).isNotNull()
     if most:
-        weight = f.when(size > 0, f.abs(f.col(AMOUNT)).cast("double") / size).otherwise(1.0)
         asked = f.coalesce(THRESHOLD, f.lit(_NOT_ASKED))
         ranked = (size.alias("size"), asked.alias("threshold"), weight.alias("weight"))
         window = Window.partitionBy(*labels).orderBy(*(each.desc() for each in (size, asked, weight)))
@@ -264,6 +266,21 @@ def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
         f.max(f.when(protected, size)).alias(_PROTECTED),
         largest.alias(_LARGEST),
         *_together(),
+    )
+
+
+def _size_and_weight() -> tuple[Column, Column]:
+    """Return the size of each contribution and its weight, whose product is the weighted amount.
+
+    The weight of a contributor with several records is at most the largest of theirs, and the size follows
+    from it: 100 with weight 2 and -100 with weight 1 cancel without weights, but not with them.
+    """
+    amount, size = (f.abs(f.col(name)).cast("double") for name in (AMOUNT, CONTRIBUTION))
+    most = f.col(WEIGHT)
+    above = amount > size * most * (1 + FLOAT_ERROR)
+    return (
+        f.when(above, amount / most).otherwise(size),
+        f.when(above, most).when(size > 0, amount / size).otherwise(1.0),
     )
 
 

@@ -95,6 +95,30 @@ def test_weighted_cells_equal_the_contributions_of_the_expanded_sample(spark, tm
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("key", ["unit", "holding"])
+def test_amounts_of_a_contributor_that_cancel_only_without_weights_count_as_weighted(spark, tmp_path, key):
+    """100 with weight 2 and -100 with weight 1 are 100 of the 106 in the cell, and not 0."""
+    frame = pd.DataFrame(
+        {"a10": "AB", "a21": "A", "region": "north", "turnover": [100.0, -100.0, 2.0, 2.0, 2.0],
+         "weight": [2.0, 1.0, 1.0, 1.0, 1.0], "firm": list("xxabc")}
+    )  # fmt: skip
+    role = {"firm": {"role": "unit" if key == "unit" else "other"}, "weight": {"role": "weight"}}
+    given = {} if key == "unit" else {"holding": "firm"}
+    chosen = specification(tmp_path, frame, role, weighted=True, p_percent=10.0, **ONE_LEVEL, **given)
+    cells, sensitive = tabulated(spark, chosen)
+    assert cells.units == pytest.approx(1060)
+    assert cells.largest == pytest.approx(np.tile([500, 500], (len(cells), 1)))
+    assert len(cells) == 4
+    assert not sensitive.any()  # 100 with weight 2 is two contributions of 50
+    frame.loc[0, "weight"] = 1.05
+    frame.loc[1, "weight"] = 0.05
+    cells, sensitive = tabulated(
+        spark, specification(tmp_path, frame, role, weighted=True, p_percent=10.0, **ONE_LEVEL, **given)
+    )
+    assert sensitive.all()
+
+
+@pytest.mark.spark
 def test_request_rule_protects_the_largest_requesting_contributor_above_its_share(spark, tmp_path):
     frame = small(5)
     frame["asked"] = np.random.default_rng(2).choice(["0", "1", "2"], len(frame), p=[0.5, 0.25, 0.25])

@@ -132,3 +132,40 @@ def test_dominance_rule_uses_the_shadow_variable_if_it_is_smaller():
 def test_nonnegativity_is_public_knowledge_if_the_shadow_variable_is_larger():
     table = rules_by_shadow([2000.0, 900.0, 2900.0], capacity=200.0)
     assert (table.lower_capacity <= table.values).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("n", 0, "3 cell.s. have another number in n than one of contributors"),
+        ("n", -1, "1 cell.s. have another number in n"),
+        ("n", 2.5, "1 cell.s. have another number in n"),
+        ("second", 80.0, "1 cell.s. have a larger contribution in second than in first"),
+        ("status", "E", "1 cell.s. are empty by their code in status"),
+        ("n", 5, None),
+    ],
+)
+def test_cells_that_contradict_themselves_are_refused_and_not_taken_as_safe(column, value, message):
+    frame = pd.DataFrame(
+        {"a": ["x", "y", "Total"], "v": [100.0, 100.0, 200.0], "n": [5.0, 5.0, 10.0], "first": 30.0,
+         "second": 20.0, "status": "S"}
+    )  # fmt: skip
+    frame[column] = frame[column].astype(type(value))
+    frame.loc[: 2 if value == 0 else 0, column] = value
+    spec = of_finished(frame, {
+        "tables": [["a"]], "value": "v", "contributors": "n", "largest": ["first", "second"],
+        "status": "status", "statuses": {"S": "safe", "U": "sensitive", "E": "empty"},
+    })  # fmt: skip
+    if message is None:
+        assert len(cells_of_finished(frame, spec.table)) == 3
+        return
+    with pytest.raises(InputRejected, match=message):
+        cells_of_finished(frame, spec.table)
+
+
+def test_status_of_an_empty_cell_is_accepted():
+    frame = pd.DataFrame({"a": ["x", "y", "Total"], "v": [0.0, 9.0, 9.0], "status": ["E", "S", "S"]})
+    spec = of_finished(frame, {"tables": [["a"]], "value": "v", "status": "status",
+                               "statuses": {"S": "safe", "E": "empty"}})  # fmt: skip
+    cells = cells_of_finished(frame, spec.table)
+    assert not rule_table(cells, spec).sensitive.any()

@@ -72,7 +72,7 @@ def test_every_tau_argus_keyword_becomes_a_key(tmp_path: Path) -> None:
     assert (table.contributors, table.largest, table.costs) == ("Firms", ("Top1", "Top2"), "Price")
     assert table.parents == {"Region": {"N1": "North", "N2": "North", "N2a": "N2", "S1": "South"}}
     assert (table.status, table.statuses) == (
-        "Flag", {"E": "safe", "s": "safe", "u": "sensitive", "p": "fixed"})  # fmt: skip
+        "Flag", {"E": "empty", "s": "safe", "u": "sensitive", "p": "fixed"})  # fmt: skip
     assert table.tau_argus
 
 
@@ -126,6 +126,6 @@ def test_metadata_have_the_defaults_of_tau_argus(tmp_path: Path) -> None:
     (tmp_path / "turnover.tab").write_text("T;all;7;3;2;1;7,5;S\n")
     parsed = specification(tmp_path, text)
     assert parsed.table is not None
-    assert parsed.table.statuses == {"E": "safe", "S": "safe", "U": "sensitive", "P": "fixed"}
+    assert parsed.table.statuses == {"E": "empty", "S": "safe", "U": "sensitive", "P": "fixed"}
     assert (parsed.table.digits, parsed.table.shadow, parsed.input.decimal) == (0, "Price", ",")
     assert (parsed.table.total, parsed.table.totals) == ("T", {"Size class": "all"})
