@@ -16,7 +16,7 @@ from microguard.schemas.errors import InputRejected
 from microguard.sdc.algorithms.pram import PramParameters
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.perturbation.pram import free_matrix, move, transition_matrix
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -58,12 +58,14 @@ class Pram(Perturbation):
             return pa.StructArray.from_arrays(columns, [f"v{i}" for i in range(len(names))])
 
         kind = t.StructType([t.StructField(f"v{i}", t.StringType()) for i in range(len(names))])
-        texts = [column(name).cast("string") for name in names]
+        texts = [_text(keyed, name) for name in names]
         drawn = with_values(keyed, _MOVED, moved, kind, [f.col(RECORD), *texts])
         places = {name: f"v{i}" for i, name in enumerate(names)}
         return drawn.select(
             *[
-                f.col(_MOVED)[places[name]].cast(drawn.schema[name].dataType).alias(name)
+                f.coalesce(f.col(_MOVED)[places[name]].cast(drawn.schema[name].dataType), column(name)).alias(
+                    name
+                )
                 if name in places
                 else column(name)
                 for name in keyed.columns
@@ -89,9 +91,17 @@ class Pram(Perturbation):
             ) from error
 
 
+def _text(frame: DataFrame, name: str) -> Column:
+    """Return a value as text; a missing value, or a number that is none, has no text."""
+    value = column(name)
+    if isinstance(frame.schema[name].dataType, t.FloatType | t.DoubleType):
+        value = f.nullif(value, f.lit(float("nan")))
+    return value.cast("string")
+
+
 def _categories(frame: DataFrame, names: tuple[str, ...]) -> dict[str, dict[str, int]]:
     """Count the categories of each variable, sorted by their text."""
-    values = [f.struct(f.lit(i).alias("i"), column(n).cast("string").alias("v")) for i, n in enumerate(names)]
+    values = [f.struct(f.lit(i).alias("i"), _text(frame, n).alias("v")) for i, n in enumerate(names)]
     each = frame.select(f.explode(f.array(*values)).alias("each")).select("each.i", "each.v")
     counted = each.where(f.col("v").isNotNull()).groupBy("i", "v").count()
     wide = [

@@ -65,6 +65,23 @@ def perturbed(spark, spec, frame):
 
 
 @pytest.mark.spark
+def test_pram_keeps_numbers_that_are_none_as_it_keeps_missing_values(spark, tmp_path):
+    """Pandas has one mark for both: a frame of Spark has NaN and null."""
+    frame = population().assign(sex=lambda each: each["age"] % 3.0)
+    frame.loc[frame.index % 4 == 0, "sex"] = np.nan
+    spec = chosen(tmp_path, "pram")
+    given = spark.createDataFrame(frame[list(spec.variables)].fillna({"sex": -1.0}))
+    number = f.when(f.col("sex") < 0, float("nan")).otherwise(f.col("sex"))
+    given = given.withColumn("sex", f.when(f.col("note") != 5, number))
+    assert given.where("isnan(sex)").count() > 90
+    after = perturbed(spark, spec, given)
+    alone = frame.index[: RECORDS // 2]
+    missing = frame["sex"].isna() | (frame["note"] == 5)
+    assert (after.loc[alone, "sex"].isna() == missing[alone]).all()
+    assert (after.loc[alone, "sex"] != frame.loc[alone, "sex"])[~missing[alone]].any()
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("method", KINDS)
 def test_perturbation_does_not_depend_on_order_or_partitions(spark, tmp_path, method):
     spec = chosen(tmp_path, method)
