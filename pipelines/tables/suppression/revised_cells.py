@@ -34,8 +34,8 @@ def estimates_of_suppressed(
     """
     rows: dict[Any, list[int]] = {}
     members = [""] * len(cells) if cells.members is None else cells.members
-    named = zip(cell_measures(cells, table), cell_codes(cells, table), members, strict=True)
-    for row, (measure, codes, units) in enumerate(named):
+    identities = zip(cell_measures(cells, table), cell_codes(cells, table), members, strict=True)
+    for row, (measure, codes, units) in enumerate(identities):
         rows.setdefault((measure, source, written_alike(codes)), []).append(row)
         if units:
             rows.setdefault((measure, str(units)), []).append(row)
@@ -44,7 +44,7 @@ def estimates_of_suppressed(
         if cell.status != SUPPRESSED or cell.original is None:
             continue
         then = float(cell.original.scaleb(table.digits))
-        codes = cell.measure, cell.source, written_alike(cell.codes)
-        for row in (*rows.get(codes, ()), *rows.get((cell.measure, cell.members), ())):
+        named = cell.measure, cell.source, written_alike(cell.codes)
+        for row in (*rows.get(named, ()), *rows.get((cell.measure, cell.members), ())):
             found[row] |= abs(cells.units[row] - then) <= abs(then) * table.safety_range / 100
     return found
