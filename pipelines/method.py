@@ -17,6 +17,7 @@ from microguard.pipelines.guarantees.k_anonymity import CATEGORY, KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.guarantees.registry import is_registered
+from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
@@ -54,6 +55,14 @@ class RecordMethod(Method):
     @abstractmethod
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
         """Return the guarantees of the release; there is at least one."""
+
+    def accept(self, contract: Contract) -> None:
+        """Refuse columns whose type cannot hold the values that the method may give them.
+
+        Raises
+        ------
+        InputRejected
+        """
 
     @abstractmethod
     def protect(

@@ -14,8 +14,10 @@ import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
 from microguard.pipelines.engine.frames import with_constants
+from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written, uniforms
+from microguard.schemas.errors import InputRejected
 from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
 from microguard.sdc.perturbation.correlated_noise import definite, factor, with_noise
 from pyspark.sql import Column, DataFrame
@@ -38,6 +40,16 @@ class CorrelatedNoise(Perturbation):
         "Normal noise was added to values: a number may be outside its valid range, for example below 0, "
         "and sums of parts no longer equal published totals.",
     )
+
+    def accept(self, contract: Contract) -> None:
+        """Refuse unsigned numbers, because noise may lead below 0."""
+        names = self.specification.quasi_identifiers
+        unsigned = [name for name in names if pa.types.is_unsigned_integer(contract.schema.field(name).type)]
+        if unsigned:
+            raise InputRejected(
+                f"Variables with noise are unsigned numbers: {', '.join(unsigned)}. Expected signed ones, "
+                "because noise may lead below 0. Convert them in the input, for example to int32."
+            )
 
     def perturb(
         self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written

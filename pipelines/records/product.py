@@ -62,13 +62,14 @@ class Records:
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
-        """Refuse columns that the format or the layout of the release cannot represent.
+        """Refuse columns that the format or the layout of the release, or the method, cannot represent.
 
         Raises
         ------
         InputRejected
         """
         self.contract = laid_out(microdata.contract, self.specification.publish)
+        self.method.accept(self.contract)
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
         """Compute the risk of the original records, and protect them by the method."""

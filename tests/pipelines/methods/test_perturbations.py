@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
@@ -253,6 +254,13 @@ def test_largest_is_a_number_that_the_type_can_represent():
     assert correlated_noise.largest(DecimalType(18, 2)) < 1e16
     assert correlated_noise.largest(ShortType()) == 32767
     assert correlated_noise.largest(DoubleType()) == np.inf
+
+
+def test_noise_refuses_unsigned_numbers_by_name(tmp_path):
+    frame = population().astype({"age": np.uint8})[["age", "income", "wealth", "note"]]
+    spec = chosen(tmp_path, "correlated_noise", share=0.5)
+    with pytest.raises(InputRejected, match=r"unsigned numbers: age\. Expected signed ones"):
+        record_method(spec).accept(Contract(pa.Schema.from_pandas(frame, preserve_index=False)))
 
 
 @pytest.mark.spark
