@@ -59,6 +59,8 @@ def audit(
         return TableAudit(["the metadata of the Iceberg table cannot be read: they are missing or damaged"])
     if any("://" in each.manifest_list.removeprefix("file://") for each in table.snapshots()):
         return TableAudit(["a snapshot of the Iceberg table has its manifests in another place"])
+    if _has_texts_or_defaults(table):
+        return TableAudit(["a column of the Iceberg table has a text or a default value of another writer"])
     snapshots = [each for each in table.snapshots() if _release(each) == release_id]
     if not snapshots:
         return TableAudit(["the Iceberg table has no snapshot of this release"])
@@ -86,6 +88,14 @@ def audit(
 def _release(snapshot: Snapshot) -> str:
     """Return the release that a snapshot names; "" if it names none."""
     return str(snapshot.summary.get(PROPERTY) or "") if snapshot.summary else ""
+
+
+def _has_texts_or_defaults(table: StaticTable) -> bool:
+    """Return whether a column has a description, or a value for files that lack the column."""
+    fields = [field for schema in table.metadata.schemas for field in schema.fields]
+    return any(
+        each.doc or each.initial_default is not None or each.write_default is not None for each in fields
+    )
 
 
 def _faults_of_snapshot(

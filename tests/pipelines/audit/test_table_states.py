@@ -281,3 +281,16 @@ def test_commits_that_say_nothing_of_themselves_are_compared(areas, published):
         (log / f"{number:020}.json").write_text(json.dumps(action))
     with pytest.raises(GateRefused, match="another writer committed other records to the Delta table"):
         verify(str(areas.public.release(ID)))
+
+
+@pytest.mark.parametrize("key", ["doc", "initial-default"])
+def test_audit_finds_texts_and_default_values_of_columns_of_an_iceberg_table(published, areas, key):
+    folder = published("iceberg") / "metadata"
+    newest = folder / f"v{(folder / 'version-hint.text').read_text()}.metadata.json"
+    state = json.loads(newest.read_text())
+    state["schemas"][0]["fields"][0][key] = "f"
+    newest.write_text(json.dumps(state))
+    assert found(areas, THIRD) == (
+        False,
+        "a column of the Iceberg table has a text or a default value of another writer",
+    )
