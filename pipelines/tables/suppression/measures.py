@@ -194,6 +194,8 @@ class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
                 f"times as wide as its levels require; {row['too_narrow']:,} of {row['cells']:,} are too "
                 "narrow."
             )
+            if kind != "outsider" and row["narrowest"] < 1:
+                text += " Of their own cells they do not know what others contribute, which may be little."
             yield learnt, text
 
 
