@@ -213,5 +213,5 @@ def test_column_whose_codes_are_sums_of_some_other_codes_is_refused_with_the_tab
     assert 'publish both in one table (table.hierarchies = [["section", "branch"]])' in str(found)
     first, its_table = counts_of(frame, [names[0]])
     before = new_cells(first, its_table, first.units, None, ORIGIN)
-    cells, table = counts_of(frame, ["section"], hierarchies=[["section", "branch"]])
+    cells, table = counts_of(frame, ["branch"], hierarchies=[["section", "branch"]])
     refuse_renamed_columns(cells, table, before)
