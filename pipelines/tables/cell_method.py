@@ -79,11 +79,14 @@ class CellProblem:
         be published or suppressed, and the prior knowledge of attackers.
     mapper : Mapper
         Calls a function with each of some chunks of cells, in Spark tasks if there are several.
+    estimates : (cells,) bool array, optional
+        Cells that must stay suppressed because they estimate suppressed amounts of other records or periods.
     """
 
     table: CellTable
     suppression: SuppressionProblem | None = None
     mapper: Mapper = in_turn
+    estimates: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -173,15 +176,15 @@ class CellTables(TableProduct[CellComparison]):
         mapper = mapper_of(job.spark)
         with job.progress.stage("adjust"):
             whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
-            decided = self._decided(
-                CellProblem(by_rule, None if whole is None else whole.problem, mapper), key, standing
-            )
+            given = CellProblem(by_rule, None if whole is None else whole.problem, mapper, standing.estimates)
+            decided = self._decided(given, key, standing)
             if whole is not None and isinstance(self.guarantee, SuppressedTable):
                 self._promise(replace(self.guarantee, combinations=self._of_combinations(whole)))
             if whole is not None and whole.with_combinations is not None:
                 whole = whole.with_combinations
                 again = self._audited_again(decided, whole, len(cells), mapper)
-                decided = again or self._decided(CellProblem(by_rule, whole.problem, mapper), key, standing)
+                given = replace(given, suppression=whole.problem)
+                decided = again or self._decided(given, key, standing)
         proof = None if isinstance(decided, np.ndarray) else decided
         hidden = proof is not None and proof.suppressed[: len(cells)]
         values = decided if isinstance(decided, np.ndarray) else np.where(hidden, np.nan, cells.units)

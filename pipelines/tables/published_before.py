@@ -110,6 +110,11 @@ class PublishedValues:
     suppressed: np.ndarray | None = None
     every: tuple[str, ...] = ()
 
+    @property
+    def estimates(self) -> np.ndarray | None:
+        """Return the cells that estimate a suppressed one and were not published before, (cells,) bool."""
+        return None if self.suppressed is None else self.suppressed & ~self.published
+
 
 def of_the_same_records(
     cells: Cells, table: Table, before: Iterable[PublishedCell], origin: Mapping[str, str]

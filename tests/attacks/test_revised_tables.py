@@ -100,3 +100,21 @@ def test_count_on_the_files_finds_published_estimates_of_suppressed_cells(tmp_pa
     published = office.publish(cells_of_firms(records["final"], second), second)
     assert published.written.count.metrics[MetricKey("cells_unprotected")] > 0
     assert "cells_unprotected" in published.broken
+
+
+def test_cell_that_stays_suppressed_is_not_disclosed_by_sums_if_others_of_its_line_are_published(tmp_path):
+    """Cells that were suppressed together with it change so much in a year that they are published."""
+    random = np.random.default_rng(0)
+    office, frame = SuppressingOffice(tmp_path), firms(0)
+    for year in range(2015, 2018):
+        spec = specification(
+            frame, {**TABLE, "attackers": ["outsider"]}, period=str(year), name=f"y{year}", source="survey"
+        )
+        table = office.publish(cells_of_firms(frame, spec), spec)
+        assert table.broken == []
+        changed = (frame["turnover"] * np.exp(random.normal(0.02, 0.1, len(frame)))).round() + 1
+        staying = frame.assign(turnover=changed)[random.random(len(frame)) < 0.95]
+        new = firms(year - 1915).sample(frac=0.05, random_state=year - 2015)
+        frame = pd.concat([staying, new.assign(firm=new["firm"] + 10_000 * year)], ignore_index=True)
+    problem = table.protected.comparison.problem
+    assert (problem.force[: len(table.cells)] & table.suppressed).any()
