@@ -54,7 +54,7 @@ from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.pipelines.tables.suppression.earlier_tables import Joined, joined
 from microguard.pipelines.tables.suppression.kept_tables import EarlierTable, tables_before, write_suppressed
 from microguard.pipelines.tables.suppression.problem import original_cells, suppression_problem
-from microguard.pipelines.tables.suppression.revised_cells import estimates_of_suppressed
+from microguard.pipelines.tables.suppression.revised_cells import with_estimates
 from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -232,11 +232,7 @@ class CellTables(TableProduct[CellComparison]):
             ) from error
         if not self.suppression or self.specification.publish.successive == "accept":
             return standing
-        assert standing.suppressed is not None
-        estimates = (
-            estimates_of_suppressed(cells, self.table, every, self._origin["source"]) & ~standing.published
-        )
-        return replace(standing, suppressed=standing.suppressed | estimates)
+        return with_estimates(standing, cells, self.table, every, before, self._origin)
 
     def _joined(self, job: Job, cells: Cells, by_rule: CellTable, standing: PublishedValues) -> Joined:
         assert standing.suppressed is not None
@@ -264,7 +260,7 @@ class CellTables(TableProduct[CellComparison]):
         before = tables_before(job.areas, standing.every)
         self._refuse_fewer_attackers(before)
         try:
-            return joined(problem, cells, self.table, before)
+            return joined(problem, cells, self.table, before, standing.elsewhere)
         except SdcError as error:
             raise GateRefused(
                 "This table does not agree with tables of the same records that were published before, by "
