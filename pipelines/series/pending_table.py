@@ -95,13 +95,10 @@ def _counts_other_units(one: Entry, other: Entry, areas: Areas) -> bool:
 
 
 def _disjoint(left: UnitFingerprint, right: UnitFingerprint) -> bool:
-    """Return whether two samples have no unit in common and are large enough to exclude common units.
-
-    A source in which no record has a unit has an empty sample, which excludes nothing.
-    """
+    """Return whether two samples have no unit in common and are large enough to exclude common units."""
     cut = [each.units[-1] for each in (left, right) if each.size > len(each.units)]
     compared = [each.units[each.units <= min(cut)] if cut else each.units for each in (left, right)]
-    enough = min(map(len, compared)) >= (SAMPLED if cut else 1)
+    enough = not cut or min(map(len, compared)) >= SAMPLED
     return enough and not len(np.intersect1d(*compared, assume_unique=True))
 
 

@@ -114,7 +114,6 @@ def unit_sample(first: int, count: int, size: int = 0) -> UnitFingerprint:
     [
         (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), unit_sample(1, 30)), {}, False),
         (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), None), {}, True),
-        (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), unit_sample(1, 0)), {}, True),
         (PERSONS, HOUSEHOLDS, (unit_sample(0, 50), unit_sample(98, 30)), {}, True),
         (PERSONS, HOUSEHOLDS, (unit_sample(0, 200, 9999), unit_sample(1, 200, 5000)), {}, False),
         (PERSONS, HOUSEHOLDS, (unit_sample(0, 200, 9999), unit_sample(1, 100)), {}, True),
@@ -127,7 +126,6 @@ def unit_sample(first: int, count: int, size: int = 0) -> UnitFingerprint:
     ids=[
         "other units",
         "units of one table are unknown",
-        "no record of one table has a unit",
         "a unit in common",
         "large samples without a common unit",
         "too few units sampled",
