@@ -97,9 +97,9 @@ def _counts_other_units(one: Entry, other: Entry, areas: Areas) -> bool:
 def _disjoint(left: UnitFingerprint, right: UnitFingerprint) -> bool:
     """Return whether two samples have no unit in common and are large enough to exclude common units."""
     cut = [each.units[-1] for each in (left, right) if each.size > len(each.units)]
-    compared = [each.units[each.units <= min(cut)] if cut else each.units for each in (left, right)]
-    enough = not cut or min(map(len, compared)) >= SAMPLED
-    return enough and not len(np.intersect1d(*compared, assume_unique=True))
+    one, other = (each.units[each.units <= min(cut)] if cut else each.units for each in (left, right))
+    enough = not cut or min(len(one), len(other)) >= SAMPLED
+    return enough and not len(np.intersect1d(one, other, assume_unique=True))
 
 
 def _sums_the_same(one: Entry, other: Entry, apart: set[str]) -> bool:

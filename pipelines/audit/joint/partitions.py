@@ -376,8 +376,8 @@ def read_contributors(
         keys = np.zeros(len(units), np.uint64)
         keys[has] = first_halves(frame[HOLDING].drop_null())
         holdings = has[chosen], keys[chosen]
-    keys = first_halves(frame[RECORD])[chosen] if RECORD in frame.column_names else None
+    of_records = first_halves(frame[RECORD])[chosen] if RECORD in frame.column_names else None
     return Partition.collect(
         position, (units[chosen], epochs[chosen]), np.concatenate(parts), None, (-ends, ends),
-        np.concatenate(cells), layout.least, holdings, keys,
+        np.concatenate(cells), layout.least, holdings, of_records,
     )  # fmt: skip
