@@ -97,9 +97,9 @@ def _counts_other_units(one: Entry, other: Entry, areas: Areas) -> bool:
 def _disjoint(left: UnitFingerprint, right: UnitFingerprint) -> bool:
     """Return whether two samples have no unit in common and are large enough to exclude common units."""
     cut = [each.units[-1] for each in (left, right) if each.size > len(each.units)]
-    compared = [each.units[each.units <= min(cut)] if cut else each.units for each in (left, right)]
-    enough = not cut or min(map(len, compared)) >= SAMPLED
-    return enough and not bool(np.isin(compared[0], compared[1]).any())
+    one, other = (each.units[each.units <= min(cut)] if cut else each.units for each in (left, right))
+    enough = not cut or min(len(one), len(other)) >= SAMPLED
+    return enough and not len(np.intersect1d(one, other, assume_unique=True))
 
 
 def _sums_the_same(one: Entry, other: Entry, apart: set[str]) -> bool:
@@ -162,7 +162,9 @@ def _same_amounts(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> 
     The rule is that of `published_before.of_the_same_records`: a true value with many digits, or half of the
     cells with common codes.
     """
-    amounts = {(each["measure"], each["codes"]): Decimal(each["original"] or 0) for each in others}
+    amounts = {
+        (each["measure"], each["codes"]): Decimal(each["original"]) for each in others if each["original"]
+    }
     common = [
         (Decimal(each["original"]), amounts[each["measure"], each["codes"]])
         for each in cells

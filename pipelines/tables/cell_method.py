@@ -47,7 +47,7 @@ from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.pipelines.tables.suppression.earlier_tables import Joined, joined
 from microguard.pipelines.tables.suppression.kept_tables import EarlierTable, tables_before, write_suppressed
 from microguard.pipelines.tables.suppression.problem import original_cells, suppression_problem
-from microguard.pipelines.tables.suppression.revised_cells import estimates_of_suppressed
+from microguard.pipelines.tables.suppression.revised_cells import with_estimates
 from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -72,11 +72,14 @@ class CellProblem:
         be published or suppressed, and the prior knowledge of attackers.
     mapper : Mapper
         Calls a function with each of some chunks of cells, in Spark tasks if there are several.
+    estimates : (cells,) bool array, optional
+        Cells that must stay suppressed because they estimate suppressed amounts of other records or periods.
     """
 
     table: CellTable
     suppression: SuppressionProblem | None = None
     mapper: Mapper = in_turn
+    estimates: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -166,15 +169,15 @@ class CellTables(TableProduct[CellComparison]):
         mapper = mapper_of(job.spark)
         with job.progress.stage("adjust"):
             whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
-            decided = self._decided(
-                CellProblem(by_rule, None if whole is None else whole.problem, mapper), key, standing
-            )
+            given = CellProblem(by_rule, None if whole is None else whole.problem, mapper, standing.estimates)
+            decided = self._decided(given, key, standing)
             if whole is not None and isinstance(self.guarantee, SuppressedTable):
                 self._promise(replace(self.guarantee, combinations=self._of_combinations(whole)))
             if whole is not None and whole.with_combinations is not None:
                 whole = whole.with_combinations
                 again = self._audited_again(decided, whole, len(cells), mapper)
-                decided = again or self._decided(CellProblem(by_rule, whole.problem, mapper), key, standing)
+                given = replace(given, suppression=whole.problem)
+                decided = again or self._decided(given, key, standing)
         proof = None if isinstance(decided, np.ndarray) else decided
         hidden = proof is not None and proof.suppressed[: len(cells)]
         values = decided if isinstance(decided, np.ndarray) else np.where(hidden, np.nan, cells.units)
@@ -217,11 +220,7 @@ class CellTables(TableProduct[CellComparison]):
             ) from error
         if not self.suppression or self.specification.publish.successive == "accept":
             return standing
-        assert standing.suppressed is not None
-        estimates = (
-            estimates_of_suppressed(cells, self.table, every, self._origin["source"]) & ~standing.published
-        )
-        return replace(standing, suppressed=standing.suppressed | estimates)
+        return with_estimates(standing, cells, self.table, every, before, self._origin)
 
     def _joined(self, job: Job, cells: Cells, by_rule: CellTable, standing: PublishedValues) -> Joined:
         assert standing.suppressed is not None
@@ -249,7 +248,7 @@ class CellTables(TableProduct[CellComparison]):
         before = tables_before(job.areas, standing.every)
         self._refuse_fewer_attackers(before)
         try:
-            return joined(problem, cells, self.table, before)
+            return joined(problem, cells, self.table, before, standing.elsewhere)
         except SdcError as error:
             raise GateRefused(
                 "This table does not agree with tables of the same records that were published before, by "

@@ -101,6 +101,9 @@ class PublishedValues:
     suppressed : (cells,) boolean array or None, whether it was published as a suppressed cell, or estimates
         one (`suppression.revised_cells`)
     every : ids of all releases that published cells of the same records, oldest first
+    elsewhere : ids of those that have another source or period
+    estimates : (cells,) boolean array or None, whether it estimates a suppressed cell of another source or
+        period, and was not published before
     """
 
     published: np.ndarray
@@ -109,6 +112,8 @@ class PublishedValues:
     releases: tuple[str, ...] = ()
     suppressed: np.ndarray | None = None
     every: tuple[str, ...] = ()
+    elsewhere: frozenset[str] = frozenset()
+    estimates: np.ndarray | None = None
 
 
 def of_the_same_records(

@@ -5,6 +5,9 @@ without a unit, equal amounts), a renamed column makes other cells of the same r
 True values show that two columns are the same: at least half of their totals by single codes are equal, and
 more cells than coincidence explains. Their codes may differ, too. A column of which most totals changed,
 because the source was revised, is not recognised.
+
+Two other columns, such as two questions with the answers 1 and 2, can have equal totals by chance. They are
+told apart if their cells have other units, or if their cells with codes of a third column are not equal.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from math import lgamma, log
 
 import numpy as np
@@ -35,6 +39,7 @@ class _Earlier:
     measure: str
     cells: dict[CellCodes, PublishedCell] = field(default_factory=dict)
 
+    @cached_property
     def totals(self) -> dict[str, dict[str, PublishedCell]]:
         """Return the cells with a single code, by column and code."""
         found: dict[str, dict[str, PublishedCell]] = {}
@@ -71,15 +76,20 @@ def refuse_renamed_columns(cells: Cells, table: Table, before: Iterable[Publishe
         if found:
             recoded = not all(rows.coded_alike(pairs) for _, _, pairs in found)
             names = {ours: theirs for theirs, ours, _ in found}
-            raise GateRefused(_reason(names, found[0][2][0][1].release_id, recoded))
+            nested = dict.fromkeys(rows.by_size(each, theirs, ours) for theirs, ours, _ in found)
+            release_id = found[0][2][0][1].release_id
+            raise GateRefused(_reason(names, release_id, recoded, [pair for pair in nested if pair]))
 
 
-def _reason(names: Mapping[str, str], release_id: str, recoded: bool) -> str:
+def _reason(
+    names: Mapping[str, str], release_id: str, recoded: bool, nested: Iterable[tuple[str, str]]
+) -> str:
     """Return the reason of a refusal with the keys that must be changed.
 
     Parameters
     ----------
     names : column of the new table -> column of the published table
+    nested : columns with different numbers of codes, the coarser one first
     """
     same = ", ".join(f"the codes of {ours} as those of {theirs}" for ours, theirs in names.items())
     renamed = [(ours, theirs) for ours, theirs in names.items() if ours != theirs]
@@ -90,11 +100,18 @@ def _reason(names: Mapping[str, str], release_id: str, recoded: bool) -> str:
     ]
     mends += ["use the codes of that table"] if recoded else []
     mend = ", ".join(mends) or "use the earlier amounts under their name and in their unit"
+    both = ", ".join(f'["{coarser}", "{finer}"]' for coarser, finer in nested)
+    if both:
+        mend = (
+            f"if codes of one column are sums of codes of the other, publish both in one table "
+            f"(table.hierarchies = [{both}]); otherwise {mend}"
+        )
     return (
         f"This table has the same true values as the published table {release_id}: {same}. Expected the same "
         "names, because the same cells would otherwise be published with second values. "
         f"{mend[0].upper()}{mend[1:]}. Or set publish.successive to "
-        '"accept" if a steward has decided that both tables may be published.'
+        '"accept" if a steward has decided that both tables may be published, for example because the '
+        "columns are different and their totals are equal by chance."
     )
 
 
@@ -106,6 +123,7 @@ class _Rows:
         self._places = Places(cells, table)
         self._by_codes: dict[str, dict[CellCodes, int]] = {}
         self._totals: dict[str, dict[str, dict[str, int]]] = {}
+        self._step = max(int(np.gcd.reduce(np.rint(cells.units).astype(np.int64), initial=0)), 1)
         for row, (measure, codes) in enumerate(self._places.identities):
             if not cells.units[row]:
                 continue
@@ -119,11 +137,12 @@ class _Rows:
         """Return the columns of an earlier table that this table has under other names: both names, and the
         totals with equal true values.
         """
-        theirs = earlier.totals()
+        theirs = earlier.totals
         if earlier.measure not in measures_of(self._table):
             yield from self._rescaled(theirs)
             return
         ours = self._totals.get(earlier.measure, {})
+        tied = self._ties(earlier)
         kept = {name for name in theirs if name in ours and self._alike(_labelled(theirs[name], ours[name]))}
         names = {name: name for name in sorted(kept)}
         others = [(one, other) for one in theirs for other in ours if one not in kept and other not in kept]
@@ -132,11 +151,13 @@ class _Rows:
                 names[one] = other
         for one, other in names.items():
             pairs = self._equal(_labelled(theirs[one], ours[other])) if one != other else []
+            if tied and self._of_other_units(pairs):
+                continue
             if self._untied(pairs) and self._certain(earlier, names, one):
                 yield one, other, pairs
         for one, other in others:
             pairs = self._recoded(theirs[one], ours[other])
-            if self._untied(pairs):
+            if self._untied(pairs) and not (tied and self._of_other_units(pairs)):
                 yield one, other, pairs
 
     def coded_alike(self, pairs: list[Pair]) -> bool:
@@ -146,6 +167,14 @@ class _Rows:
             if [code for _, code in theirs] != [code for _, code in ours]:
                 return False
         return True
+
+    def by_size(self, earlier: _Earlier, theirs: str, ours: str) -> tuple[str, str] | None:
+        """Return a column of an earlier table and one of this table, the one with fewer codes first; None if
+        they have equally many codes.
+        """
+        there = len(earlier.totals[theirs])
+        here = max(len(columns.get(ours, ())) for columns in self._totals.values())
+        return None if there == here else (theirs, ours) if there < here else (ours, theirs)
 
     def _rescaled(self, theirs: Mapping[str, Totals]) -> Iterator[tuple[str, str, list[Pair]]]:
         """Return the renamed columns of a table of another measure, of which the values are a multiple."""
@@ -159,21 +188,24 @@ class _Rows:
     def _equal(self, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs with equal true values; those of records rounded to other digits are near."""
         rows = np.array([row for row, _ in pairs], np.int64)
-        there = np.array([self._amount(cell) for _, cell in pairs])
-        found = np.abs(self._cells.units[rows] - there) <= self._rounding(pairs)
+        there, coarser = self._amounts(cell for _, cell in pairs)
+        found = np.abs(self._cells.units[rows] - there) <= self._records(rows) * coarser
         return [pair for pair, equal in zip(pairs, found, strict=True) if equal]
 
-    def _amount(self, cell: PublishedCell) -> float:
-        return float((cell.original or Decimal()).scaleb(self._table.digits))
+    def _amounts(self, cells: Iterable[PublishedCell]) -> tuple[np.ndarray, np.ndarray]:
+        """Return true values of published cells in units of this table, and how much the rounding of a record
+        changes them.
+        """
+        amounts = [cell.original or Decimal() for cell in cells]
+        digits = np.array([-int(amount.as_tuple().exponent) for amount in amounts], np.int64)
+        coarser = np.where(
+            digits == self._table.digits, 0.0, 10.0 ** np.maximum(self._table.digits - digits, 0)
+        )
+        return np.array([float(amount.scaleb(self._table.digits)) for amount in amounts]), coarser
 
-    def _rounding(self, pairs: list[Pair]) -> np.ndarray:
-        digits = np.array([-int((cell.original or Decimal()).as_tuple().exponent) for _, cell in pairs])
-        rows = np.array([row for row, _ in pairs], np.int64)
-        records = np.ones(len(rows))
-        if self._cells.contributors is not None:
-            records = np.maximum(self._cells.contributors[rows], 1)
-        coarser = 10.0 ** np.maximum(self._table.digits - digits, 0)
-        return np.where(digits == self._table.digits, 0.0, records * coarser)
+    def _records(self, rows: np.ndarray) -> np.ndarray:
+        counted = self._cells.contributors
+        return np.ones(len(rows)) if counted is None else np.maximum(counted[rows], 1)
 
     def _alike(self, pairs: list[Pair]) -> bool:
         equal = self._equal(pairs)
@@ -183,18 +215,27 @@ class _Rows:
         """Return whether some cells are not recognised by contributors, and would get second values."""
         return any(row not in self._places.of(cell) for row, cell in pairs)
 
+    def _ties(self, earlier: _Earlier) -> bool:
+        """Return whether some cell has the units of an earlier cell, so that units have the same keys."""
+        known = set() if self._cells.members is None else set(self._cells.members) - {""}
+        return any(cell.members in known for cell in earlier.cells.values())
+
+    def _of_other_units(self, pairs: list[Pair]) -> bool:
+        """Return whether the units of all pairs are known, and those of no pair are the same."""
+        members = self._cells.members
+        return members is not None and all(
+            cell.members and members[row] and cell.members != members[row] for row, cell in pairs
+        )
+
     def _certain(self, earlier: _Earlier, names: Mapping[str, str], column: str) -> bool:
         """Return whether the true values of two columns with the same codes are not equal by chance.
 
-        Either all codes and totals are equal, or cells of the column (together with the same other columns)
-        are equal more often than by chance.
+        They are, if most cells with codes of further columns are not equal. Otherwise, either all codes and
+        totals must be equal, or cells of the column (together with the same other columns) must be equal more
+        often than by chance.
         """
-        theirs = earlier.totals()[column]
+        theirs = earlier.totals[column]
         ours = self._totals[earlier.measure][names[column]]
-        if len(theirs) > 1 and theirs.keys() == ours.keys():
-            pairs = _labelled(theirs, ours)
-            if len(self._equal(pairs)) == len(pairs):
-                return True
         crossed: dict[tuple[str, ...], list[Pair]] = {}
         for codes, cell in earlier.cells.items():
             columns = tuple(name for name, _ in codes)
@@ -203,9 +244,15 @@ class _Rows:
                 row = self._by_codes[earlier.measure].get(here)
                 if row is not None:
                     crossed.setdefault(columns, []).append((row, cell))
+        alike = {columns: self._alike(pairs) for columns, pairs in crossed.items()}
+        if not all(alike.values()):
+            return False
+        if len(theirs) > 1 and theirs.keys() == ours.keys():
+            pairs = _labelled(theirs, ours)
+            if len(self._equal(pairs)) == len(pairs):
+                return True
         return any(
-            self._alike(pairs) and self._by_chance(self._equal(pairs), len(pairs)) <= log(COINCIDENCE)
-            for pairs in crossed.values()
+            self._by_chance(self._equal(pairs), len(pairs)) <= log(COINCIDENCE) for pairs in crossed.values()
         )
 
     def _by_chance(self, equal: list[Pair], compared: int, others: int | None = None) -> float:
@@ -216,26 +263,40 @@ class _Rows:
         compared : number of true values, of which some are equal
         others : number of values with which each of them is compared, if the codes differ
         """
-        sizes = np.maximum(np.abs(self._cells.units[[row for row, _ in equal]]), 1.0)
+        sizes = np.maximum(np.abs(self._cells.units[[row for row, _ in equal]]) / self._step, 1.0)
         ways = _log_choices(compared, len(equal)) - float(np.log(sizes).sum())
         return ways if others is None else ways + _log_choices(others, len(equal)) + lgamma(len(equal) + 1)
 
     def _recoded(self, theirs: Totals, ours: Mapping[str, int]) -> list[Pair]:
         """Return the totals of two columns with equal true values under any codes; none if so few are equal
-        that this may be by chance.
+        that this may be by chance, or if all are equally large, as in a balanced sample.
+
+        Totals with the same units are paired first.
         """
-        rows = sorted(ours.values(), key=lambda row: float(self._cells.units[row]))
-        cells = sorted(theirs.values(), key=self._amount)
-        places = np.searchsorted(self._cells.units[rows], [self._amount(cell) for cell in cells])
+        free = set(ours.values())
+        cells: list[PublishedCell] = []
         pairs: list[Pair] = []
-        used: set[int] = set()
-        for cell, place in zip(cells, places.tolist(), strict=True):
-            near = [rows[i] for i in range(max(place - 1, 0), min(place + 2, len(rows)))]
-            found = self._equal([(row, cell) for row in near if row not in used])
-            pairs += found[:1]
-            used.update(row for row, _ in found[:1])
+        for cell in theirs.values():
+            row = next((row for row in self._places.of(cell) if row in free), None)
+            if row is None:
+                cells.append(cell)
+            else:
+                pairs.append((row, cell))
+                free.remove(row)
+        rows = np.array(sorted(free, key=lambda row: (float(self._cells.units[row]), row)), np.int64)
+        there, coarser = self._amounts(cells)
+        order = np.argsort(there, kind="stable")
+        here, records = self._cells.units[rows].tolist(), self._records(rows).tolist()
+        place = 0
+        for cell, amount, rounding in zip(order, there[order].tolist(), coarser[order].tolist(), strict=True):
+            while place < len(here) and here[place] < amount - records[place] * rounding:
+                place += 1
+            if place < len(here) and here[place] <= amount + records[place] * rounding:
+                pairs.append((int(rows[place]), cells[cell]))
+                place += 1
         fewer = min(len(theirs), len(ours))
-        enough = fewer > 1 and len(pairs) >= ALIKE * fewer
+        telling = len(np.unique(self._cells.units[[row for row, _ in pairs]])) > 1
+        enough = telling and len(pairs) >= ALIKE * fewer
         return pairs if enough and self._by_chance(pairs, fewer, len(ours)) <= log(COINCIDENCE) else []
 
 

@@ -251,10 +251,10 @@ class TableProduct(ABC, Generic[Comparison]):
             now, then = ("with", "without") if self.table.weighted else ("without", "with")
             raise GateRefused(
                 f"{len(common)} cell(s) of this table {now} weights were published before {then} weights, by "
-                f"{releases}, and have the same amount, because the weights of their records are 1: expected "
-                "none, because such a cell would be published twice. Nothing was published. Set "
-                'table.weighted as for that table, withdraw it, or set publish.successive to "accept" if a '
-                "steward has decided that both may be published."
+                f"{releases}, and have the same amount, because the weights of their records are 1, or are "
+                "rounded to 1: expected none, because such a cell would be published twice. Nothing was "
+                "published. Set table.weighted as for that table, withdraw it, or set publish.successive to "
+                '"accept" if a steward has decided that both may be published.'
             )
 
     def _refuse_related_columns(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.methods.suppression import CellSuppression
-from microguard.pipelines.tables import cell_method
+from microguard.pipelines.tables.suppression import revised_cells
 from microguard.schemas.requirements.requirement import MetricKey
 
 from tests.attacks.office import specification
@@ -82,7 +82,9 @@ def test_final_table_discloses_the_preliminary_one_only_if_revised_cells_may_be_
         tables = preliminary_and_final(tmp_path / f"safe{seed}", seed, late)
         assert all(table.broken == [] for table in tables)
         assert disclosed(*tables) == (0, 0)
-    monkeypatch.setattr(cell_method, "estimates_of_suppressed", lambda cells, *_: np.zeros(len(cells), bool))
+    monkeypatch.setattr(
+        revised_cells, "estimates_of_suppressed", lambda cells, *_: np.zeros(len(cells), bool)
+    )
     control = [disclosed(*preliminary_and_final(tmp_path / f"control{n}", n, late)) for n in seeds]
     assert sum(opened for opened, _ in control) > 4
     assert sum(narrow for _, narrow in control) > 4
@@ -100,3 +102,35 @@ def test_count_on_the_files_finds_published_estimates_of_suppressed_cells(tmp_pa
     published = office.publish(cells_of_firms(records["final"], second), second)
     assert published.written.count.metrics[MetricKey("cells_unprotected")] > 0
     assert "cells_unprotected" in published.broken
+
+
+def test_cell_that_stays_suppressed_is_not_disclosed_by_sums_if_others_of_its_line_are_published(tmp_path):
+    """Cells that were suppressed together with it change so much in a year that they are published."""
+    random = np.random.default_rng(0)
+    office, frame = SuppressingOffice(tmp_path), firms(0)
+    for year in range(2015, 2018):
+        spec = specification(
+            frame, {**TABLE, "attackers": ["outsider"]}, period=str(year), name=f"y{year}", source="survey"
+        )
+        table = office.publish(cells_of_firms(frame, spec), spec)
+        assert table.broken == []
+        changed = (frame["turnover"] * np.exp(random.normal(0.02, 0.1, len(frame)))).round() + 1
+        staying = frame.assign(turnover=changed)[random.random(len(frame)) < 0.95]
+        new = firms(year - 1915).sample(frac=0.05, random_state=year - 2015)
+        frame = pd.concat([staying, new.assign(firm=new["firm"] + 10_000 * year)], ignore_index=True)
+    problem = table.protected.comparison.problem
+    assert (problem.force[: len(table.cells)] & table.suppressed).any()
+
+
+def test_table_of_the_next_year_is_published_if_one_firm_has_the_same_amount(tmp_path):
+    """The firm is alone in its cell, which both tables suppress. All other amounts changed, and a cell has
+    no firm any more.
+    """
+    office, frame = SuppressingOffice(tmp_path), firms(0)
+    number = frame.groupby(["activity", "region"])["firm"].transform("size")
+    same, closed = frame["firm"][number == 1].iloc[:2]
+    changed = frame["turnover"] + np.where(frame["firm"] == same, 0, 7 + frame["firm"] % 5)
+    later = frame.assign(turnover=changed)[frame["firm"] != closed]
+    for year, records in (("2021", frame), ("2022", later)):
+        spec = specification(records, TABLE, period=year, name=f"y{year}", source="survey")
+        assert office.publish(cells_of_firms(records, spec), spec).broken == []

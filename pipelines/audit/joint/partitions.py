@@ -135,6 +135,29 @@ class Partition:
         holders = self.entities if self.holders is None else self.holders
         return replace(self, entities=entities, hashes=hashes, holders=holders)
 
+    def by_unit(self, units: np.ndarray) -> Partition:
+        """Return the partition with some units once in each set, however many records they have there.
+
+        Parameters
+        ----------
+        units : (u,) uint64 array
+        """
+        part = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        again = pd.DataFrame({"part": part, "entity": self.entities}).duplicated().to_numpy()
+        kept = ~(again & np.isin(self.entities, units))
+        if kept.all():
+            return self
+        hashes = np.zeros(len(self.sizes), np.uint64)
+        np.add.at(hashes, part[kept], member_hashes(self.entities[kept]))
+        return replace(
+            self,
+            entities=self.entities[kept],
+            sizes=np.bincount(part[kept], minlength=len(self.sizes)),
+            hashes=hashes,
+            holders=None if self.holders is None else self.holders[kept],
+            records=None if self.records is None else self.records[kept],
+        )
+
     def members(self, sets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return for some sets the entities (p,) bool, the set of each entity, and the weights."""
         last = int(np.flatnonzero(sets).max(initial=-1)) + 1
@@ -353,8 +376,8 @@ def read_contributors(
         keys = np.zeros(len(units), np.uint64)
         keys[has] = first_halves(frame[HOLDING].drop_null())
         holdings = has[chosen], keys[chosen]
-    records_of = first_halves(frame[RECORD])[chosen] if RECORD in frame.column_names else None
+    of_records = first_halves(frame[RECORD])[chosen] if RECORD in frame.column_names else None
     return Partition.collect(
         position, (units[chosen], epochs[chosen]), np.concatenate(parts), None, (-ends, ends),
-        np.concatenate(cells), layout.least, holdings, records_of,
+        np.concatenate(cells), layout.least, holdings, of_records,
     )  # fmt: skip

@@ -127,13 +127,21 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
 
 
 def _by_record(tables: list[Table]) -> list[Table]:
-    """Return tables in which the records of a unit are entities if one of the tables has several of them."""
-    stated = [t.partition.repeated for t in tables if t.partition is not None]
+    """Return tables in which the records of a unit are entities if one of the tables has several of them.
+
+    A unit of which an earlier version did not store the records remains one entity in all tables.
+    """
+    maps = [table.partition for table in tables if table.partition is not None]
+    stated = [each.repeated for each in maps]
     none = np.zeros(0, np.uint64)
     units = np.unique(np.concatenate([none, *(each for each in stated if each is not None)]))
+    without = np.concatenate([none, *(each.entities for each in maps if each.records is None)])
+    whole = np.isin(units, without)
     changed = []
     for table in tables:
-        partition = None if table.partition is None or not len(units) else table.partition.by_record(units)
+        partition = table.partition
+        if partition is not None and len(units):
+            partition = partition.by_record(units[~whole]).by_unit(units[whole])
         if partition is not None and partition is not table.partition:
             sets = CellSets.collect(table.cells, partition)
             table = replace(table, partition=partition, sets=sets)

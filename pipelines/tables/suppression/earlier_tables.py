@@ -8,7 +8,7 @@ suppressed cells stay suppressed, and their sensitive cells must keep their inte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -62,12 +62,24 @@ class Joined:
         return own if self.earlier is None else np.concatenate([own, self.earlier.suppressed])
 
 
-def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iterable[EarlierTable]) -> Joined:
+def joined(
+    problem: SuppressionProblem,
+    cells: Cells,
+    table: Table,
+    before: Iterable[EarlierTable],
+    elsewhere: Container[str] = (),
+) -> Joined:
     """Join the cells and constraints of earlier tables to a problem.
 
     A cell of an earlier table equals a cell of this table with the same codes, or with the same contributors
     and value. If the columns of the tables form a cycle, the result has a second problem with the cells of
     their combinations (`combinations`).
+
+    Parameters
+    ----------
+    elsewhere : ids of the earlier tables of another source or period
+        A cell of such a table with the same codes and another value is another cell. The combinations of a
+        table with such cells are not counted together with this table.
     """
     places = Places(cells, table)
     arrays = {name: list(array) for name, array in amounts_of(problem).items()}
@@ -82,12 +94,13 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
     for earlier in before:
         position = np.empty(len(earlier.cells), np.int64)
         added = np.zeros(len(earlier.cells), bool)
+        by_codes = rows = [places.of(cell) for cell in earlier.cells]
+        if earlier.release_id in elsewhere:
+            rows = [places.equal(cell, found) for cell, found in zip(earlier.cells, by_codes, strict=True)]
         for row, cell in enumerate(earlier.cells):
             then = {name: float(earlier.amounts[name][row].scaleb(table.digits)) for name in AMOUNTS}
-            found = places.of(cell)
-            identity = (
-                (cell.measure, cell.members, cell.original) if cell.members else (cell.measure, cell.codes)
-            )
+            found = rows[row]
+            identity = cell.measure, cell.members or cell.codes, cell.original
             if found:
                 position[row] = found[0]
             elif identity in seen:
@@ -101,7 +114,7 @@ def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iter
                 flags["primary"].append(sensitive)
                 flags["keep"].append(not hidden)
                 flags["force"].append(hidden and not sensitive)
-            if cell.measure == measure:
+            if cell.measure == measure and rows == by_codes:
                 codes.append((int(position[row]), cell.codes))
             if not added[row]:
                 _stay_protected(arrays, flags, int(position[row]), then, earlier.sensitive[row])

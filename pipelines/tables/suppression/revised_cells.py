@@ -8,14 +8,46 @@ period (Hundepool et al. 2012, Statistical Disclosure Control, section 4.4).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.identity import cell_codes, cell_measures, written_alike
-from microguard.pipelines.tables.published_before import SUPPRESSED, PublishedCell
+from microguard.pipelines.tables.published_before import SUPPRESSED, PublishedCell, PublishedValues
 from microguard.schemas.specification.table import Table
+
+
+def with_estimates(
+    standing: PublishedValues,
+    cells: Cells,
+    table: Table,
+    every: Iterable[PublishedCell],
+    before: Iterable[PublishedCell],
+    origin: Mapping[str, str],
+) -> PublishedValues:
+    """Return the published values of a suppressed table with the cells that estimate suppressed ones.
+
+    Parameters
+    ----------
+    every : cells of every source and period
+    before : those of the same records
+    origin : ``source`` and ``period`` of this table
+    """
+    assert standing.suppressed is not None
+    here = origin["source"], origin["period"]
+    others = [cell for cell in every if (cell.source, cell.period) != here]
+    stay, estimates = (
+        estimates_of_suppressed(cells, table, some, origin["source"]) & ~standing.published
+        for some in (every, others)
+    )
+    return replace(
+        standing,
+        suppressed=standing.suppressed | stay,
+        estimates=estimates,
+        elsewhere=frozenset(cell.release_id for cell in before if (cell.source, cell.period) != here),
+    )
 
 
 def estimates_of_suppressed(

@@ -163,3 +163,55 @@ def test_columns_of_other_records_with_the_same_codes_are_not_refused():
 def test_column_under_another_name_keeps_its_values_if_units_are_known():
     frame = population()
     assert refusal(frame, ["branch"], frame.rename(columns={"branch": "x"}), ["x"], units=True) is None
+
+
+def two_questions(count=400, yes=220):
+    """Return records with two questions whose answers have equal totals by chance."""
+    random = np.random.default_rng(2)
+    answers = np.repeat(["1", "2"], [yes, count - yes])
+    return pd.DataFrame(
+        {
+            "works": answers,
+            "studies": random.permutation(answers),
+            "region": random.choice(list("nsw"), count),
+            "firm": np.arange(count).astype(str),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("further", "units", "refused"),
+    [([], False, True), ([], True, False), (["region"], False, False), (["region"], True, False)],
+)
+def test_other_columns_with_equal_totals_are_told_apart_by_units_or_a_third_column(further, units, refused):
+    frame = two_questions()
+    found = refusal(frame, ["works", *further], frame, ["studies", *further], units=units)
+    assert (found is not None) == refused
+    assert found is None or "because the columns are different and their totals are equal by chance" in found
+
+
+def test_balanced_groups_with_other_codes_are_not_refused():
+    frame = pd.DataFrame({"wave": np.repeat(list("1234"), 100), "group": np.tile(list("abcd"), 100)})
+    assert refusal(frame, ["wave"], frame, ["group"]) is None
+
+
+def test_codes_under_other_names_are_refused_if_many_totals_are_equally_large():
+    frame = pd.DataFrame({"age": np.repeat(np.arange(90), 50 + np.arange(90) % 3)})
+    frame = frame.assign(born=2000 - frame["age"]).astype(str)
+    frame["firm"] = frame.index.astype(str)
+    assert "Rename born to age" in str(refusal(frame, ["age"], frame, ["born"]))
+    assert refusal(frame, ["age"], frame, ["born"], units=True) is None
+
+
+@pytest.mark.parametrize("names", [("branch", "section"), ("section", "branch")])
+def test_column_whose_codes_are_sums_of_some_other_codes_is_refused_with_the_table_of_both(names):
+    random = np.random.default_rng(3)
+    branches = random.choice(list("abcdefg"), 3000, p=np.arange(1, 8) / 28)
+    sections = dict(zip("abcdefg", ["a", "b", "c", "d", "eg", "eg", "eg"], strict=True))
+    frame = pd.DataFrame({"branch": branches, "section": [sections[each] for each in branches]})
+    found = refusal(frame, [names[0]], frame, [names[1]])
+    assert 'publish both in one table (table.hierarchies = [["section", "branch"]])' in str(found)
+    first, its_table = counts_of(frame, [names[0]])
+    before = new_cells(first, its_table, first.units, None, ORIGIN)
+    cells, table = counts_of(frame, ["branch"], hierarchies=[["section", "branch"]])
+    refuse_renamed_columns(cells, table, before)

@@ -152,3 +152,19 @@ def test_joint_audit_counts_all_records_of_a_unit_as_one_contributor(tmp_path, l
         for name, frame in (("branch", firms), ("region", part.assign(region="all")))
     ]
     assert audit(releases).safe == (left_out == "nothing of a unit")
+
+
+@pytest.mark.parametrize(("old", "left_out"), [("branch", 1), ("region", 1), ("branch", 6), ("region", 6)])
+def test_joint_audit_compares_units_with_several_records_with_a_map_of_an_earlier_version(
+    tmp_path, old, left_out
+):
+    """Maps of earlier versions have a row for each unit and cell, and no records."""
+    firms = firms_of(4).assign(record=range(80))
+    firms["unit"] = firms["unit"].where(firms.index >= 36, firms.index // 3)
+    firms["branch"] = firms.groupby("unit")["branch"].transform("first")
+    releases = []
+    for name, frame in (("branch", firms), ("region", firms[: 80 - left_out].assign(region="all"))):
+        units = frame.drop(columns="record").drop_duplicates(["unit", name]) if name == old else frame
+        cells = published(all_cells(frame, [name], "turnover"))
+        releases.append(write_table(tmp_path / name, cells, [name], firms=units))
+    assert audit(releases).safe == (left_out == 6)
