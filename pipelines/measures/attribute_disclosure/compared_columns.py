@@ -138,10 +138,10 @@ class _Whole:
 
     def guessing(self, pair: Dependency) -> Guessing | None:
         """Count how well a column predicts a variable; return None if the column's values are rarely
-        repeated.
+        repeated, or the variable has one value.
         """
         given, protected = self._place[pair.column], self._place[pair.determines]
-        if self._seldom_repeats(given):
+        if self._most(protected) == self._records or self._seldom_repeats(given):
             return None
         cells = self._coded.groupBy(column(given), column(protected)).agg(f.count(f.lit(1)).alias("n"))
         values = cells.groupBy(column(given)).agg(
@@ -169,7 +169,8 @@ class _Whole:
             )
         ]
         of_values = values.groupBy("goes_with").agg(*counts)
-        row = of_values.agg(*[f.max(f"c{i}") if i == 4 else f.sum(f"c{i}") for i in range(7)]).first()
+        sums = [f.max(f"c{i}") if i == 4 else f.sum(f"c{i}") for i in range(7)]
+        row = of_values.agg(*sums, f.count_if(f.col("c0") > 0)).first()
         assert row is not None
         return Guessing(self._records, self._most(protected), *row)
 

@@ -75,6 +75,9 @@ class Guessing:
     disagreeing, agreeing : int
         Records whose column value repeats: those that differ from the majority of this value, and those of
         column values that `NEARLY` always have one value of the variable.
+    guesses : int
+        Number of values of the variable that are guesses for judged records. If there is one, the column
+        tells nothing about these records: the few others may be among those that are not judged.
     """
 
     records: int
@@ -86,6 +89,7 @@ class Guessing:
     kept_commonest: int
     disagreeing: int
     agreeing: int
+    guesses: int
 
     @property
     def _left(self) -> float:
@@ -100,15 +104,14 @@ class Guessing:
     @property
     def always(self) -> bool:
         """Return whether every value of the column determines the value of the variable."""
-        return self.commonest < self.records and self.disagreeing == 0 and self.often_enough
+        return self.guesses > 1 and self.disagreeing == 0 and self.often_enough
 
     @property
     def right(self) -> float:
         """Return lambda: the share of errors removed by the column, compared with guessing the most frequent
         value.
         """
-        varies = self.commonest < self.records and self.judged > 0
-        return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
+        return 1.0 - self.wrong / (self._left * self.judged) if self.guesses > 1 else 0.0
 
     @property
     def nearly_all(self) -> bool:
@@ -262,7 +265,8 @@ def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessin
     wrong = total - np.where(guessed_right(total, most), most, 0)
     judged = again if nominal else often
     kept = judged & (alike | ~often)
-    goes_with = kept[of] & (records == most[of])
+    mode = records == most[of]
+    goes_with = kept[of] & mode
     return Guessing(
         len(given),
         int(np.bincount(protected).max(initial=0)),
@@ -273,6 +277,7 @@ def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessin
         int(np.bincount(value[goes_with], records[goes_with]).max(initial=0)),
         int((total - most)[again].sum()),
         int(total[again & alike].sum()),
+        len(np.unique(value[judged[of] & mode])),
     )
 
 
