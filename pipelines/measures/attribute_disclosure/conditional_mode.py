@@ -141,7 +141,7 @@ def dependencies_among(
     glance: Mapping[str, np.ndarray],
     nominal: Collection[str],
     region: str | None,
-    whole: Callable[[Dependency], Guessing | None] | None = None,
+    whole: Callable[[Sequence[Dependency]], Mapping[Dependency, Guessing]] | None = None,
 ) -> list[Dependency]:
     """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides the
     remaining ones.
@@ -159,18 +159,18 @@ def dependencies_among(
         The protected variables that are nominal.
     region : str or None
     whole : callable, optional
-        Returns how well the column predicts the variable in the whole file, None if its values seldom repeat.
+        Returns how well columns predict variables in the whole file, without pairs that cannot be judged.
         Without this function, `glance` is the whole file.
     """
     glances = {
         pair: guessing(glance[pair.column], glance[pair.determines], pair.determines in nominal)
         for pair in pairs
     }
+    judged: Mapping[Dependency, Guessing] = glances
+    if whole is not None:
+        judged = whole([pair for pair, seen in glances.items() if not seen.refutes()])
     found = []
-    for pair, seen in glances.items():
-        guessed = seen if whole is None else None if seen.refutes() else whole(pair)
-        if guessed is None:
-            continue
+    for pair, guessed in judged.items():
         always = pair.determines in nominal and guessed.always
         if always or (pair.column != region and guessed.nearly):
             found.append(pair)

@@ -87,12 +87,12 @@ def test_column_that_follows_from_a_changed_variable_is_found(case, spark, tmp_p
 def test_column_that_nearly_all_records_have_in_common_contradicts_nothing(
     method, spark, tmp_path, monkeypatch
 ):
-    """Also in the whole of a larger file: of few records with another value, none may be in a frequent ward."""
+    """In a larger file, too: of the few records with another value, none may be in a frequent ward."""
     frame = file()[["ward", "branch"]].assign(same="x", empty=None, flag=0)
     frame.loc[:2, ["ward", "branch", "flag"]] = [[f"island {i}", f"fishing {i}", 1] for i in range(3)]
     frame["empty"] = frame["empty"].astype("string")
     frame.to_parquet(tmp_path / "data", index=False)
-    roles = {"ward": CATEGORY, "branch": CATEGORY} | {name: OTHER for name in ("same", "empty", "flag")}
+    roles = {"ward": CATEGORY, "branch": CATEGORY} | dict.fromkeys(("same", "empty", "flag"), OTHER)
     spec = specification(tmp_path, roles, method=method)
     for glance in (20_000, 600):
         monkeypatch.setattr(compared_columns, "GLANCE", glance)
