@@ -20,7 +20,8 @@ The keywords of a field are converted as follows:
 
 `<CODELIST>` (labels) and `<DISTANCE>` (costs of suppression by the distance of codes) are not read. Codes for
 missing values are treated as ordinary codes. The status E marks an empty cell; with a value it is refused.
-The decimal mark is detected in the first lines of the table. Keywords that are not supported are refused by name.
+The decimal mark is detected in the first lines of the table. Keywords that are not supported are refused by
+name.
 
 References
 ----------

@@ -155,7 +155,7 @@ class _Whole:
             for i, pair in enumerate(judged_pairs)
         }
 
-    def _counts(self, pairs: Sequence[Dependency]) -> list[tuple[int, ...]]:
+    def _counts(self, pairs: Sequence[Dependency]) -> Sequence[tuple[int, ...]]:
         """Return for each pair its number and the counts of `Guessing` from `judged` on."""
         if not pairs:
             return []

@@ -44,7 +44,7 @@ def estimates_of_suppressed(
         if cell.status != SUPPRESSED or cell.original is None:
             continue
         then = float(cell.original.scaleb(table.digits))
-        codes = cell.measure, cell.source, written_alike(cell.codes)
-        for row in (*rows.get(codes, ()), *rows.get((cell.measure, cell.members), ())):
+        place = cell.measure, cell.source, written_alike(cell.codes)
+        for row in (*rows.get(place, ()), *rows.get((cell.measure, cell.members), ())):
             found[row] |= abs(cells.units[row] - then) <= abs(then) * table.safety_range / 100
     return found
