@@ -51,9 +51,12 @@ def dependencies(
 
     nominal = [each.name for each in protected if each.kind == "nominal" and each.name in columns]
 
-    def whole(pair: Dependency) -> Guessing:
+    def judged(pair: Dependency) -> Guessing:
         codes = codes_by_name(profile.codes([columns[pair.column], columns[pair.determines]]))
         return guessing(codes[pair.column], codes[pair.determines], pair.determines in nominal)
+
+    def whole(pairs: Sequence[Dependency]) -> dict[Dependency, Guessing]:
+        return {pair: judged(pair) for pair in pairs}
 
     region = next((each.name for each in published if each.role == "region"), None)
     first_codes = codes_by_name(profile.sampled_codes(list(columns.values())))

@@ -44,14 +44,14 @@ class ComparedColumns:
     of_digits : sequence of such mappings
         Numbers of text columns, read from their digits in two orders.
     whole : callable or None
-        Counts over all records how well a column predicts another one; None if the sample is the file.
+        Counts over all records how well columns predict others; None if the sample is the file.
     """
 
     codes: Mapping[str, np.ndarray]
     numbers: _Numbers
     whole_numbers: Collection[str]
     of_digits: Sequence[_Numbers]
-    whole: Callable[[Dependency], Guessing | None] | None
+    whole: Callable[[Sequence[Dependency]], Mapping[Dependency, Guessing]] | None
 
 
 def compared_columns(
@@ -127,32 +127,66 @@ def _drawn(names: list[str], records: int) -> Column:
 
 
 class _Whole:
-    """Counts over all records of a larger file, each computed once."""
+    """Counts over all records of a larger file: one pass for the columns, and one for all pairs."""
 
     def __init__(
         self, coded: DataFrame, records: int, place: Mapping[str, str], nominal: Collection[str]
     ) -> None:
         self._coded, self._records, self._place, self._nominal = coded, records, place, nominal
-        self._seldom: dict[str, bool] = {}
-        self._commonest: dict[str, int] = {}
 
-    def guessing(self, pair: Dependency) -> Guessing | None:
-        """Count how well a column predicts a variable; return None if the column's values are rarely
-        repeated.
+    def guessing(self, pairs: Sequence[Dependency]) -> dict[Dependency, Guessing]:
+        """Count how well columns predict variables; leave out pairs whose column rarely repeats a value, and
+        those whose variable has one value.
         """
-        given, protected = self._place[pair.column], self._place[pair.determines]
-        if self._seldom_repeats(given):
-            return None
-        cells = self._coded.groupBy(column(given), column(protected)).agg(f.count(f.lit(1)).alias("n"))
-        values = cells.groupBy(column(given)).agg(
-            f.sum("n").alias("n"),
-            f.max("n").alias("most"),
-            f.max_by(column(protected), f.struct("n", column(protected))).alias("goes_with"),
+        if not pairs:
+            return {}
+        repeated, most_frequent = self._sizes(
+            {name for each in pairs for name in (each.column, each.determines)}
+        )
+        judged_pairs = [
+            pair
+            for pair in pairs
+            if repeated[pair.column] >= REPEATED_SHARE * self._records
+            and most_frequent[pair.determines] < self._records
+        ]
+        rows = {row[0]: row[1:] for row in self._counts(judged_pairs)}
+        return {
+            pair: Guessing(self._records, most_frequent[pair.determines], *rows[i])
+            for i, pair in enumerate(judged_pairs)
+        }
+
+    def _counts(self, pairs: Sequence[Dependency]) -> Sequence[tuple[int, ...]]:
+        """Return for each pair its number and the counts of `Guessing` from `judged` on."""
+        if not pairs:
+            return []
+        values = [
+            (column(self._place[each.column]), column(self._place[each.determines]), each.determines)
+            for each in pairs
+        ]
+        structs = [
+            f.struct(
+                f.lit(i).alias("pair"),
+                f.lit(name in self._nominal).alias("nominal"),
+                given.alias("given"),
+                protected.alias("protected"),
+            )
+            for i, (given, protected, name) in enumerate(values)
+        ]
+        of_pair = ["pair", "nominal"]
+        cells = self._coded.select(f.inline(f.array(*structs))).groupBy(*of_pair, "given", "protected")
+        by_value = (
+            cells.agg(f.count(f.lit(1)).alias("n"))
+            .groupBy(*of_pair, "given")
+            .agg(
+                f.sum("n").alias("n"),
+                f.max("n").alias("most"),
+                f.max_by("protected", f.struct("n", "protected")).alias("goes_with"),
+            )
         )
         total, most = f.col("n"), f.col("most")
         often, again, alike = total >= OFTEN, total > 1, most >= NEARLY * total
         wrong = total - f.when(guessed_right(total, most), most).otherwise(0)
-        judged = again if pair.determines in self._nominal else often
+        judged = f.when(f.col("nominal"), again).otherwise(often)
         kept = judged & (alike | ~often)
         counts = [
             f.sum(f.when(which, counted).otherwise(0)).alias(f"c{i}")
@@ -168,24 +202,20 @@ class _Whole:
                 ]
             )
         ]
-        of_values = values.groupBy("goes_with").agg(*counts)
-        row = of_values.agg(*[f.max(f"c{i}") if i == 4 else f.sum(f"c{i}") for i in range(7)]).first()
-        assert row is not None
-        return Guessing(self._records, self._most(protected), *row)
+        of_guesses = by_value.groupBy("pair", "goes_with").agg(*counts)
+        sums = [f.max(f"c{i}") if i == 4 else f.sum(f"c{i}") for i in range(7)]
+        return of_guesses.groupBy("pair").agg(*sums, f.count_if(f.col("c0") > 0)).collect()
 
-    def _seldom_repeats(self, given: str) -> bool:
-        """Return whether too few records have a repeated value for the column to determine anything."""
-        if given not in self._seldom:
-            sizes = self._coded.groupBy(column(given)).agg(f.count(f.lit(1)).alias("n"))
-            row = sizes.where("n > 1").agg(f.sum("n")).first()
-            assert row is not None
-            self._seldom[given] = (row[0] or 0) < REPEATED_SHARE * self._records
-        return self._seldom[given]
-
-    def _most(self, protected: str) -> int:
-        """Return the number of records that have a variable's most frequent value."""
-        if protected not in self._commonest:
-            row = self._coded.groupBy(column(protected)).count().agg(f.max("count")).first()
-            assert row is not None
-            self._commonest[protected] = row[0]
-        return self._commonest[protected]
+    def _sizes(self, names: Collection[str]) -> tuple[dict[str, int], dict[str, int]]:
+        """Return for each column the number of records with a repeated value, and with the most frequent
+        value.
+        """
+        order = sorted(names)
+        structs = [
+            f.struct(f.lit(i).alias("column"), column(self._place[name]).alias("value"))
+            for i, name in enumerate(order)
+        ]
+        sizes = self._coded.select(f.inline(f.array(*structs))).groupBy("column", "value").count()
+        repeated = f.sum(f.when(f.col("count") > 1, f.col("count")).otherwise(0))
+        rows = sizes.groupBy("column").agg(repeated, f.max("count")).collect()
+        return {order[i]: many for i, many, _ in rows}, {order[i]: most for i, _, most in rows}

@@ -75,6 +75,9 @@ class Guessing:
     disagreeing, agreeing : int
         Records whose column value repeats: those that differ from the majority of this value, and those of
         column values that `NEARLY` always have one value of the variable.
+    guesses : int
+        Number of values of the variable that are guesses for judged records. If there is one, the column
+        tells nothing about these records: the few others may be among those that are not judged.
     """
 
     records: int
@@ -86,6 +89,7 @@ class Guessing:
     kept_commonest: int
     disagreeing: int
     agreeing: int
+    guesses: int
 
     @property
     def _left(self) -> float:
@@ -100,15 +104,14 @@ class Guessing:
     @property
     def always(self) -> bool:
         """Return whether every value of the column determines the value of the variable."""
-        return self.commonest < self.records and self.disagreeing == 0 and self.often_enough
+        return self.guesses > 1 and self.disagreeing == 0 and self.often_enough
 
     @property
     def right(self) -> float:
         """Return lambda: the share of errors removed by the column, compared with guessing the most frequent
         value.
         """
-        varies = self.commonest < self.records and self.judged > 0
-        return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
+        return 1.0 - self.wrong / (self._left * self.judged) if self.guesses > 1 else 0.0
 
     @property
     def nearly_all(self) -> bool:
@@ -138,7 +141,7 @@ def dependencies_among(
     glance: Mapping[str, np.ndarray],
     nominal: Collection[str],
     region: str | None,
-    whole: Callable[[Dependency], Guessing | None] | None = None,
+    whole: Callable[[Sequence[Dependency]], Mapping[Dependency, Guessing]] | None = None,
 ) -> list[Dependency]:
     """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides the
     remaining ones.
@@ -156,18 +159,18 @@ def dependencies_among(
         The protected variables that are nominal.
     region : str or None
     whole : callable, optional
-        Returns how well the column predicts the variable in the whole file, None if its values seldom repeat.
+        Returns how well columns predict variables in the whole file, without pairs that cannot be judged.
         Without this function, `glance` is the whole file.
     """
     glances = {
         pair: guessing(glance[pair.column], glance[pair.determines], pair.determines in nominal)
         for pair in pairs
     }
+    judged: Mapping[Dependency, Guessing] = glances
+    if whole is not None:
+        judged = whole([pair for pair, seen in glances.items() if not seen.refutes()])
     found = []
-    for pair, seen in glances.items():
-        guessed = seen if whole is None else None if seen.refutes() else whole(pair)
-        if guessed is None:
-            continue
+    for pair, guessed in judged.items():
         always = pair.determines in nominal and guessed.always
         if always or (pair.column != region and guessed.nearly):
             found.append(pair)
@@ -262,7 +265,8 @@ def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessin
     wrong = total - np.where(guessed_right(total, most), most, 0)
     judged = again if nominal else often
     kept = judged & (alike | ~often)
-    goes_with = kept[of] & (records == most[of])
+    mode = records == most[of]
+    goes_with = kept[of] & mode
     return Guessing(
         len(given),
         int(np.bincount(protected).max(initial=0)),
@@ -273,6 +277,7 @@ def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessin
         int(np.bincount(value[goes_with], records[goes_with]).max(initial=0)),
         int((total - most)[again].sum()),
         int(total[again & alike].sum()),
+        len(np.unique(value[judged[of] & mode])),
     )
 
 

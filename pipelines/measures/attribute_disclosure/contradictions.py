@@ -75,7 +75,15 @@ def contradictions(frame: DataFrame, specification: Specification, records: int)
     }
     numbers = {name: seen.numbers[name] for name in kept if name in seen.numbers}
     found += computed(amounts, numbers, {name: seen.codes[name] for name in kept}, found)
-    return list(dict.fromkeys(Contradiction(each.determines, _variables(each)) for each in found))
+    by_column: dict[str, list[tuple[str, ...]]] = {}
+    for each in found:
+        by_column.setdefault(each.determines, []).append(_variables(each))
+    return [Contradiction(name, changed) for name, each in by_column.items() for changed in _least(each)]
+
+
+def _least(sets: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the distinct sets of variables that include no other one."""
+    return [each for each in dict.fromkeys(sets) if not any({*other} < {*each} for other in sets)]
 
 
 def _variables(found: Dependency) -> tuple[str, ...]:

@@ -83,6 +83,29 @@ def test_column_that_follows_from_a_changed_variable_is_found(case, spark, tmp_p
         assert [(each.column, each.changed) for each in found] == [(column, changed)]
 
 
+@pytest.mark.parametrize("method", [plain("pram"), swapping("ward")])
+def test_column_that_nearly_all_records_have_in_common_contradicts_nothing(
+    method, spark, tmp_path, monkeypatch
+):
+    """In a larger file, too: of the few records with another value, none may be in a frequent ward."""
+    frame = file()[["ward", "branch"]].assign(same="x", empty=None, flag=0)
+    frame.loc[:2, ["ward", "branch", "flag"]] = [[f"island {i}", f"fishing {i}", 1] for i in range(3)]
+    frame["empty"] = frame["empty"].astype("string")
+    frame.to_parquet(tmp_path / "data", index=False)
+    roles = {"ward": CATEGORY, "branch": CATEGORY} | dict.fromkeys(("same", "empty", "flag"), OTHER)
+    spec = specification(tmp_path, roles, method=method)
+    for glance in (20_000, 600):
+        monkeypatch.setattr(compared_columns, "GLANCE", glance)
+        assert not contradictions(spark.read.parquet(str(tmp_path / "data")), spec, len(frame))
+
+
+def test_of_nested_sets_of_variables_the_smallest_is_named(spark, tmp_path):
+    roles = {"region": OTHER, "ward": CATEGORY, "district": CATEGORY, "mood": CATEGORY}
+    spec = specification(tmp_path, roles, method=swapping("district", "ward"))
+    found = contradictions(spark.createDataFrame(file()), spec, 900)
+    assert [each.changed for each in found] == [("district",)]
+
+
 def test_columns_that_a_method_changes_in_the_open_are_not_examined(spark, tmp_path):
     roles = {"age": NUMBER, "income": NUMBER, "class": OTHER}
     spec = specification(tmp_path, roles)
