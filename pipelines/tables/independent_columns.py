@@ -1,9 +1,9 @@
 """Proof by true values that no codes of one column add up to codes of another.
 
 If the codes S of one column have the same records as the codes T of another, the cells of S and those of T
-have equal sums in every code of every common column. These equations are linear: one row for each common
-code, one column for each code. If their only solution is the set of all codes, no other sets add up to each
-other.
+have equal sums in every code of every common column. If the columns have few codes, all sums of S and of T
+are compared in one of these. Otherwise the equations are solved: one row for each common code, one column for
+each code. If their only solution is the set of all codes, no other sets add up to each other.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from microguard.pipelines.tables.cells.identity import CellCodes, cell_codes, ce
 from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.schemas.specification.table import Table
 
+#: Largest number of codes of which all sums are compared; 16 have 65,536.
+FEW = 16
 #: Amounts by measure and codes in other columns, and by code.
 Amounts = dict[tuple[str, CellCodes], dict[str, float]]
 
@@ -25,8 +27,8 @@ def cannot_add_up(
 ) -> bool:
     """Return whether true values prove that no codes of two columns have the same records, apart from all.
 
-    False if both tables have too few common codes, or if their common sums differ, for example because the
-    source was revised.
+    False if both tables have too few common codes and some sums are equal by chance, or if their common sums
+    differ, for example because the source was revised.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ def cannot_add_up(
         return False
     rows = sorted(here.keys() & there.keys())
     ours, theirs = (sorted({code for row in rows for code in each[row]}) for each in (here, there))
-    if min(len(ours), len(theirs)) < 2 or len(rows) < len(ours) + len(theirs) - 1:
+    if not ours or not theirs:
         return False
     equations = np.array(
         [
@@ -50,12 +52,37 @@ def cannot_add_up(
     rounding = len(cells) if table.source == "cells" else 0.0
     if np.any(np.abs(equations.sum(axis=1)) > rounding):
         return False
+    rounding = max(rounding, 0.5)
+    if min(len(ours), len(theirs)) == 1:  # all records have this code
+        return True
+    if max(len(ours), len(theirs)) <= FEW and any(
+        _no_sums_equal(row[: len(ours)], -row[len(ours) :], rounding) for row in equations
+    ):
+        return True
+    if len(rows) < len(ours) + len(theirs) - 1:
+        return False
     # a set that is neither empty nor everything has a part of at least this length that is orthogonal to
     # the set of all codes, which solves the equations
     codes = equations.shape[1]
     length = np.sqrt((codes - 1) / codes)
     second = np.linalg.svd(equations, compute_uv=False)[-2]
-    return bool(second * length > max(rounding, 0.5) * np.sqrt(len(rows)))
+    return bool(second * length > rounding * np.sqrt(len(rows)))
+
+
+def _no_sums_equal(ours: np.ndarray, theirs: np.ndarray, rounding: float) -> bool:
+    """Return whether no sum of some, but not all, amounts equals such a sum of the other amounts."""
+    one, other = (np.sort(_sums(amounts)) for amounts in (ours, theirs))
+    place = np.searchsorted(other, one - rounding)
+    following = np.append(other, np.inf)[place]
+    return not bool(np.any(following <= one + rounding))
+
+
+def _sums(amounts: np.ndarray) -> np.ndarray:
+    """Return the sums of all sets of amounts that are neither empty nor everything, (2^n - 2,)."""
+    sums = np.zeros(1)
+    for amount in amounts:
+        sums = np.concatenate([sums, sums + amount])
+    return sums[1:-1]
 
 
 def _amounts_here(cells: Cells, table: Table, column: str) -> Amounts:

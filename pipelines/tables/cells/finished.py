@@ -138,7 +138,7 @@ def _refuse_contradictions(
         if wrong.any():
             raise InputRejected(
                 f"{int(wrong.sum())} cell(s) have another number in {table.contributors} than one of "
-                "contributors: expected a whole number of at least 0, and at least 1 if the value is not 0. "
+                "contributors: expected a whole number without weights, at least 1 if the value is not 0. "
                 "Correct it."
             )
         filled = filled | (count > 0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.tables.independent_columns import cannot_add_up
+from microguard.pipelines.tables.independent_columns import _no_sums_equal, cannot_add_up
 from microguard.pipelines.tables.nested_columns import refuse_unknown_columns
 from microguard.pipelines.tables.published_before import new_cells
 from microguard.schemas.errors import GateRefused
@@ -33,9 +35,10 @@ def firms(regions=12, count=600):
 
 def finished(frame, dimensions):
     """Return the rows of the finished table of some firms, with all margins."""
+    several = ([name] for name in dimensions) if len(dimensions) > 1 else ()
     rows = [
         frame.assign(**{name: "Total" for name in dimensions if name not in kept})
-        for kept in ([], dimensions, *([name] for name in dimensions))
+        for kept in ([], dimensions, *several)
     ]
     return pd.concat(rows).groupby(dimensions, as_index=False)[["turnover", "number"]].sum()
 
@@ -63,12 +66,44 @@ def before_and_after(frame, first, second, later=None):
         ("branch", "size", 12, True),
         ("section", "branch", 12, False),  # a section is the sum of two branches
         ("branch", "section", 12, False),
-        ("size", "branch", 4, False),  # fewer regions than codes
+        ("size", "branch", 4, True),  # fewer regions than codes, but few codes
     ],
 )
 def test_true_values_prove_that_columns_do_not_add_up(column, other, regions, proved):
     before, cells, table = before_and_after(firms(regions), [other, "region"], [column, "region"])
     assert cannot_add_up(cells, table, before, column, other) is proved
+
+
+@pytest.mark.parametrize(
+    ("column", "other", "proved"),
+    [("sex", "region", True), ("east", "region", False), ("all", "region", True)],
+)
+def test_sums_of_few_codes_prove_that_columns_of_one_way_tables_do_not_add_up(column, other, proved):
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"region": random.choice(list("nesw"), 900), "sex": random.choice(list("fm"), 900)})
+    frame = frame.assign(east=frame["region"].isin(["n", "e"]).astype(str), all="x", turnover=1.0, number=1.0)
+    frame["turnover"] = random.lognormal(8, 1, 900).round()
+    before, cells, table = before_and_after(frame, [other], [column])
+    assert cannot_add_up(cells, table, before, column, other) is proved
+
+
+def test_sums_of_few_codes_are_those_of_all_sets():
+    random = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(300):
+        ours, theirs = (random.integers(0, 40, random.integers(2, 5)).astype(float) for _ in range(2))
+        proper = [
+            {
+                sum(chosen)
+                for size in range(1, len(amounts))
+                for chosen in combinations(amounts.tolist(), size)
+            }
+            for amounts in (ours, theirs)
+        ]
+        equal = any(abs(one - other) <= 0.5 for one in proper[0] for other in proper[1])
+        outcomes.add(equal)
+        assert _no_sums_equal(ours, theirs, 0.5) is not equal
+    assert outcomes == {True, False}
 
 
 def test_revised_values_prove_nothing():

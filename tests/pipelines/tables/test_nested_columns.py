@@ -162,7 +162,7 @@ def test_columns_that_fall_into_parts_by_chance_do_not_nest():
 
 
 def test_a_table_of_another_source_is_known_by_a_common_cell_that_is_no_total():
-    frame = pd.DataFrame({"region": list("abcd") * 5, "activity": list("vwxyz") * 4})
+    frame = pd.DataFrame({"region": list("abcd") * 5, "activity": list("vw") * 10})  # 5 + 5 = 10
 
     def counted(name: str) -> tuple[Cells, Table]:
         chosen = described(frame, {"kind": "frequency", "tables": [[name]]})
