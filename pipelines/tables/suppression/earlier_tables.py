@@ -97,6 +97,7 @@ def joined(
         by_codes = rows = [places.of(cell) for cell in earlier.cells]
         if earlier.release_id in elsewhere:
             rows = [places.equal(cell, found) for cell, found in zip(earlier.cells, by_codes, strict=True)]
+        all_alike = rows == by_codes
         for row, cell in enumerate(earlier.cells):
             then = {name: float(earlier.amounts[name][row].scaleb(table.digits)) for name in AMOUNTS}
             found = rows[row]
@@ -114,7 +115,7 @@ def joined(
                 flags["primary"].append(sensitive)
                 flags["keep"].append(not hidden)
                 flags["force"].append(hidden and not sensitive)
-            if cell.measure == measure and rows == by_codes:
+            if cell.measure == measure and all_alike:
                 codes.append((int(position[row]), cell.codes))
             if not added[row]:
                 _stay_protected(arrays, flags, int(position[row]), then, earlier.sensitive[row])
