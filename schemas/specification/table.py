@@ -203,8 +203,7 @@ class Table(TableContributors):
     status: Text | None = None
     """Cells: column with a status that is known before any rule and has precedence over the rules."""
     statuses: dict[Text, Literal["safe", "sensitive", "fixed", "suppressed", "empty"]] = Field(default={})
-    """Cells: meaning of the codes of `status`, by default the codes themselves. A cell that is stated to be
-    "empty" (tau-ARGUS E) must have neither a value nor contributors."""
+    """Cells: meanings of the codes of `status`, by default themselves; "empty": no value, no contributors."""
     capacity: float = Field(default=100, ge=0, allow_inf_nan=False)
     """Maximum change of a cell, in percent of its value; a sensitive cell may change as much as its
     protection requires. It is a limit, not a target: with a low limit, small totals have no space for the
