@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
 
@@ -109,6 +110,22 @@ def unit_sample(first: int, count: int, size: int = 0) -> UnitFingerprint:
     return UnitFingerprint(keys, np.zeros((count, 0), np.uint64), size or count)
 
 
+def write_counts(areas, release_id, source, amounts):
+    """Write counts by area to the evidence of a release."""
+    cells = [
+        PublishedCell(source, "", COUNT, (("area", code),), None, 0, release_id, Decimal(count))
+        for code, count in amounts.items()
+    ]
+    write_published_cells(areas.record(release_id), cells)
+
+
+def expect_refusal(areas, pending, published, *, refused):
+    """Compare a pending table with one that was published meanwhile."""
+    waiting = PendingRelease(StagedFiles(ID, areas.evidence, {}), {}, pending, False)
+    with pytest.raises(GateRefused, match="second values") if refused else nullcontext():
+        refuse_second_values(waiting, [published], areas)
+
+
 @pytest.mark.parametrize(
     ("persons", "counts", "units", "changed", "refused"),
     [
@@ -142,42 +159,22 @@ def test_approve_distinguishes_counts_of_other_units(areas, persons, counts, uni
     specification = {"release": {"name": "register"}, "table": table}
     entries = []
     for release_id, amounts, sample in zip((ID, "f" * 32), (persons, counts), units, strict=True):
-        cells = [
-            PublishedCell("register", "", COUNT, (("area", code),), None, 0, release_id, Decimal(count))
-            for code, count in amounts.items()
-        ]
-        write_published_cells(areas.record(release_id), cells)
+        write_counts(areas, release_id, "register", amounts)
         if sample is not None:
             fingerprint = SourceFingerprint(sum(amounts.values()), "key", sample, {})
             fingerprint.write(areas.record(release_id) / FILE)
         identity = {"content": "table", "specification": specification}
         entries.append(replace(entry(release_id), name="register", identity=identity))
-    first, second = entries
-    waiting = PendingRelease(StagedFiles(ID, areas.evidence, {}), {}, first, False)
-    if not refused:
-        refuse_second_values(waiting, [second], areas)
-        return
-    with pytest.raises(GateRefused, match="second values"):
-        refuse_second_values(waiting, [second], areas)
+    expect_refusal(areas, *entries, refused=refused)
 
 
 @pytest.mark.parametrize(("counts", "refused"), [(HOUSEHOLDS, False), (HALF_EQUAL, True)])
 def test_approve_compares_counts_of_other_sources_by_more_than_one_small_count(areas, counts, refused):
     entries = []
     for release_id, name, amounts in ((ID, "persons", PERSONS), ("f" * 32, "households", counts)):
-        cells = [
-            PublishedCell(name, "", COUNT, (("area", code),), None, 0, release_id, Decimal(count))
-            for code, count in amounts.items()
-        ]
-        write_published_cells(areas.record(release_id), cells)
+        write_counts(areas, release_id, name, amounts)
         entries.append(replace(entry(release_id), name=name, identity={"content": "table"}))
-    first, second = entries
-    waiting = PendingRelease(StagedFiles(ID, areas.evidence, {}), {}, first, False)
-    if not refused:
-        refuse_second_values(waiting, [second], areas)
-        return
-    with pytest.raises(GateRefused, match="second values"):
-        refuse_second_values(waiting, [second], areas)
+    expect_refusal(areas, *entries, refused=refused)
 
 
 @pytest.mark.spark
